@@ -1,8 +1,8 @@
 """The status of a bookie, writable or read-only, which is kept in the file ``BOOKIE_STATUS`` of each ledger directory.
 
 The first line is in Apache's format: ``1,<READ_ONLY|READ_WRITE>,<milliseconds since the epoch>,<true|false>``.  The
-last field tells whether an administrator set the status.  Apache's bookie reads only this line; our bookie adds one
-line for each reason.  If the files differ, the newest one is valid.
+last field is ``true`` if an administrator set the status.  Apache's bookie reads only this line; our bookie adds one
+line for each reason to be read-only.  If the files in several directories differ, the newest one is valid.
 """
 
 import posixpath
@@ -16,14 +16,15 @@ from .interfaces import IFileSystem
 
 FILE_NAME = "BOOKIE_STATUS"
 _MOST_BYTES = 16 * 1024
-_DIGITS = re.compile("[0-9]{1,19}")  # longer numbers are refused, because int() would raise an error for very long ones
+_DIGITS = re.compile("[0-9]{1,19}")  # longer numbers are invalid, because int() raises an error for very long ones
 _NO_TIME = 1 << 63
 
 
 @attrs.frozen
 class BookieStatus:
-    """The status of a bookie at one moment.
+    """The status of a bookie, as a status file contains it.
 
+    :ivar millis: when the status was set, in milliseconds since the epoch.
     :ivar manual: whether an administrator made the bookie read-only.
     :ivar reasons: why the bookie is read-only, one text for each reason.
     """
@@ -34,7 +35,7 @@ class BookieStatus:
     reasons: tuple[str, ...] = ()
 
     def encode(self) -> bytes:
-        """Return the content of the status file."""
+        """Encode the status as the content of a status file."""
         state, manual = "READ_ONLY" if self.read_only else "READ_WRITE", "true" if self.manual else "false"
         return "".join(f"{line}\n" for line in (f"1,{state},{self.millis},{manual}", *self.reasons)).encode()
 
@@ -42,8 +43,8 @@ class BookieStatus:
     def parse(cls, data: bytes) -> "BookieStatus | None":
         """Decode ``data``, the content of a status file; return None if it is invalid.
 
-        A line with three fields is from an older release, and counts as set by an administrator.  The time must fit 64
-        bits, as in Apache's bookie.
+        A first line with three fields is from an older release; the status then counts as set by an administrator.  The
+        time must fit into 64 bits, as in Apache's bookie.
         """
         first, *reasons = data.decode(errors="replace").splitlines() or [""]
         fields = first.strip().split(",")
@@ -85,7 +86,7 @@ def save_status(fs: IFileSystem, directories: Sequence[str], status: BookieStatu
     for directory in directories:
         try:
             replace_file(fs, posixpath.join(directory, FILE_NAME), status.encode())
-        # go on with the other directories after an error: the status often changes because one disk is full
+        # continue after an error: the status often changes because one disk is full, and the others can be written
         except OSError as error:
             failures.append(error)
     if failures and len(failures) == len(directories):

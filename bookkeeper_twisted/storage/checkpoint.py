@@ -1,12 +1,13 @@
 """A checkpoint: writes the entries in the write caches to entry logs, then moves the journal marks.
 
-The order makes it safe (S7).  In each directory, the entries are written to logs, the logs are synced, and the index
-rows and ledger states are committed.  Only when all directories have done this, the journal marks are moved, to
-positions that were taken before the caches were swapped.  No directory waits for another one.
+The order of the steps makes it safe (S7).  For each directory, the entries are written to entry logs, the logs are
+synced, and the index rows and ledger states are committed.  The journal marks are moved only after all directories have
+done this.  The new marks are positions that were read before the write caches were swapped.  No directory waits for
+another one.
 
-A deletion frees space, so it must not wait for entries that find no space.  If a directory has no space, it commits the
-deletions alone.  A power cut after that is as safe as one between the commit of an index and the move of the marks: the
-ledgers are deleted, and journals still have records of them.
+On a full disk, a deletion must still succeed, because it frees space.  So if a directory has no space for its entries,
+it commits only the deletions.  A power cut after that is as safe as one between the commit of an index and the move of
+the marks: the ledgers are deleted, and the journals still have their records.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,10 +25,10 @@ PersistMarks = Callable[[Sequence[JournalPosition]], None]
 
 @implementer(ICheckpoint)
 class Checkpoint:
-    """A checkpoint in progress; the constructor swaps the write caches of all directories.
+    """A checkpoint in progress.  The constructor swaps the active and the flushing write cache of each directory.
 
-    :param states: the states of all ledgers.
-    :param directory_map: tells the directory of each ledger.
+    :param states: the states of all ledgers of the bookie.
+    :param directory_map: tells in which directory each ledger is.
     :param ended: called by :meth:`finish` with True if the marks were moved.
     """
 
@@ -48,7 +49,7 @@ class Checkpoint:
         self._rows: list[list[LedgerRow]] = [[] for _ in directories]
         self._deleted: list[list[int]] = [[] for _ in directories]
         self._written: set[int] = set()
-        # for each directory: ledgers whose deletion was committed, although entries could not be written
+        # for each directory, the ledgers whose deletion was committed although the disk had no space for entries
         self._gone: list[set[int]] = [set() for _ in directories]
         self._marked = False
         for row in states.take_dirty():
@@ -72,7 +73,7 @@ class Checkpoint:
         self._written.add(directory)
 
     def persist_marks(self) -> None:
-        # S7: if a directory was not written, a replay from the new marks would miss its entries
+        # S7: the marks stay if a directory was not written, because a replay from the new marks would miss its entries
         if len(self._written) < self.n_directories:
             raise StorageError("a directory was not written, so the marks stay where they are")
         try:
@@ -82,7 +83,11 @@ class Checkpoint:
         self._marked = True
 
     def finish(self) -> None:
-        """End the checkpoint: directories that were written empty their flushed caches, the others keep the entries."""
+        """End the checkpoint.
+
+        A directory that was written empties its flushing write cache.  A directory that failed keeps the entries in
+        memory for the next checkpoint.
+        """
         for number, directory in enumerate(self._directories):
             deleted = set(self._deleted[number])
             gone = deleted if number in self._written else self._gone[number]

@@ -1,12 +1,12 @@
 """Cookie files, by which a start makes sure that every directory belongs to this bookie (S6).
 
-Every journal, ledger and index directory has the file ``current/IDENTITY``, with the bytes that the metadata store
-keeps for the bookie.  Apache's bookie has the same bytes in the file ``VERSION``.  The two bookies have different
-indexes, so neither may serve directories that the other one has written since.  Apache's bookie refuses directories
-that have data but no ``VERSION``.  Ours refuses directories with a ``VERSION``, unless it is told to take them over.
-:func:`stamp_for_apache` gives directories back.
+Every journal, ledger and index directory has the file ``current/IDENTITY``, with the cookie that is also in the
+metadata store.  Apache's bookie has the same bytes in the file ``VERSION``.  The two bookies have different indexes, so
+neither may serve directories in which the other one has written since.  Apache's bookie refuses directories that have
+data but no ``VERSION``.  Ours refuses directories with a ``VERSION``, unless it is told to take them over.
+:func:`stamp_for_apache` gives directories back to Apache's bookie.
 
-The caller decodes the cookies.  What follows from their presence is in this table:
+The caller decodes the cookies.  This table says what a start does, depending on where cookies are:
 
 ==================  =======================  ==========================================================
 metadata store      directories without it   result
@@ -19,8 +19,8 @@ present             some                     invalid, unless expansion is allowe
                                              were not known before: stamp all again
 ==================  =======================  ==========================================================
 
-All directories get the cookie before the metadata store does.  So if the store has a cookie, every directory has had
-its own.  In a take-over, all directories get our cookie before the first cookie of Apache's bookie is deleted.
+All directories get the cookie before the metadata store does.  So if the store has a cookie, every directory has had a
+cookie.  In a take-over, all directories get our cookie before the first cookie of Apache's bookie is deleted.
 """
 
 import posixpath
@@ -40,7 +40,7 @@ _NOT_DATA = frozenset({COOKIE_NAME, COOKIE_NAME + ".tmp", LOCK_NAME})
 _MAX_COOKIE = 1 << 20
 
 Verify = Callable[[bytes, str], None]
-"""A function that raises InvalidCookieError unless a cookie is ours: (bytes of the cookie, where it is from)."""
+"""A function that raises InvalidCookieError for another bookie's cookie: (bytes, where they are from, for the text)."""
 
 
 @attrs.frozen
@@ -49,7 +49,7 @@ class CookieFiles:
 
     :ivar found: for each directory with our cookie, its bytes.
     :ivar missing: directories without a cookie.
-    :ivar with_data: directories that have other files than a cookie and a lock.
+    :ivar with_data: directories that contain a file other than a cookie or a lock.
     :ivar of_apache: for each directory with a cookie of Apache's bookie, its bytes.
     """
 
@@ -65,9 +65,10 @@ class CookieFiles:
 
 
 def read_cookies(fs: IFileSystem, directories: Sequence[str]) -> CookieFiles:
-    """Read the cookies of all directories; find out which directories have none, and which have data.
+    """Read the cookie files of all directories, and find the directories that contain data.
 
-    :param directories: the directories as configured, each once; one without ``current`` has neither a cookie nor data.
+    :param directories: the directories as configured, each once.  A directory without the subdirectory ``current``
+        counts as empty.
     :raises OSError: a cookie cannot be read.
     """
     found, of_apache = _read(fs, directories, COOKIE_NAME), _read(fs, directories, APACHE_COOKIE_NAME)
@@ -78,7 +79,7 @@ def read_cookies(fs: IFileSystem, directories: Sequence[str]) -> CookieFiles:
 
 
 def _read(fs: IFileSystem, directories: Sequence[str], name: str) -> dict[str, bytes]:
-    """Return the content of the file ``name`` for each directory that has it."""
+    """Return, for each directory that has the file ``name``, the content of this file."""
     found = {}
     for directory in directories:
         path = posixpath.join(current(directory), name)
@@ -100,14 +101,14 @@ def must_stamp(
     allow_expansion: bool = False,
     take_over: bool = False,
 ) -> bool:
-    """Decide whether to write the cookie, by the table in the module docstring.
+    """Decide whether to write the cookie to all directories, by the table in the module docstring.
 
     :param files: the cookie files of the directories.
-    :param expected: the cookie that follows from the configuration.
+    :param expected: the cookie of this bookie, made from the configuration.
     :param stored: the cookie in the metadata store, None if it has none.
     :param verify: raises InvalidCookieError for a cookie of another bookie.
-    :param known: returns the directories that are named in a cookie.
-    :param allow_expansion: whether the configuration may name more directories than the stored cookie.
+    :param known: returns the directories that a cookie names.
+    :param allow_expansion: whether the bookie may get more directories than the stored cookie names.
     :param take_over: whether to take over the directories of an Apache bookie.
     :returns: whether all directories, and then the metadata store, must get the cookie.
     :raises InvalidCookieError: the bookie must not start; the text tells which directory is the reason, and why.
@@ -131,7 +132,7 @@ def must_stamp(
             )
         return True
     if stored is not None:
-        if not files.missing:  # no expansion was interrupted, as each directory has its cookie
+        if not files.missing:  # each directory has its cookie, so no expansion was interrupted
             return bool(files.of_apache) or (allow_expansion and set(known(stored)) != set(known(expected)))
         _check_expansion(files, stored, known, allow_expansion)
     for directory in files.missing:
@@ -165,8 +166,8 @@ def stamp_for_apache(fs: IFileSystem, directories: Sequence[str]) -> None:
 
     :param directories: the directories as configured.
 
-    From the first write on, our bookie refuses the directories; until the last write, Apache's does.  If it was
-    interrupted, call it again.
+    From the first write on, our bookie refuses the directories.  Apache's bookie refuses them until the last write.
+    After an interruption, call this function again.
 
     :raises InvalidCookieError: a directory has no cookie.
     """
@@ -182,7 +183,7 @@ def stamp_for_apache(fs: IFileSystem, directories: Sequence[str]) -> None:
 
 
 def erase(fs: IFileSystem, directories: Sequence[str]) -> None:
-    """Delete all files of a bookie except the lock files, whose locks the caller holds.
+    """Delete all files of a bookie except the lock files, which the caller has locked.
 
     Cookies are deleted first, so that a bookie refuses directories that were erased only in part.  Files outside
     ``current`` stay.
@@ -211,11 +212,11 @@ def _erase_below(fs: IFileSystem, path: str, names: Sequence[str]) -> None:
 
 
 class DirectoryLocks:
-    """Locks on all directories of a bookie, which it holds as long as its process lives (S6)."""
+    """The locks on all directories of a bookie, so that no second process uses them (S6)."""
 
     def __init__(self, fs: IFileSystem, directories: Sequence[str]) -> None:
         """:param directories: the directories as configured, each once; all of them have the subdirectory ``current``.
-        :raises DirectoryLockedError: another process uses one of the directories; then no lock is held.
+        :raises DirectoryLockedError: another process uses one of the directories; all locks are released.
         """
         self._locks: list[ILock] = []
         try:
@@ -239,7 +240,7 @@ def _check_expansion(
             f"{files.missing[0]} has no cookie, although the metadata store has one: its data is lost, or the "
             "directory is new, which allowStorageExpansion=true accepts"
         )
-    # the store got its cookie last, so each directory that this cookie names has had one
+    # the store got its cookie last, so each directory that this cookie names has once had a cookie
     before = known(stored)
     for directory in files.missing:
         if directory in before:

@@ -1,12 +1,13 @@
 """The storage of one ledger directory: its write caches, entry logs and run index.
 
-There are two write caches.  The reactor thread adds entries to the active one.  A flush swaps them and writes out the
-other one, the flushing cache, which stays readable until its index rows are committed.  So an entry is always in a
-cache or in the index, or in both: if a reader found it in neither cache, it finds it in the index on the read lane.
+There are two write caches.  The reactor thread adds entries to the active cache.  A flush swaps the two caches.  Then
+it writes out the other one, the flushing cache, which stays readable until its index rows are committed.  So an entry
+is always in a cache, in the index, or in both.  A reader that found an entry in neither cache finds it in the index on
+the read lane.
 
-Index rows of two kinds are in memory: those of the newest flushes, and those that look-ups on the read lane have found.
-The reactor thread adds and drops the latter, so that none outlives the arrival of a newer copy of its entries.  A row
-that was found while the newer copy was being flushed is not kept.
+Two kinds of index rows are also in memory: rows of the newest flushes (``recent``), and rows that look-ups on the read
+lane have found (``looked_up``).  The reactor thread adds and drops the looked-up rows.  It drops a row when a newer
+copy of one of its entries arrives.  A row that was found while the newer copy was being flushed is not kept.
 """
 
 import errno
@@ -31,22 +32,22 @@ from .mixed_rows import MOST_APART
 from .rebuild import Rebuilt
 
 _MOST_FOUND = 64
-"""Most look-ups of the read lane whose rows wait until the reactor thread keeps them."""
+"""Most look-ups of the read lane whose index rows wait until the reactor thread adds them to ``looked_up``."""
 
 _ROWS_AHEAD = 500
-"""Most index rows that are looked up together, because each look-up costs two changes of the thread, some 100 us."""
+"""Most index rows that one look-up reads: a look-up of its own for each would cost two thread switches, some 100 us."""
 
 _NEAR = 2048
-"""If the next look-up in a ledger is at most so many entries further, it looks up several rows.
+"""If a look-up is for an entry at most so many entries behind the previous look-up in its ledger, it reads more rows.
 
-Not exactly the next entry is asked for, because several threads of the read lane serve the reads of one connection.
+The next look-up is rarely for exactly the next entry, because several threads of the read lane serve one connection.
 """
 
-_MOST_AHEAD = 64  # most ledgers with index rows kept for the read lane
+_MOST_AHEAD = 64  # most ledgers whose last look-up is remembered
 _MOST_ID = 2**63 - 1
 _FULL = (*NO_SPACE, errno.EROFS)
 _DELETED_TOGETHER = 64
-"""Most ledgers that one commit deletes if the disk is full; the space it needs is free again for the next commit."""
+"""Most ledgers that one commit deletes if the disk is full, so that each commit needs little space."""
 
 
 def storage_error(error: OSError, directory: str) -> StorageError:
@@ -66,12 +67,13 @@ class DirectoryStorage:
     :ivar path: path of the directory, ending in ``current``.
     :ivar active: the write cache to which entries are added.
     :ivar flushing: the write cache that a checkpoint writes out; empty between checkpoints.
-    :ivar recent: the index rows of the last flushes.
-    :ivar looked_up: index rows that look-ups found; no entry of them has a newer copy.
+    :ivar recent: the index rows of the newest flushes, in memory.
+    :ivar looked_up: index rows that look-ups found, in memory; only rows whose entries have no newer copies.
     :ivar reserve: disk space for deletions and compactions, which entries may not use; None without a reserve.
     :ivar rebuilt: the result of the rebuild, if this start has rebuilt the index.
     :ivar flushed_bytes: bytes of all records that were flushed so far.
-    :ivar entries: number of entries in entry logs: those of the last count, and those flushed since.
+    :ivar entries: number of entries in entry logs: the last result of :meth:`count_live`, plus the entries flushed
+        since.
     """
 
     def __init__(
@@ -98,19 +100,19 @@ class DirectoryStorage:
         self.entries = 0
         self._n_written = 0
         self._found: deque[tuple[int, FoundRows]] = deque(maxlen=_MOST_FOUND)
-        self._rows: dict[int, tuple[int, FoundRows]] = {}  # for each ledger, the short rows of its last look-up
+        self._rows: dict[int, tuple[int, FoundRows]] = {}  # for each ledger, the short rows that its last look-up found
 
     # -- reactor thread --
 
     def add(self, entries: Entries) -> None:
-        """Add ``entries`` to the active write cache; drop looked-up index rows of older copies."""
+        """Add ``entries`` to the active write cache; drop looked-up index rows that refer to older copies of them."""
         self.active.add(entries)
         if self.looked_up:
             for ledger_id, first, last in entries.spans():
                 self.looked_up.discard(ledger_id, first, last)
 
     def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run of a write cache that holds ``entry_id`` of ``ledger_id``, or None.
+        """Return a run of a write cache that contains ``entry_id`` of ``ledger_id``, or None.
 
         From ``entry_id`` on, all entries of the run are the newest copies.
 
@@ -135,13 +137,13 @@ class DirectoryStorage:
     ) -> EntryRun | None:
         """Return consecutive entries of an entry log if their index row and their bytes are in memory.
 
-        They end before the next entry that a write cache holds, whose copy is newer.
+        They end before the next entry that is in a write cache, because its copy there is newer.
 
-        :param entry_id: id of the first entry, which no write cache holds.
+        :param entry_id: id of the first entry, which is in no write cache.
         :param max_count: most entries to return.
         :param max_bytes: most bytes of the returned records; a single entry may be longer.
-        :param window: if the entries are only a small part of so many bytes, read so many bytes instead, for later
-            reads.
+        :param window: a number of bytes.  If the wanted entries take only a small part of it, read this number of bytes
+            in advance, for later reads; 0 for no such reads.
         """
         row = self.recent.find(ledger_id, entry_id) or self.looked_up.find(ledger_id, entry_id)
         if row is None:
@@ -163,7 +165,7 @@ class DirectoryStorage:
         return lookup.found
 
     def learn(self) -> None:
-        """Keep the index rows that the read lane has found, except rows with an entry that a write cache holds."""
+        """Add index rows that the read lane found to ``looked_up``, except rows with an entry in a write cache."""
         while self._found:
             n_written, found = self._found.popleft()
             if n_written == self._n_written:
@@ -176,7 +178,7 @@ class DirectoryStorage:
         self._n_written += 1
 
     def _discard_cached(self, found: FoundRows) -> None:
-        """Drop each row of a look-up that has an entry in a write cache.
+        """Drop each looked-up index row that contains an entry of which a write cache has a newer copy.
 
         :param found: the rows that the look-up found.
         """
@@ -191,16 +193,16 @@ class DirectoryStorage:
         return max(self.active.last_entry(ledger_id), self.flushing.last_entry(ledger_id))
 
     def forget(self, ledger_id: int) -> None:
-        """Drop the deleted ledger ``ledger_id`` from memory; the next checkpoint deletes its index rows."""
+        """Drop the deleted ledger ``ledger_id`` from memory; the next checkpoint deletes its stored index rows."""
         self.active.discard_ledger(ledger_id)
         self.flushing.discard_ledger(ledger_id)
         self.looked_up.discard(ledger_id, 0, _MOST_ID)
-        self._n_written += 1  # so learn() ignores index rows that the read lane is looking up
+        self._n_written += 1  # so learn() ignores index rows that the read lane is looking up at the moment
 
     def swap(self) -> None:
-        """Make the active write cache the flushing one, and begin to fill the other one.
+        """Exchange the two write caches: the active one becomes the flushing one, and the empty one becomes active.
 
-        The other one must be empty, because its entries would be lost (trap 12).
+        The flushing cache must be empty before, because its entries would be lost (trap 12).
         """
         assert not self.flushing
         self.active, self.flushing = self.flushing, self.active
@@ -212,9 +214,10 @@ class DirectoryStorage:
         self._n_written += 1
 
     def not_written(self) -> None:
-        """End a failed flush: merge the two write caches; of several copies of an entry, the newest is kept.
+        """End a failed flush: merge the two write caches, and keep the newest copy of each entry.
 
-        So the next checkpoint writes these entries, too, before it moves the marks beyond them.
+        So the next checkpoint also writes the entries of the failed flush before it moves the journal marks beyond
+        them.
         """
         self.flushing.absorb(self.active)
         self.active, self.flushing = self.flushing, WriteCache()
@@ -225,8 +228,9 @@ class DirectoryStorage:
         """Write the flushing cache to entry logs, sync these, then commit index rows, ledger states and deletions.
 
         :param ledgers: the ledger states.
-        :param deleted: ids of ledgers whose stored index rows are deleted; rows of this flush are newer, and stay.
-        :raises StorageError: the flush failed; no entry counts as written.
+        :param deleted: ids of ledgers whose stored index rows are deleted.  Entries of these ledgers in this flush are
+            newer, and stay.
+        :raises StorageError: the flush failed; none of its entries counts as written.
         """
         batch = IndexBatch(ledgers=ledgers, deleted_ledgers=list(deleted))
         try:
@@ -245,18 +249,19 @@ class DirectoryStorage:
         self.entries += self.flushing.count
 
     def make_room(self, ledgers: Sequence[LedgerRow], deleted: Sequence[int], done: set[int]) -> None:
-        """On a full disk, commit only the deletions of ledgers; if even that finds no space, lend the space reserve.
+        """On a full disk, commit only the deletions of ledgers, with the space reserve if there is no other space.
 
-        The next garbage collection then deletes logs.  The active log is sealed, because otherwise it would stay
-        active, and could not be deleted, until entries can be appended again.
+        The next garbage collection then deletes entry logs.  The active log is sealed first, because garbage collection
+        never deletes an active log.
 
         :param ledgers: ledger states; the state of a ledger in ``deleted`` is committed with the deletion, to keep its
             fence (S3).
         :param deleted: ids of ledgers whose index rows are deleted.
-        :param done: this function adds the ids of all ledgers whose deletion is durable, even if it then fails.
+        :param done: a set to which this function adds the ids of the ledgers whose deletion is durable, even if it
+            fails later.
         :raises StorageError: a commit failed.
         """
-        with suppress(OSError):  # an error does no harm: an unsealed log is scanned before its deletion
+        with suppress(OSError):  # an error does no harm: an unsealed log can also be deleted, after a scan
             self.log.close()
         try:
             self._delete(ledgers, deleted, done)
@@ -315,7 +320,7 @@ class DirectoryStorage:
         batch.mixed += short
 
     def count_live(self) -> dict[int, tuple[int, int]]:
-        """Return the number and the bytes of live entries in each entry log; set :attr:`entries`.  Maintenance lane.
+        """Count the live entries, and their bytes, in each entry log; set :attr:`entries`.  Maintenance lane.
 
         An entry is live if an index row refers to it; see :meth:`~.interfaces.IRunIndex.live`.
 
@@ -326,7 +331,7 @@ class DirectoryStorage:
         return live
 
     def commit_moved(self, rows: Sequence[IndexRow], moved_from: frozenset[int]) -> None:
-        """Commit index rows of entries that compaction has copied, except entries that have a newer copy since then.
+        """Commit the index rows of entries that compaction has copied; entries with a still newer copy are left out.
 
         :param rows: the index rows of the copies.
         :param moved_from: ids of the entry logs from which the entries were copied.
@@ -346,7 +351,7 @@ class DirectoryStorage:
             try:
                 return self.reader.read(row, entry_id, max_bytes)
             except DamageError:
-                # the entry may have been copied to another log, and its old log deleted: look it up again
+                # a compaction may have copied the entry to another log and deleted the old one: look the entry up again
                 now = self._look_up(ledger_id, entry_id)
                 if now == row:
                     raise
@@ -354,7 +359,7 @@ class DirectoryStorage:
         return None
 
     def _look_up(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Look up the index row of an entry, and often the next rows too, so that the next entries need no look-up."""
+        """Look up the index row of an entry in the index; often read the next rows, too, for the reads that follow."""
         n_written = self._n_written
         row = self.index.find(ledger_id, entry_id)
         if row is None:
@@ -362,35 +367,36 @@ class DirectoryStorage:
         found = self._rows_ahead(row)
         self._found.append((n_written, found))
         before = self._before(ledger_id)
-        # do not replace rows that another reader of the ledger, which is a little ahead, still needs
+        # keep the rows of the last look-up if they are a little ahead: another reader of the ledger still needs them
         is_onward = before is None or not 0 < before.first - entry_id <= _NEAR
         if row.last - row.first < MOST_APART and is_onward:
             self._rows[ledger_id] = n_written, found
         return row
 
     def _before(self, ledger_id: int) -> FoundRows | None:
-        """Return the short index rows that the last look-up in a ledger found; they may be out of date."""
+        """Return the rows of the last look-up in a ledger that found short index rows; they may be out of date."""
         known = self._rows.get(ledger_id)
         return known[1] if known is not None else None
 
     def _ahead(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the index row of an entry if the last look-up found it and nothing has changed since, else None."""
+        """Return the index row of an entry if the last look-up has found it and no row has changed since, else None."""
         known = self._rows.get(ledger_id)
         return known[1].find(entry_id) if known is not None and known[0] == self._n_written else None
 
     def _rows_ahead(self, row: IndexRow) -> FoundRows:
-        """Return ``row``, which was looked up, and the next rows of the ledger if a reader will probably need them.
+        """Return the looked-up ``row``, with the next index rows of its ledger if a reader will probably need them.
 
-        That is so if the last look-up of the ledger found short rows shortly before this one.
+        That is so if the last look-up in the ledger found short rows, and they end a little before this row.
 
-        There is a row for each entry if the ledger was written while many ledgers alternated, or if it is striped, so
-        that this bookie has only every third entry, for example.  Such rows are looked up together.
+        In two cases, most rows of a ledger have only one entry: if a client wrote to many ledgers in turn, and if the
+        ledger is striped, so that this bookie has only every third entry, for example.  Looking up such rows one by one
+        would be slow.
         """
         if len(self._rows) >= _MOST_AHEAD:
             self._rows.clear()
         before = self._before(row.ledger_id)
         if before is not None and 0 < row.first - before.last <= _NEAR:
-            # the row that was found suffices if the rows behind it cannot be read
+            # if the next rows cannot be read, the found row is enough
             with suppress(StorageError):
                 found = FoundRows(row.ledger_id, self.index.rows_ahead(row.ledger_id, row.first, _ROWS_AHEAD))
                 if found.find(row.first) == row:
@@ -400,7 +406,7 @@ class DirectoryStorage:
     def entry_ranges(self, ledger_id: int, stored: bool = True) -> list[tuple[int, int]]:
         """Return (first id, last id) of each range of consecutive entries of a ledger, ascending.
 
-        The caches are read before the index: an entry that leaves a cache meanwhile is already in the index.
+        The caches are read before the index: an entry that leaves a cache in between is already in the index.
 
         :param stored: whether to include entries on disk.
         """
@@ -424,7 +430,7 @@ class DirectoryStorage:
 
 
 def merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Merge ``ranges`` of ids that overlap or touch; return them in ascending order."""
+    """Merge overlapping and adjacent ``ranges`` of entry ids; return all ranges in ascending order."""
     result: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if result and first <= result[-1][1] + 1:

@@ -13,7 +13,7 @@ _HEXADECIMAL = re.compile("[0-9a-f]+")
 
 
 class FileKind(Enum):
-    """Kinds of files, with the suffixes of their names."""
+    """The kinds of files of a bookie, with the suffixes of their names."""
 
     JOURNAL = (JOURNAL_SUFFIX,)
     ENTRY_LOG = (ENTRY_LOG_SUFFIX,)

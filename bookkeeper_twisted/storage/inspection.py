@@ -1,8 +1,8 @@
 """A read-only view of a ledger directory, for tools; a bookie may serve the directory at the same time.
 
-After a row was read from the index, its entries may be copied to another log or deleted.  So they are looked up again
-before damage is reported.  A directory of Apache's bookie has no index of ours; it is read by scans of its entry logs,
-and the later copy of an entry is valid, as in a rebuild.
+After this view has read an index row, the bookie may copy the entries to another log or delete them.  So they are
+looked up again before damage is reported.  A directory of Apache's bookie has no index of ours.  Its entry logs are
+scanned, and the last copy of an entry is valid, as in a rebuild.
 """
 
 import posixpath
@@ -29,7 +29,8 @@ _first = attrgetter("first")
 class Inconsistency:
     """A contradiction between an index and entry logs, or damage in one of them.
 
-    :ivar ledger_id, entry_id: the first entry concerned; None if it is a whole entry log.
+    :ivar reason: what is wrong, as text.
+    :ivar ledger_id, entry_id: the first affected entry; None if a whole entry log is affected.
     """
 
     reason: str
@@ -46,7 +47,7 @@ class StoredDirectory:
     """The index and the entry logs of one ledger directory, opened for reading.
 
     :ivar path: path of the ledger directory, ending in ``current``.
-    :ivar index: the index; None if there is none, or if it does not cover all entry logs.
+    :ivar index: the index; None if the directory has no index that covers all entry logs.
     """
 
     fs: IFileSystem
@@ -59,7 +60,7 @@ class StoredDirectory:
 
         :param path: path of the ledger directory, ending in ``current``.
         :param index_path: path of its index directory, ending in ``current``.
-        :param open_index: opens the index; one that does not cover all entry logs is treated as missing.
+        :param open_index: opens the index.  An index that does not cover all entry logs counts as missing.
         :raises StorageError: the index cannot be opened.
         """
         index = open_index(fs, index_path)
@@ -80,9 +81,9 @@ class StoredDirectory:
         return next((row for row in self.index.ledgers() if row.ledger_id == ledger_id), None)
 
     def rows(self, ledger_id: int) -> Iterator[IndexRow]:
-        """Yield the index rows of a ledger, sorted by entry; without an index, make them from the entry logs.
+        """Yield the index rows of a ledger, sorted by entry; without an index, build them from a scan of the logs.
 
-        :raises DamageError: the index is damaged; without an index: an entry log is damaged.
+        :raises DamageError: the index is damaged, or, without an index, an entry log is.
         """
         if self.index is not None:
             return self.index.rows(ledger_id)
@@ -103,7 +104,7 @@ class StoredDirectory:
     def inconsistencies(self, advance: Callable[[int], object] = int) -> Iterator[Inconsistency]:
         """Verify all entries in the index against their checksums; without an index, scan all entry logs.
 
-        :param advance: called with the number of bytes that were read since its last call.
+        :param advance: called with the number of bytes that were read since the call before.
         """
         return self._of_logs(advance) if self.index is None else self._of_rows(self.index, advance)
 
@@ -135,7 +136,7 @@ class StoredDirectory:
 
 
 def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | None:
-    """Return what is wrong with the entries of an index row, wherever they are now; return None if nothing is."""
+    """Verify the entries of an index row, even if they were copied to another log; return an error text or None."""
     while True:
         try:
             reader.read_slice(row, row.first, _WHOLE_ROW)
@@ -143,14 +144,14 @@ def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | No
         except (DamageError, OSError) as error:
             now = index.find(row.ledger_id, row.first)
             if now is None:
-                return None  # its ledger was deleted
+                return None  # the ledger was deleted
             if now == row:
                 return str(error)
             row = now
 
 
 def _put(held: list[IndexRow], row: IndexRow) -> None:
-    """Insert an index row into sorted rows; remove the same entries from older rows."""
+    """Insert an index row into the sorted rows ``held``; remove its entries from older rows."""
     low = max(bisect_right(held, row.first, key=_first) - 1, 0)
     high = bisect_right(held, row.last, key=_first)
     kept = [part for old in held[low:high] for part in without(old, row.first, row.last)]
@@ -158,7 +159,7 @@ def _put(held: list[IndexRow], row: IndexRow) -> None:
 
 
 def logs_of_id(fs: IFileSystem, directories: Sequence[str], log_id: int) -> list[str]:
-    """Return the directories that have an entry log ``log_id``; different directories may have logs of one id.
+    """Return the directories that have an entry log ``log_id``; several may, as each numbers its logs by itself.
 
     :param directories: paths of the ledger directories, each ending in ``current``.
     """

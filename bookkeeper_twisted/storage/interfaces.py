@@ -1,4 +1,4 @@
-"""The interfaces of the storage engine.  For each, tests have a simulated provider, and one contract suite for both."""
+"""The interfaces of the storage engine.  Tests run one contract suite on the real and a simulated provider of each."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -15,17 +15,17 @@ from .mixed_rows import MixedRows
 
 
 class IFile(Interface):
-    """An open file.  All methods block, and may raise :class:`OSError`; none tries again after an error.
+    """An open file.  All methods block, and may raise :class:`OSError`; no method repeats a failed operation.
 
-    If :meth:`sync` fails, all writes since the last successful sync may be lost.  Never call it again: it could report
-    success without a reason (S10).
+    If :meth:`sync` fails, all writes since the last successful sync may be lost.  Never call it again: the second call
+    could succeed although these writes are lost (S10).
     """
 
     path: str = Attribute("The path it was opened with; the caller that renames the file sets it.")
     direct_descriptor: int | None = Attribute("The number by which the kernel reads it directly; None if it cannot.")
 
     def pread(size: int, offset: int) -> bytes:
-        """Read ``size`` bytes at ``offset``; return fewer only at the end of the file."""
+        """Read ``size`` bytes at ``offset``; return fewer bytes only if the file ends before."""
 
     def pread_resident(size: int, offset: int) -> bytes | None:
         """Read as :meth:`pread` does if all ``size`` bytes are in the page cache, else return None; never wait.
@@ -69,13 +69,13 @@ class IFile(Interface):
         """Return the size of the file in bytes."""
 
     def start_writeback(offset: int, size: int) -> None:
-        """Ask the kernel to begin writing the ``size`` bytes at ``offset`` to disk; it need not do so."""
+        """Ask the kernel to begin writing ``size`` bytes at ``offset`` to disk; a hint, which the kernel may ignore."""
 
     def will_read(offset: int, size: int) -> None:
-        """Ask the kernel to read the ``size`` bytes at ``offset`` into the page cache; it need not do so."""
+        """Ask the kernel to read ``size`` bytes at ``offset`` into the page cache; a hint, which it may ignore."""
 
     def close() -> None:
-        """Close the file without a sync; errors are possible.  A second call has no effect."""
+        """Close the file without a sync; this may raise an error.  A second call has no effect."""
 
 
 class IFileSystem(Interface):
@@ -85,7 +85,7 @@ class IFileSystem(Interface):
     """
 
     def open(path: str, create: bool = False, direct: bool = False) -> IFile:
-        """Open a file for reading and writing.  With ``create`` the file must not exist, without it must exist.
+        """Open an existing file for reading and writing; with ``create``, a new file, which must not exist.
 
         :param direct: whether reads and writes bypass the page cache, if the system can do that.  A read then makes the
             disk read only the blocks that it touches.  Offsets and sizes of writes must be multiples of 512.
@@ -122,26 +122,26 @@ class IFileSystem(Interface):
         """
 
     def usage(path: str) -> tuple[int, int]:
-        """Return total and free bytes of the disk that holds ``path``; free means usable without privileges."""
+        """Return the total and the free bytes of the disk of ``path``; free: an unprivileged process may use them."""
 
     def allocatable(path: str) -> int:
-        """Return the free bytes of the disk that holds ``path``, with reserved ones if this process may use them."""
+        """Return the free bytes of the disk of ``path`` that this process may use: more if it has privileges."""
 
     def disk(path: str) -> int:
-        """Return a number for the disk that holds ``path``; different disks have different numbers."""
+        """Return a number that identifies the disk of ``path``; different disks have different numbers."""
 
 
 class ILock(Interface):
-    """A lock on a file, which is held until it is released."""
+    """A lock on a file, which lasts until :meth:`release`."""
 
     def release() -> None: ...
 
 
 class IndexRow(NamedTuple):
-    """An index row: the place of the consecutive entries ``first`` to ``last`` of a ledger in entry log ``log_id``.
+    """An index row: where the consecutive entries ``first`` to ``last`` of a ledger are in the entry log ``log_id``.
 
-    :ivar offset: offset of the size word of the first record.
-    :ivar sizes: bytes of each record, size word included: a number if all are equal, else big-endian ``u32`` numbers.
+    :ivar offset: offset in the entry log of the first record, which begins with its size word.
+    :ivar sizes: bytes of each record, size word included: one number if all are equal, else a big-endian ``u32`` each.
     :ivar checksums: the CRC32C (big-endian ``u32``) of each block of :data:`CHECKSUM_BLOCK` bytes from ``offset`` on;
         the last block may be shorter.  Empty if they are unknown, because the row was trimmed or rebuilt.
     """
@@ -160,13 +160,13 @@ CHECKSUM_BLOCK = 64 * 1024
 
 @attrs.frozen
 class LedgerRow:
-    """The state of a ledger, which an index stores besides the index rows.
+    """The state of a ledger on this bookie, which the index stores in addition to the index rows of its entries.
 
-    :ivar master_key: the key of the ledger; empty if unknown, then the first key that a client sends is taken.
+    :ivar master_key: the key of the ledger; empty if unknown: the first key that a client sends then becomes it.
     :ivar explicit_lac: the LAC packet that a client has sent, or empty.
     :ivar forgotten_at: when a fenced ledger was deleted here, in seconds since the epoch; 0 if it was not deleted, or
-        has entries again.  Such a ledger refuses late adds (S3).  If other bookies of the cluster still have the
-        ledger, it keeps its master key, so that recovery adds can bring it back.
+        has entries again.  The bookie refuses late adds to such a ledger (S3).  If other bookies still have the ledger,
+        the master key is kept, so that recovery adds can bring the ledger back.
     """
 
     ledger_id: int
@@ -177,20 +177,19 @@ class LedgerRow:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the whole cluster had deleted the ledger, so that no request may bring it back."""
+        """Whether the ledger was deleted from the whole cluster, so that no request may create it again here."""
         return bool(self.forgotten_at) and not self.master_key
 
 
 @attrs.define
 class IndexBatch:
-    """A change of the index, applied as a whole.
+    """A change of the index, which is applied completely or not at all.
 
-    The rows in ``runs``, and then those in ``mixed``, replace older rows of the same entries.
+    The index rows in ``runs``, and after them the rows in ``mixed``, replace older rows of the same entries.
 
     :ivar deleted_ledgers: ids of ledgers whose stored index rows are deleted before the rest is applied.
-    :ivar moved: index rows of entries that were copied to another log.  They are applied only to entries that the index
-        still has in one of the logs ``moved_from``; so a newer copy stays, and a deleted ledger does not come back
-        (S8).
+    :ivar moved: index rows of entries that were copied to another log.  They count only for entries whose present index
+        row is in one of the logs ``moved_from``; so a newer copy stays, and a deleted ledger stays deleted (S8).
     :ivar complete: whether the index covers all entry logs of its directory from this commit on.
     :ivar without_runs: whether to delete all index rows first, and to mark the index as incomplete; ledger states stay.
     """
@@ -209,7 +208,7 @@ class IndexBatch:
 
 
 class IRunIndex(Interface):
-    """The index of one ledger directory: it has an index row for each entry, and the state of each ledger.
+    """The index of one ledger directory: it tells where each entry is, and stores the state of each ledger.
 
     One thread may commit while others look up; a look-up sees a commit as a whole or not at all.  All look-ups raise
     :class:`~bookkeeper_twisted.errors.DamageError` if the index is damaged (S5).
@@ -224,7 +223,7 @@ class IRunIndex(Interface):
     )
 
     def check() -> int:
-        """Verify that the file has no damage that hides rows; this takes long if the index is large.  Maintenance lane.
+        """Verify that no damage of the file hides index rows; slow if the index is large.  Maintenance lane.
 
         :returns: the number of bytes that were read.
         :raises bookkeeper_twisted.errors.DamageError: the index is damaged, and rows may be hidden.
@@ -235,21 +234,21 @@ class IRunIndex(Interface):
         """Let a running :meth:`check`, and every later one, fail soon with a StorageError.  Any thread."""
 
     def commit(batch: IndexBatch) -> None:
-        """Apply a ``batch`` as a whole; it is durable on return.  Flush lane.
+        """Apply a ``batch`` completely or not at all; it is durable on return.  Flush lane.
 
-        A new row replaces the same entries in older rows, which are trimmed or split, and lose their checksums then.
+        An older row that contains entries of a new row is trimmed or split; its remaining parts have no checksums.
 
-        :raises bookkeeper_twisted.errors.StorageError: the commit failed.  Nothing was applied, and a restart will find
-            nothing of it, unless :meth:`check` raises an error.
+        :raises bookkeeper_twisted.errors.StorageError: the commit failed.  Nothing was applied.  A restart will find
+            nothing of it either, unless :meth:`check` raises an error.
         """
 
     def find(ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the index row that holds ``entry_id`` of ``ledger_id``, or None."""
+        """Return the index row that contains ``entry_id`` of ``ledger_id``, or None."""
 
     def rows_ahead(ledger_id: int, entry_id: int, limit: int) -> Sequence[IndexRow | bytes]:
-        """Return the index row that holds an entry, and following rows of the ledger that are cheap to read with it.
+        """Return the index row of an entry, and the next rows of the ledger that are cheap to read with it.
 
-        :returns: at most ``limit`` rows, sorted, some of them perhaps packed; no rows if no row holds the entry.
+        :returns: at most ``limit`` rows, sorted; a packed row is 36 bytes.  Empty if the index lacks the entry.
         """
 
     def rows(ledger_id: int) -> Iterator[IndexRow]:
@@ -270,7 +269,7 @@ class IRunIndex(Interface):
         """
 
     def live() -> dict[int, tuple[int, int]]:
-        """Return, for each entry log that rows refer to, the number of these entries and the bytes of their records."""
+        """Return, for each entry log, the number of its entries that the index refers to, and their bytes."""
 
     def close() -> None: ...
 
@@ -281,7 +280,7 @@ IndexFactory = Callable[[IFileSystem, str, bool], IRunIndex]
 
 @attrs.frozen(order=True)
 class JournalPosition:
-    """A position in a journal; as a mark, it stands for all records before it.  Ordered by file, then by offset."""
+    """A position in a journal.  As a mark, it stands for all records before it.  Ordered by file, then by offset."""
 
     file_id: int = 0
     offset: int = 0
@@ -302,22 +301,22 @@ class IJournal(Interface):
     def write_group(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
         """Append a group of records; with ``sync``, make it and all earlier groups durable.
 
-        :param records: byte strings, each of one or more whole records (``i32 length``, body).
+        :param records: byte strings, each with one or more complete records (``i32 length``, body).
         :returns: the position of the end of the group.  A new file is begun only between two groups, so that a group
             never spans files; the old file is synced and closed before a record in the new one is acknowledged.
         """
 
     def sync() -> JournalPosition:
-        """Make all groups durable that were written."""
+        """Make all written groups durable; return the position of their end."""
 
     def replay(mark: JournalPosition) -> Iterator[bytes]:
-        """Yield the body of each record behind ``mark``, in order; allowed only before the first write.
+        """Yield the body of each record behind ``mark``, in order.  Call this before the first write only.
 
         :raises bookkeeper_twisted.errors.JournalDamageError: records are missing that were durable.
         """
 
     def release(mark: JournalPosition) -> None:
-        """Recycle or delete files that lie completely below ``mark``; the newest of these are kept as backups.
+        """Recycle or delete the journal files that end before ``mark``, except the newest of them, kept as backups.
 
         :param mark: the new mark; no later replay begins before it.
         """
@@ -325,7 +324,7 @@ class IJournal(Interface):
     def prepare() -> bool:
         """Do one short step to prepare the next file (recycled or filled with zeros), so that a rename can begin it.
 
-        :returns: True if no step is left, because the file is ready or the disk is full; else call this again.
+        :returns: True if the file is ready, or cannot be prepared because the disk is full.  False: call this again.
         """
 
     def close() -> None: ...
@@ -358,10 +357,10 @@ class ILedgerStorage(Interface):
         """Return the number of known ledgers."""
 
     def undeleted() -> int:
-        """Return the number of ledgers that were deleted, but not yet durably."""
+        """Return the number of deleted ledgers whose index rows are not deleted yet."""
 
     def entry_count() -> int:
-        """Return the number of stored entries; those of earlier starts are missing until they are counted."""
+        """Return the number of stored entries; entries of earlier starts are missing until they were counted."""
 
     # -- reactor thread: memory only --
 
@@ -369,7 +368,7 @@ class ILedgerStorage(Interface):
         """Return the state of ``ledger_id``, or None if the bookie does not know this ledger."""
 
     def put_ledger(row: LedgerRow) -> None:
-        """Set the state of a ledger to ``row``, even of a deleted ledger; the next checkpoint makes it durable."""
+        """Set the state of a ledger to ``row``, even if it was deleted; the next checkpoint makes the state durable."""
 
     def ledger_ids() -> list[int]:
         """Return the ids of all known ledgers, ascending."""
@@ -384,19 +383,19 @@ class ILedgerStorage(Interface):
         """
 
     def was_fenced(ledger_id: int) -> bool:
-        """Test whether the deleted ledger ``ledger_id`` was fenced here (S3); after a long time this is forgotten."""
+        """Test whether ``ledger_id`` was fenced here before it was deleted (S3); forgotten after a long time."""
 
     def forget_fences(before: int) -> int:
-        """Forget that ledgers were fenced which were deleted long ago; return their number.
+        """Forget the fences of ledgers that were deleted long ago; return the number of these ledgers.
 
         :param before: a time in seconds since the epoch; ledgers that were deleted before it are forgotten.
         """
 
     def add(entries: Entries) -> None:
-        """Insert ``entries`` into the write cache; they replace older copies."""
+        """Insert ``entries`` into the write cache; they replace older copies of the same entries."""
 
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run in a write cache or the read cache that holds ``entry_id`` of ``ledger_id``, or None.
+        """Return a run in a write cache or the read cache that contains ``entry_id`` of ``ledger_id``, or None.
 
         From ``entry_id`` on, all entries of the run are the newest copies.
 
@@ -404,12 +403,12 @@ class ILedgerStorage(Interface):
         """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
-        """Return entries that are not :meth:`cached`, as :meth:`load` does, but only from the page cache.
+        """Read consecutive entries of an entry log as :meth:`load` does, but only from the kernel's page cache.
 
-        All returned entries are the newest copies.  This never waits for the disk.
+        Call it if the entry is not :meth:`cached`.  All returned entries are the newest copies.  It never waits.
 
-        It reads the wanted entries by one system call.  If a client reads small pieces in order, it reads more entries,
-        which are :meth:`cached` for a while.
+        It needs one system call.  If a client reads small pieces in order, it reads more entries than wanted;
+        :meth:`cached` finds these for a while.
 
         :param max_count: number of wanted entries; the run may have more.
         :returns: None if the entries are not in the page cache, or if they are damaged; :meth:`load` then raises the
@@ -417,19 +416,19 @@ class ILedgerStorage(Interface):
         """
 
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
-        """Return single entries, with ids in any order, as far as :meth:`cached` or :meth:`resident` would find them.
+        """Return single entries, with ids in any order, that are in a write cache or can be read without waiting.
 
-        :param max_bytes: the look-up ends when it has found so many bytes; it looks up at least one entry.
+        :param max_bytes: the look-up stops after so many bytes of found entries; it looks up at least one entry.
         """
 
     def last_cached(ledger_id: int) -> int:
         """Return the highest entry id of ``ledger_id`` in the write caches, or -1."""
 
     def keep(run: EntryRun, epoch: int) -> EntryRun:
-        """Return the part of a loaded ``run`` that is up to date; cache it if :meth:`resident` cannot read it.
+        """Return the up-to-date part of a ``run`` from :meth:`load`; put it in the read cache if useful.
 
         :param epoch: the value of :attr:`epoch` in the reactor turn in which the first entry was not :meth:`cached`.
-        :returns: the entries before the first one that has, or may have, a newer copy; at least the first entry.
+        :returns: the entries before the first entry that may have a newer copy; at least the first entry of the run.
         """
 
     def pending_bytes() -> int:
@@ -441,19 +440,19 @@ class ILedgerStorage(Interface):
     def begin_checkpoint(marks: Sequence[JournalPosition]) -> "ICheckpoint | None":
         """Begin a checkpoint by swapping the write caches; return None if another checkpoint is in progress.
 
-        :param marks: for each journal a position; the storage already has all records before it (S7).
+        :param marks: for each journal, a position before which all records are in the storage already (S7).
         """
 
     # -- read lane --
 
     def load(ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
-        """Read consecutive entries of an entry log from ``entry_id`` on: as many as fit ``max_bytes``, at least one.
+        """Read consecutive entries of an entry log, from ``entry_id`` on: as many as fit ``max_bytes``, at least one.
 
-        One ``pread``.  The ids of the first and the last entry, and the checksums of whole blocks, are verified.  A
-        write cache may have newer copies; :meth:`keep` leaves these entries out.
+        This takes one ``pread``, and verifies the ids of the first and the last entry, and the checksums of complete
+        blocks.  A write cache may have newer copies; :meth:`keep` removes such entries from the run.
 
-        :returns: None if the index can tell that the entry does not exist (S5).
-        :raises bookkeeper_twisted.errors.DamageError: the bytes are not as they were written.
+        :returns: None only if the index proves that the entry does not exist (S5).
+        :raises bookkeeper_twisted.errors.DamageError: the bytes differ from those that were written.
         :raises OSError: the entry log could not be read.
         """
 
@@ -477,12 +476,12 @@ class ILedgerStorage(Interface):
 
 
 class ICheckpoint(Interface):
-    """A checkpoint in progress: call :meth:`write` for each directory, then :meth:`persist_marks`, :meth:`finish`."""
+    """A checkpoint in progress.  Call :meth:`write` for each directory, :meth:`persist_marks`, and :meth:`finish`."""
 
     n_directories: int = Attribute("How many directories :meth:`write` has to be called for.")
 
     def write(directory: int) -> None:
-        """Write the entries of a directory to logs, sync these, and commit the index rows.  The directory's flush lane.
+        """Write a directory's cached entries to entry logs, sync these, commit the index rows.  Flush lane.
 
         :param directory: number of the directory, from 0.
         :raises bookkeeper_twisted.errors.StorageError: it failed.  The entries stay readable in memory, and the next
@@ -490,11 +489,11 @@ class ICheckpoint(Interface):
         """
 
     def persist_marks() -> None:
-        """Write the new marks, after all directories were written.  On any one lane.
+        """Write the new journal marks, after all directories were written.  Any one lane.
 
-        :raises bookkeeper_twisted.errors.StorageError: it failed, or a directory was not written (S7); the marks are
-            unchanged.
+        :raises bookkeeper_twisted.errors.StorageError: a write failed, or a directory was not written (S7); the marks
+            are unchanged.
         """
 
     def finish() -> None:
-        """Empty the caches that were written, keep the others.  Reactor thread, after the last step has ended."""
+        """Drop the write caches that were written; keep the others.  Reactor thread, after all other steps."""

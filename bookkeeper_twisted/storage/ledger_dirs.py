@@ -1,4 +1,4 @@
-"""Names of files in the configured directories, and the directory of each ledger.
+"""File names in the directories of a bookie, and the assignment of ledgers to directories.
 
 All files are in ``<directory>/current``.  Names are as in Apache's format, with ids in lower-case hexadecimal without
 leading zeros.
@@ -19,7 +19,7 @@ _LAYOUT_2 = re.compile(r"VERSION|.*\.(txn|idx|log)")
 
 
 def current(directory: str) -> str:
-    """Return the path of the subdirectory ``current``, which holds the files of a configured ``directory``."""
+    """Return the path of the subdirectory ``current``, which contains the files of a configured ``directory``."""
     return posixpath.join(directory, "current")
 
 
@@ -42,7 +42,7 @@ def mark_name(journal_index: int, journal_count: int) -> str:
     """Return the file name of the mark of a journal, in every ledger directory.
 
     :param journal_index: number of the journal, from 0.
-    :param journal_count: number of journals; Java gives the mark of a single journal another name.
+    :param journal_count: number of journals; the name for a single journal has no number, as in Apache's bookie.
     """
     return "lastMark" if journal_count == 1 else f"lastMark.{journal_index}"
 
@@ -64,7 +64,7 @@ def entry_log_ids(fs: IFileSystem, directory: str) -> list[int]:
 
 
 def log_bytes(fs: IFileSystem, directory: str) -> int:
-    """Return the bytes of all entry logs in a directory; each of them is opened for that.
+    """Return the number of bytes of all entry logs in a directory; this opens each log.
 
     :param directory: path of the ledger directory, ending in ``current``.
     """
@@ -72,7 +72,7 @@ def log_bytes(fs: IFileSystem, directory: str) -> int:
 
 
 def journal_bytes(fs: IFileSystem, directory: str) -> int:
-    """Return the bytes of all journal files in a directory; each of them is opened for that.
+    """Return the number of bytes of all journal files in a directory; this opens each file.
 
     :param directory: path of the journal directory, ending in ``current``.
     """
@@ -91,7 +91,7 @@ def _total_bytes(fs: IFileSystem, directory: str, names: Iterable[str]) -> int:
 
 
 def directory_index(ledger_id: int, count: int) -> int:
-    """Return the number, from 0, of the journal or ledger directory, among ``count``, for ``ledger_id``."""
+    """Return the number of the journal or ledger directory for ``ledger_id``, from 0, if there are ``count``."""
     return ledger_id % count
 
 
@@ -99,12 +99,12 @@ def directory_index(ledger_id: int, count: int) -> int:
 class DirectoryMap:
     """Tells in which directory each ledger is.
 
-    A ledger that existed before directories were added stays in its directory.  So does a ledger that was deleted,
-    until the process ends, because index rows of it may still be stored there.
+    A ledger that existed before directories were added stays in its directory.  A deleted ledger stays assigned to its
+    directory until the process ends, because index rows of it may still be stored there.
 
     :ivar count: number of directories.
-    :ivar elsewhere: for each ledger that is not in the directory that :func:`directory_index` returns, the number of
-        its directory.
+    :ivar elsewhere: the exceptions: for each ledger that is in another directory than :func:`directory_index` says, the
+        number of its directory.
     """
 
     count: int
@@ -116,7 +116,7 @@ class DirectoryMap:
 
 
 def without_current(fs: IFileSystem, directories: Sequence[str]) -> list[str]:
-    """Return those of the ``directories`` that have no subdirectory ``current``.
+    """Return the ``directories`` that have no subdirectory ``current``.
 
     :param directories: the directories as configured.
     """
@@ -126,7 +126,7 @@ def without_current(fs: IFileSystem, directories: Sequence[str]) -> list[str]:
 def make_currents(fs: IFileSystem, directories: Sequence[str]) -> None:
     """Create the subdirectory ``current`` in each directory that does not have it.
 
-    :param directories: the directories as configured; missing ones are created, too.
+    :param directories: the directories as configured; missing directories are created, too.
     :raises StorageError: a directory has a layout older than 3, which must be upgraded first; nothing was created.
     """
     missing = without_current(fs, directories)

@@ -1,7 +1,7 @@
-"""The states of all known ledgers in memory, and which of them are to be stored in the index.
+"""The states of all known ledgers in memory; changed states wait here until a checkpoint stores them in the index.
 
-A deleted ledger disappears from here immediately, and from the index at the next checkpoint.  If it was fenced, this is
-remembered, so that late adds are still refused (S3).
+A deleted ledger disappears from here immediately, and from the index at the next checkpoint.  If it was fenced, the
+fence is remembered, so that the bookie still refuses late adds (S3).
 """
 
 from collections.abc import Iterable
@@ -16,8 +16,8 @@ _SPARE_KEYS = 1000
 class LedgerStates:
     """The states of all known ledgers: master key, fence and explicit LAC.
 
-    All are in one dictionary, and equal master keys are one object, because the ledgers of a user mostly have the same
-    key.  Any peer can send new keys; so keys of deleted ledgers are dropped when they outnumber those in use.
+    Equal master keys share one object to save memory, because most ledgers of a user have the same key.  As any client
+    can send new keys, the keys of deleted ledgers are dropped from time to time.
     """
 
     __slots__ = ("_rows", "_keys", "_dirty", "_deleted", "_deleting", "_forgotten")
@@ -50,7 +50,7 @@ class LedgerStates:
         return self._rows.get(ledger_id)
 
     def put(self, row: LedgerRow) -> None:
-        """Set the state of a ledger to ``row``; if it changes, the next :meth:`take_dirty` returns it."""
+        """Set the state of a ledger to ``row``; if this changes the state, the next :meth:`take_dirty` returns it."""
         if self._rows.get(row.ledger_id) != row:
             self._forgotten.pop(row.ledger_id, None)
             self._rows[row.ledger_id] = self._interned(row)
@@ -73,11 +73,11 @@ class LedgerStates:
         self._deleted.add(ledger_id)
         self._dirty.discard(ledger_id)
         if row.fenced:
-            self._forgotten[ledger_id] = max(now, 1)  # at least 1, as 0 means: not deleted
+            self._forgotten[ledger_id] = max(now, 1)  # at least 1, because 0 means that the ledger was not deleted
             self._dirty.add(ledger_id)
 
     def was_fenced(self, ledger_id: int) -> bool:
-        """Test whether ``ledger_id`` was deleted, and had been fenced here before."""
+        """Test whether ``ledger_id`` was deleted after it had been fenced here."""
         return ledger_id in self._forgotten
 
     def is_deleted(self, ledger_id: int) -> bool:
@@ -85,11 +85,11 @@ class LedgerStates:
         return ledger_id in self._deleted or ledger_id in self._deleting
 
     def undeleted(self) -> int:
-        """Return the number of deleted ledgers of which the index may still have rows.  Any thread."""
+        """Return the number of deleted ledgers whose index rows may still exist.  Any thread."""
         return len(self._deleted) + len(self._deleting)
 
     def expire(self, before: int) -> int:
-        """Forget the fences of ledgers that were deleted ``before`` a time, in seconds since the epoch.
+        """Forget the fences of ledgers that were deleted before the time ``before``, in seconds since the epoch.
 
         :returns: the number of these ledgers.
         """
@@ -102,14 +102,14 @@ class LedgerStates:
         return len(expired)
 
     def take_deleted(self) -> list[int]:
-        """Return the ledgers whose index rows must be deleted, before the states of :meth:`take_dirty` are stored."""
+        """Return the ledgers whose index rows a checkpoint must delete before it stores the changed states."""
         taken = sorted(self._deleted)
         self._deleting |= self._deleted
         self._deleted = set()
         return taken
 
     def take_dirty(self) -> list[LedgerRow]:
-        """Return the states that changed, and treat them as stored."""
+        """Return the states that changed since the last call; the caller stores them, or calls :meth:`not_stored`."""
         dirty, self._dirty = self._dirty, set()
         return [self._stored_form(ledger_id) for ledger_id in sorted(dirty)]
 
@@ -118,10 +118,10 @@ class LedgerStates:
         return row if row is not None else LedgerRow(ledger_id, fenced=True, forgotten_at=self._forgotten[ledger_id])
 
     def deleted(self, ledger_ids: Iterable[int], succeeded: bool) -> None:
-        """Report whether the index rows of ledgers that :meth:`take_deleted` returned were deleted.
+        """Report whether the index rows of deleted ledgers were deleted.
 
-        :param ledger_ids: these ledgers.
-        :param succeeded: if False, the next call of :meth:`take_deleted` returns them again.
+        :param ledger_ids: ids of ledgers that :meth:`take_deleted` has returned.
+        :param succeeded: if False, the next call of :meth:`take_deleted` returns these ledgers again.
         """
         self._deleting.difference_update(ledger_ids)
         if not succeeded:
@@ -130,7 +130,7 @@ class LedgerStates:
     def not_stored(self, rows: Iterable[LedgerRow]) -> None:
         """Report that states were not stored; the next call of :meth:`take_dirty` returns these ledgers again.
 
-        :param rows: the states, which :meth:`take_dirty` returned.
+        :param rows: the states, as :meth:`take_dirty` has returned them.
         """
         ids = [row.ledger_id for row in rows]
         self._dirty.update(i for i in ids if i in self._rows or i in self._forgotten)

@@ -39,7 +39,7 @@ class StorageSettings:
     """Settings of the storage of a bookie.
 
     :ivar log_size_limit: most bytes of an entry log, unless a single entry is longer.
-    :ivar log_direct: whether entry logs are written past the page cache.
+    :ivar log_direct: whether writes of entry logs bypass the page cache (direct I/O).
     :ivar write_cache_bytes: most bytes of all write caches, two for each directory.
     :ivar read_cache_bytes: most bytes of the read cache, for all directories together.
     :ivar recent_rows_bytes: most bytes of index rows in memory for each directory.
@@ -47,8 +47,8 @@ class StorageSettings:
     :ivar rebuild_index: whether to make new indexes from the entry logs.
     :ivar reserve_bytes: most bytes that are reserved on each disk for deletions and compactions
         (:mod:`.space_reserve`).
-    :ivar unfenced_because: the reason why a rebuild may leave ledgers unfenced that the old index does not know; empty
-        if it may not (S3).
+    :ivar unfenced_because: why a rebuild may leave ledgers unfenced that are not in the old index.  If empty, a rebuild
+        fences them (S3).
     """
 
     log_size_limit: int = 1024 * _MIB
@@ -63,7 +63,7 @@ class StorageSettings:
 
 
 WINDOW = 256 * 1024
-"""If a client reads small pieces in order, so many bytes are read at once: a system call for each would cost more."""
+"""If a client reads small pieces in order, so many bytes are read in advance, as a system call for each is slow."""
 
 _WINDOWS_BYTES = 16 * _MIB
 _MOST_ENDS = 1024
@@ -71,10 +71,10 @@ _MOST_ENDS = 1024
 
 @implementer(ILedgerStorage)
 class LedgerStorage:
-    """The provider of :class:`~.interfaces.ILedgerStorage`; created by :meth:`open`.
+    """The implementation of :class:`~.interfaces.ILedgerStorage` on disk; created by :meth:`open`.
 
-    :ivar write_cache_hits, read_cache_hits, cache_misses: number of calls of :meth:`cached` that found a run in a write
-        cache, in the read cache, or none.
+    :ivar write_cache_hits, read_cache_hits, cache_misses: number of calls of :meth:`cached` that found the entry in a
+        write cache, in the read cache, or in no cache.
     :ivar resident_hits: number of calls of :meth:`resident` that found entries.
     :ivar loads: number of calls of :meth:`load`.
     :ivar checkpoints, failed_checkpoints: number of checkpoints that succeeded, and that failed.
@@ -122,7 +122,7 @@ class LedgerStorage:
         :param ledger_dirs: paths of the ledger directories, each ending in ``current``.
         :param index_dirs: for each ledger directory, the path of its index directory.
         :param make_index: opens an index.
-        :param persist_marks: writes the journal marks durably; it is called on a flush lane.
+        :param persist_marks: writes the journal marks and makes them durable; called on a flush lane.
         :raises StorageError: the directories cannot be served; the text tells why and what to do.
         """
         if not ledger_dirs or len(ledger_dirs) != len(index_dirs):
@@ -208,9 +208,9 @@ class LedgerStorage:
         return run
 
     def _note_end(self, ledger_id: int, first: int, end: int) -> None:
-        """Remember that a read of a ledger ended before entry ``end``: a read from there on is sequential.
+        """Remember where a read of a ledger ended: a later read that begins at entry ``end`` is sequential.
 
-        The end of the previous read, at ``first``, is forgotten.
+        The previous read, which ended before entry ``first``, is forgotten.
         """
         ends = self._ends
         ends.pop((ledger_id, first), None)
@@ -236,7 +236,7 @@ class LedgerStorage:
         directory = self._directory(run.ledger_id)
         directory.learn()
         if epoch != self.epoch:
-            # a checkpoint has emptied write caches meanwhile, so newer copies may exist of all but the first entry
+            # a checkpoint has emptied write caches meanwhile: only the first entry is surely the newest copy
             return run.slice(run.first, 1)
         newest = directory.next_cached(run.ledger_id, run.first) - run.first
         if newest < run.count:
@@ -253,7 +253,7 @@ class LedgerStorage:
         return sum(directory.active.count for directory in self.directories)
 
     def read_cache_bytes(self) -> int:
-        """Return the bytes in the read cache, and those that were read in advance for sequential reads."""
+        """Return the number of bytes in the read cache, including bytes that were read in advance."""
         return self._read_cache.cost + self._windows.cost
 
     def ledger_count(self) -> int:
@@ -341,7 +341,7 @@ def _open_directory(
 def _open_index_with(
     reserve: SpaceReserve | None, fs: IFileSystem, path: str, index_path: str, make_index: IndexFactory
 ) -> IRunIndex:  # fmt: skip
-    """Open an index; if the disk is full, lend the space reserve for that."""
+    """Open the index of a directory; if the disk is full, free the space reserve while the index is opened."""
     try:
         return _open_index(fs, path, index_path, make_index)
     except NoWritableDirectoryError:
@@ -354,7 +354,12 @@ def _open_index_with(
 
 
 def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFactory) -> IRunIndex:
-    """Open the index of a directory; it must cover all entry logs there, because an absence would be believed (S5)."""
+    """Open the index of a directory.
+
+    It must cover all entry logs there, because an entry that is not in it counts as absent (S5).
+
+    :raises StorageError: the directory has entry logs that its index does not cover.
+    """
     index = make_index(fs, index_path, False)
     try:
         if not index.complete:
@@ -373,7 +378,7 @@ def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFa
 def _stored_ledgers(directories: Sequence[DirectoryStorage]) -> dict[int, tuple[LedgerRow, int]]:
     """Return, for each ledger, its state and the number of its directory.
 
-    :raises StorageError: two directories have the same ledger; then nobody knows which of them has an entry (S5).
+    :raises StorageError: two directories have the same ledger, so it is unknown which of them has an entry of it (S5).
     """
     stored: dict[int, tuple[LedgerRow, int]] = {}
     for number, directory in enumerate(directories):

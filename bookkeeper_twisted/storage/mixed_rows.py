@@ -1,7 +1,8 @@
-"""Packed index rows, which a flush writes for short runs of many ledgers.
+"""Packed index rows (36 bytes each), which a flush writes for short runs of many ledgers.
 
-If each of these runs had a row of its own in the table of runs, that would cost several times as much as the entries.
-A packed row is 36 bytes, big-endian, so that byte order is the order of ledgers and entries::
+A run is a sequence of consecutive entries of one ledger.  Storing each short run as a row of the SQLite table of runs
+would cost several times as much as storing its entries.  The fields are big-endian, so that sorting by bytes sorts by
+ledger and entry::
 
     0   i64   ledger
     8   i64   first entry
@@ -22,15 +23,16 @@ import attrs
 PACKED_ROW = struct.Struct(">qqIIIII")
 
 MOST_APART = 16
-"""A run of at most so many entries is packed as one row for each entry if its records differ in size."""
+"""Most entries of a run that is packed although its records differ in size: then each entry gets a packed row."""
 
 
 @attrs.frozen
 class MixedRows:
-    """Packed rows of one entry log, sorted by ledger and entry; no two have an entry in common.
+    """Packed index rows that refer to one entry log, sorted by ledger and entry; no entry is in two rows.
 
-    :ivar ledger_ids: the ledger id of each row; ``first_ids`` and ``last_ids`` are parallel to it.
-    :ivar packed: the rows as bytes.
+    :ivar ledger_ids: the ledger id of each row.
+    :ivar first_ids, last_ids: the ids of the first and the last entry of each row.
+    :ivar packed: each row in its 36-byte form.
     """
 
     log_id: int
@@ -43,7 +45,7 @@ class MixedRows:
         return len(self.packed)
 
     def but(self, left_out: Sequence[bool]) -> "MixedRows":
-        """Return a copy without the rows whose items in ``left_out`` are True."""
+        """Return a copy without the rows at the positions where ``left_out`` is True."""
         kept = list(map(not_, left_out))
         return MixedRows(
             self.log_id, list(compress(self.ledger_ids, kept)), list(compress(self.first_ids, kept)),
@@ -52,5 +54,5 @@ class MixedRows:
 
 
 def packed_of(mixed: Iterable[MixedRows]) -> list[bytes]:
-    """Return the packed rows of all ``mixed``, sorted by ledger and entry."""
+    """Return the 36-byte forms of all rows of ``mixed``, sorted by ledger and entry."""
     return sorted(chain.from_iterable(rows.packed for rows in mixed))

@@ -3,14 +3,15 @@
 Entry logs are read in the order of their ids; of several copies of an entry, the last one is valid.  The new index is
 marked as complete only after the last log, so that an interrupted rebuild begins again.
 
-A ledger is in one directory.  But if directories were added, a ledger that was deleted and later replicated to this
-bookie again may be in another directory than before, while the logs of the old one still have its old entries.  The
-indexes tell which directory is right.  So a directory leaves out each ledger that is only in the index of another one.
+A ledger is in one directory.  But a ledger that was deleted, and later replicated to this bookie again, may be in
+another directory than before if directories were added in between.  Entry logs of its former directory may still
+contain its old entries.  The old indexes tell which directory is right: a rebuild ignores entries of a ledger that only
+the index of another directory has.
 
-Entry logs contain neither fences nor master keys.  The states in the old index are kept, unless the caller gives
-others.  Any other ledger gets an empty key, which the next key that a client sends replaces.  It becomes fenced,
-because a writer that was refused once must not succeed now (S3).  If the old index is unreadable, the fences of ledgers
-without entries are lost.
+Entry logs contain neither fences nor master keys.  The ledger states in the old index are kept, unless the caller
+passes others.  Any other ledger gets an empty key; the next key that a client sends replaces it.  Such a ledger becomes
+fenced, because it may have been fenced before: a writer that was refused once must not succeed now (S3).  If the old
+index is unreadable, the fences of ledgers without entries are lost.
 """
 
 import posixpath
@@ -36,6 +37,7 @@ class Rebuilt:
     """The result of a rebuild.
 
     :ivar index: the new index, complete and open.
+    :ivar logs, entries: number of entry logs read, and of entries found in them.
     :ivar kept_states: number of ledgers whose states came from the old index or the caller.
     :ivar torn: for each unsealed log that ends inside a record, the text ``path offset``.
     """
@@ -66,7 +68,7 @@ def logs_with_data(fs: IFileSystem, directory: str) -> list[int]:
 def known_elsewhere(
     fs: IFileSystem, index_directories: Sequence[str], make_index: IndexFactory
 ) -> list[frozenset[int]]:
-    """Return, for each directory, the ledgers that its own index lacks and the index of another directory has.
+    """Return, for each directory, the ledgers that are in the index of another directory but not in its own index.
 
     :param index_directories: paths of all index directories, each ending in ``current``; an unreadable index counts as
         empty.
@@ -104,12 +106,12 @@ def rebuild_index(
     :param directory: path of the ledger directory, ending in ``current``.
     :param index_directory: path of the index directory, ending in ``current``.
     :param make_index: creates a new index, or opens the old one.
-    :param unfenced_because: the reason why ledgers that the old index does not know are left unfenced, for example
-        because their fences are imported next.  If it is empty, they become fenced.
+    :param unfenced_because: why ledgers that are not in the old index may stay unfenced, for example because their
+        fences are imported next.  If empty, these ledgers become fenced.
     :param advance: called with the size of each entry log after it was read.
-    :param states: the states of ledgers; if None, those in the old index.
+    :param states: the ledger states for the new index; if None, those in the old index are kept.
     :param elsewhere: ids of ledgers that are in other directories, see :func:`known_elsewhere`.
-    :raises DamageError: a sealed log has a torn tail, or other records than its ledgers map says.
+    :raises DamageError: a sealed log ends inside a record, or has other records than its ledgers map says.
     """
     if states is None:
         index = _without_runs(fs, index_directory, make_index)
@@ -133,9 +135,9 @@ def rebuild_index(
 
 
 def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactory) -> IRunIndex:
-    """Delete all rows of entries in the old index; ledger states stay, even if the rebuild is interrupted (S3).
+    """Delete all index rows of entries from the old index; the ledger states stay (S3).
 
-    :returns: the old index; if it is damaged or cannot be opened, a new one with the states that are readable.
+    :returns: the old index; if it is damaged or cannot be opened, a new index with the readable ledger states.
     """
     states: list[LedgerRow] = []
     try:
@@ -161,7 +163,7 @@ def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactor
 def _anew(
     fs: IFileSystem, index_directory: str, make_index: IndexFactory, states: Sequence[LedgerRow]
 ) -> IRunIndex:
-    """Create an empty index in place of the old one, and store the given ledger states in it."""
+    """Create a new index in place of the old one, and store the given ledger states in it."""
     index = make_index(fs, index_directory, True)
     try:
         if states:
@@ -195,9 +197,9 @@ def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], dea
 
 
 def counted(scan: LogScan, sizes: dict[int, int]) -> Iterator[Record]:
-    """Yield the records of an entry log, and sum up their bytes for each ledger.
+    """Yield the records of an entry log; meanwhile sum up the bytes of the records of each ledger.
 
-    :param sizes: receives the sum of each ledger, size words included.
+    :param sizes: a dictionary that receives the number of bytes for each ledger, size words included.
     """
     for record in scan:
         sizes[record.ledger_id] = sizes.get(record.ledger_id, 0) + record.size
@@ -205,11 +207,11 @@ def counted(scan: LogScan, sizes: dict[int, int]) -> Iterator[Record]:
 
 
 def check_sealed(scan: LogScan, sizes: dict[int, int]) -> None:
-    """Check that a sealed log has no torn tail, and that its ledgers map agrees with its records (S5).
+    """Check that a sealed log does not end inside a record, and that its ledgers map agrees with its records (S5).
 
-    :param scan: a scan of the log, which has ended.
-    :param sizes: the sums that :func:`counted` has made.
-    :raises DamageError: the log has a torn tail, or its map is wrong.
+    :param scan: the scan of the log, completed by reading all its records.
+    :param sizes: the number of bytes for each ledger, from :func:`counted`.
+    :raises DamageError: the log ends inside a record, or its ledgers map is wrong.
     """
     if not scan.sealed:
         return
@@ -225,7 +227,7 @@ def check_sealed(scan: LogScan, sizes: dict[int, int]) -> None:
 
 
 def rows_of(records: Iterator[Record], log_id: int) -> Iterator[IndexRow]:
-    """Combine records that are consecutive in their ledger and in the log into index rows, without checksums.
+    """Combine records to index rows, without checksums: one row for records consecutive in ledger and log.
 
     :param records: records of the entry log ``log_id``, sorted by offset or by entry.
     """

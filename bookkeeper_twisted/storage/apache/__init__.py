@@ -1,7 +1,8 @@
-"""The index of Apache's ``DbLedgerStorage``: read to take over the directories of a bookie, written to return them.
+"""The index of Apache's ``DbLedgerStorage``: read to take over a bookie's directories, written to hand them back.
 
 Both bookies use the same entry logs and journals.  Only the indexes differ.  Apache's index is two RocksDB databases in
-the ``current`` of each index directory: ``ledgers`` (:mod:`.ledger_data`) and ``locations``::
+the subdirectory ``current`` of each index directory: ``ledgers`` with the ledger states (:mod:`.ledger_data`), and
+``locations`` with the place of each entry::
 
     key    i64 ledger id, i64 entry id
     value  i64 location = entry log id << 32 | offset of the entry, behind its size word; 0 = none

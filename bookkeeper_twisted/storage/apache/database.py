@@ -1,7 +1,7 @@
 """The directories of the databases of ``DbLedgerStorage``, and how to delete them.
 
-A database without its file ``CURRENT`` cannot be opened.  So this file is deleted first: a crash during the deletion
-never leaves a database that could be opened.
+RocksDB cannot open a database without the file ``CURRENT``.  So this file is deleted first, and a crash during the
+deletion never leaves a database that could still be opened.
 """
 
 import posixpath
@@ -15,7 +15,7 @@ _CURRENT = "CURRENT"
 
 
 def database_path(index_directory: str, name: str) -> str:
-    """Return the directory of a database.
+    """Return the path of the database called ``name``.
 
     :param index_directory: path of the index directory, ending in ``current``.
     """
@@ -23,7 +23,7 @@ def database_path(index_directory: str, name: str) -> str:
 
 
 def is_database(fs: IFileSystem, index_directory: str, name: str) -> bool:
-    """Test whether an index directory holds the database called ``name``.
+    """Test whether an index directory contains the database called ``name``.
 
     :param index_directory: path of the index directory, ending in ``current``.
     """
@@ -31,7 +31,7 @@ def is_database(fs: IFileSystem, index_directory: str, name: str) -> bool:
 
 
 def has_index(fs: IFileSystem, index_directory: str) -> bool:
-    """Test whether an index directory holds the database in which Apache's bookie keeps the locations of entries.
+    """Test whether an index directory contains the database ``locations``, Apache's index of the entries.
 
     :param index_directory: path of the index directory, ending in ``current``.
     """
@@ -39,10 +39,10 @@ def has_index(fs: IFileSystem, index_directory: str) -> bool:
 
 
 def discard_index(fs: IFileSystem, index_directory: str) -> None:
-    """Delete both databases from an index directory, the entry locations first; the deletion is durable on return.
+    """Delete both databases from an index directory, ``locations`` first; the deletion is durable on return.
 
     :param index_directory: path of the index directory, ending in ``current``.
-    :raises OSError: a file could not be deleted; other files may be left, too.
+    :raises OSError: a file could not be deleted; other files may still exist, too.
     """
     for name in (LOCATIONS, LEDGERS):
         _discard(fs, database_path(index_directory, name))

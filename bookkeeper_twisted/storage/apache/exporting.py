@@ -1,7 +1,7 @@
 """The export of our index to the databases of ``DbLedgerStorage``.
 
-The databases are created beside our index, which stays valid until Apache's cookies exist.  So a crash during an export
-changes nothing, and the next start of our bookie deletes the files that the export left.
+The databases are created next to our index, which stays valid until Apache's cookie files exist.  So a crash during an
+export does no harm: the next start of our bookie deletes the files that the export has left.
 """
 
 import struct
@@ -25,14 +25,18 @@ _LOCATION = struct.Struct(">q")
 WriteIndex = Callable[[IFileSystem, str, IRunIndex, Callable[[int], object]], "Exported"]
 """A function that exports our index of one directory to an index of Apache's bookie.
 
-Its arguments are the file system, the path of the index directory, our index, and a function to call with the number of
-bytes of the entries whose locations were just written.
+Its arguments are the file system, the path of the index directory, our index, and a function for the progress.  It
+calls this function with the number of bytes of the entries whose locations were just written.
 """
 
 
 @attrs.define
 class Exported:
-    """The result of an export to an index directory."""
+    """The result of an export to an index directory.
+
+    :ivar directory: path of the index directory.
+    :ivar entries, states: number of exported entries, and of exported ledger states.
+    """
 
     directory: str
     entries: int = 0
@@ -40,7 +44,7 @@ class Exported:
 
 
 def to_databases(open_key_values: OpenKeyValues) -> WriteIndex:
-    """Return :func:`export_index` as a function without the argument ``open_key_values``.
+    """Return a :data:`WriteIndex` function that calls :func:`export_index` with ``open_key_values``.
 
     :param open_key_values: opens or creates a database.
     """
@@ -58,15 +62,15 @@ def export_index(
     open_key_values: OpenKeyValues,
     advance: Callable[[int], object] = int,
 ) -> Exported:
-    """Write the databases of one index directory; they are durable on return.
+    """Export our index of one directory to Apache's databases; they are durable on return.
 
-    A ledger that our bookie fenced and then deleted is exported as a fenced ledger without entries: a late writer must
-    not create it again (S3).  A later garbage collection deletes it.
+    A ledger that was deleted after it had been fenced is exported as a fenced ledger without entries, so that a late
+    writer cannot create it again (S3).  A garbage collection of Apache's bookie deletes it later.
 
     :param index_directory: path of the index directory, ending in ``current``.
-    :param index: our index; no entry may be only in the write cache or the journals.
+    :param index: our index.  It must have all entries: none may be only in the write cache or the journals.
     :param open_key_values: opens or creates a database.
-    :param advance: called with the number of bytes of entries whose locations were just written.
+    :param advance: called with the number of bytes of the entries whose locations were just written.
     :raises StorageError: the export failed; our index is unchanged.
     """
     discard_index(fs, index_directory)
@@ -99,7 +103,7 @@ def _put_all(database: IKeyValues, pairs: Iterator[Pair]) -> int:
 
 
 def pages(index: IRunIndex) -> Iterator[list[IndexRow]]:
-    """Yield the rows of an ``index``, sorted by ledger and entry, as lists of limited length."""
+    """Yield all rows of an ``index``, sorted by ledger and entry, as lists of limited length."""
     after = (-1, -1)
     while page := index.page(after, _PAGE):
         yield page
@@ -107,7 +111,7 @@ def pages(index: IRunIndex) -> Iterator[list[IndexRow]]:
 
 
 def _pairs(row: IndexRow) -> list[Pair]:
-    """Return, for each entry of an index row, the pair that Apache's ``locations`` database has for the entry."""
+    """Return, for each entry of an index row, the key and the value for Apache's ``locations`` database."""
     ledger_id, key, location = row.ledger_id, _KEY.pack, _LOCATION.pack
     start = (row.log_id << 32) + row.offset + _SIZE
     entries = zip(range(row.first, row.last + 1), record_offsets(row), strict=False)

@@ -1,7 +1,7 @@
-"""The import of an index of ``DbLedgerStorage`` into our index: ledger states, and a row for each run of entries.
+"""The import of an index of Apache's ``DbLedgerStorage`` into our index: ledger states, and rows of entries.
 
-Records in the entry logs that the database does not name are not imported: they belong to deleted ledgers, or are older
-copies.
+Only entries in the database ``locations`` are imported.  All other records in the entry logs belong to deleted ledgers,
+or are older copies.
 """
 
 import posixpath
@@ -28,9 +28,10 @@ _KEY_SIZE, _LOCATION_SIZE, _LEDGER_KEY_SIZE = 16, 8, 8
 class Imported:
     """The result of an import.
 
-    :ivar states: number of ledgers in the database.
-    :ivar dangling: number of entries whose locations do not hold them.
-    :ivar unknown: number of ledgers that had entries but no state; the import made them fenced.
+    :ivar entries: number of imported entries.
+    :ivar states: number of imported ledger states.
+    :ivar dangling: number of entries that are not in the entry log at their location.
+    :ivar unknown: number of ledgers that had entries but no state; the import has fenced them.
     """
 
     entries: int = 0
@@ -39,7 +40,7 @@ class Imported:
     unknown: int = 0
 
     def add(self, other: "Imported") -> None:
-        """Add the counts of the ``other`` import, which is that of another directory."""
+        """Add the counts of the ``other`` import, of another directory."""
         self.entries += other.entries
         self.states += other.states
         self.dangling += other.dangling
@@ -49,10 +50,10 @@ class Imported:
 def import_index(
     fs: IFileSystem, directory: str, index_directory: str, make_index: IndexFactory, open_key_values: OpenKeyValues
 ) -> Imported:
-    """Make our index of a directory from the databases of Apache's bookie, which stay unchanged.
+    """Create our index of a directory from the databases of Apache's bookie, which stay unchanged.
 
     :param directory: path of the ledger directory, which has the entry logs, ending in ``current``.
-    :param index_directory: path of the index directory, ending in ``current``; an index of ours in it is replaced.
+    :param index_directory: path of the index directory, ending in ``current``; an old index of ours there is replaced.
     :param make_index: creates a new index.
     :param open_key_values: opens a database.
     :raises DamageError: a database is damaged.
@@ -72,11 +73,11 @@ def import_index(
 
 
 def check_states(fs: IFileSystem, index_directory: str, open_key_values: OpenKeyValues) -> None:
-    """Check, before anything is changed, that the databases of an index directory can be taken over.
+    """Check that the databases of an index directory can be taken over; this changes nothing.
 
     :param index_directory: path of the index directory, ending in ``current``.
     :param open_key_values: opens a database.
-    :raises StorageError: they cannot be taken over; the text tells why and what to do.
+    :raises StorageError: the databases cannot be taken over; the text tells why and what to do.
     """
     with opened(fs, index_directory, LOCATIONS, open_key_values):
         pass
@@ -97,7 +98,7 @@ def check_states(fs: IFileSystem, index_directory: str, open_key_values: OpenKey
 def opened(
     fs: IFileSystem, index_directory: str, name: str, open_key_values: OpenKeyValues
 ) -> Iterator[IKeyValues]:
-    """Open one of the databases for the duration of a ``with`` block.
+    """Open one of Apache's databases for the duration of a ``with`` statement.
 
     :param index_directory: path of the index directory, ending in ``current``.
     :param name: name of the database.
@@ -116,7 +117,7 @@ def opened(
 def _import_states(
     fs: IFileSystem, index_directory: str, open_key_values: OpenKeyValues, index: IRunIndex, imported: Imported
 ) -> set[int]:
-    """Import the states of all ledgers from the database ``ledgers``.
+    """Import the states of all ledgers from Apache's database ``ledgers``.
 
     :returns: the ids of these ledgers.
     """
@@ -131,9 +132,9 @@ def _import_states(
 
 
 def commit_states(index: IRunIndex, rows: Iterable[LedgerRow]) -> set[int]:
-    """Commit ledger states to an ``index``, many states in each commit.
+    """Commit ledger states to our ``index``, many states in each commit.
 
-    :param rows: the states.
+    :param rows: the ledger states.
     :returns: the ids of these ledgers.
     """
     ids: set[int] = set()
@@ -164,10 +165,10 @@ def _locations(database: IKeyValues) -> Iterator[Location]:
 def import_rows(
     index: IRunIndex, rows: Iterator[tuple[IndexRow, bool]], known: set[int], imported: Imported
 ) -> None:
-    """Commit index rows to an ``index``, and a fenced state for each of their ledgers that has no state.
+    """Commit index rows to our ``index``; commit a fenced state for each ledger that has no state.
 
-    :param rows: pairs of a row and whether the entry log really holds its entries.
-    :param known: ids of the ledgers that have a state; this function adds the others.
+    :param rows: pairs of an index row, and whether the entry log really has the row's entries there.
+    :param known: ids of the ledgers that have a state; this function adds the ledgers that it fences.
     :param imported: the counts, which this function increases.
     """
     batch = IndexBatch()
@@ -176,7 +177,7 @@ def import_rows(
         count = row.last - row.first + 1
         imported.entries += count
         imported.dangling += 0 if is_there else count
-        # A ledger has no state if it was deleted, or if a crash lost the state: to fence it is safe (S3).
+        # A ledger without a state was deleted, or a crash has lost its state.  It is safe to fence it (S3).
         if row.ledger_id not in known:
             known.add(row.ledger_id)
             imported.unknown += 1

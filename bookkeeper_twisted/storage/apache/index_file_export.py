@@ -1,7 +1,7 @@
-"""Writes the index files of Apache's interleaved storage, from our index, or from the entry logs of some ledgers.
+"""Writes the index files of Apache's interleaved storage, from our index or, for some ledgers, from the entry logs.
 
-An entry location in these files has an entry log id but no directory, and two directories of ours may have logs of one
-id.  So only a bookie with a single ledger directory can be exported.
+A location in these files is an entry log id and an offset, without the directory of the log.  But two directories of
+our bookie may have logs with the same id.  So only a bookie with a single ledger directory can be exported.
 """
 
 import posixpath
@@ -24,16 +24,16 @@ _SIZE = 4
 def export_index_files(
     fs: IFileSystem, index_directory: str, index: IRunIndex, advance: Callable[[int], object] = int
 ) -> Exported:
-    """Write an index file for each ledger of one index directory; they are durable on return.
+    """Write an index file for each ledger in the index of one directory; the files are durable on return.
 
     A fenced ledger without entries gets a file, too, as in :func:`~.exporting.export_index`.
 
     :param index_directory: path of the index directory, ending in ``current``.
-    :param index: our index; no entry may be only in the write cache or the journals.
-    :param advance: called with the number of bytes of entries whose locations were just written.
+    :param index: our index.  It must have all entries: none may be only in the write cache or the journals.
+    :param advance: called with the number of bytes of the entries whose locations were just written.
     :raises bookkeeper_twisted.errors.StorageError: the export failed; our index is unchanged.
     """
-    discard_index(fs, index_directory)  # Apache's bookie would read these databases in place of the index files
+    discard_index(fs, index_directory)  # Apache's bookie would read these databases instead of the index files
     remove(fs, index_files(fs, index_directory))
     exported = Exported(index_directory)
     rows = (row for page in pages(index) for row in page)
@@ -61,14 +61,14 @@ def export_index_files(
 
 
 def _locations(row: IndexRow) -> list[int]:
-    """Return, for each entry of an index ``row``, the location as Apache's index files store it."""
+    """Return, for each entry of an index ``row``, its location for Apache's index files."""
     start = (row.log_id << 32) + row.offset + _SIZE
     return [start + offset for _, offset in zip(range(row.first, row.last + 1), record_offsets(row), strict=False)]
 
 
 @attrs.define
 class Regenerated:
-    """The number of entries of one ledger that were found in entry logs, and their lowest and highest id."""
+    """The entries of one ledger that were found in entry logs: their number, and their lowest and highest id."""
 
     entries: int
     first: int
@@ -79,15 +79,17 @@ def regenerate(
     fs: IFileSystem, directories: Collection[str], index_directories: Collection[str], ledger_ids: Collection[int],
     master_key: bytes, dry_run: bool,
 ) -> Iterator[tuple[int, Regenerated | None]]:  # fmt: skip
-    """Write the index files of the given ledgers anew from the entry logs, as fenced ledgers: their states are unknown.
+    """Write new index files of the given ledgers from the entry logs; mark the ledgers as fenced.
 
-    An existing index file is replaced in one step.  A new one is created in the first index directory.
+    Entry logs do not contain fences, so it is unknown whether the ledgers were fenced.  An existing index file is
+    replaced in one step.  If a ledger has none, its file is created in the first index directory.
 
     :param directories: paths of all ledger directories, each ending in ``current``.
     :param index_directories: paths of all index directories, each ending in ``current``.
     :param master_key: the key to store for each of the ledgers.
     :param dry_run: whether to write nothing.
-    :returns: for each ledger id, the entries found; None for a ledger without entries, for which no file is written.
+    :returns: pairs of a ledger id and the entries found.  For a ledger without entries, no file is written, and the
+        second item is None.
     :raises bookkeeper_twisted.errors.StorageError: an entry log cannot be read.
     """
     found = _found(fs, directories, frozenset(ledger_ids))
@@ -105,7 +107,7 @@ def regenerate(
 
 
 def _found(fs: IFileSystem, directories: Collection[str], ledger_ids: Collection[int]) -> dict[int, dict[int, int]]:
-    """Return the location of each entry of the given ledgers; of several copies, that in the newest entry log."""
+    """Return the location of each entry of the given ledgers; of several copies, the one in the newest entry log."""
     found: dict[int, dict[int, int]] = {ledger_id: {} for ledger_id in ledger_ids}
     logs = sorted((log_id, directory) for directory in directories for log_id in entry_log_ids(fs, directory))
     for log_id, directory in logs:
@@ -117,7 +119,7 @@ def _found(fs: IFileSystem, directories: Collection[str], ledger_ids: Collection
 
 def _replace(fs: IFileSystem, path: str, row: LedgerRow, locations: Mapping[int, int]) -> None:
     beside = path + ".tmp"
-    if fs.exists(beside):  # a crash has left a temporary file
+    if fs.exists(beside):  # a crash has left this temporary file
         fs.unlink(beside)
     writer, written = IndexFileWriter(fs, beside, row), False
     try:

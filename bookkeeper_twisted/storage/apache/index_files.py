@@ -1,4 +1,4 @@
-"""Index files of Apache's interleaved and sorted storage: ledger states and locations of entries.
+"""The index files of Apache's interleaved and sorted storage, with ledger states and the locations of entries.
 
 Each ledger has one file, ``current/<g>/<p>/<ledger id>.idx``, with ids in hexadecimal.  It begins with a head of 1024
 bytes::
@@ -28,7 +28,7 @@ from ..interfaces import IFileSystem, LedgerRow
 
 HEAD_SIZE = 1024
 WRITTEN_PAGE = 8 * 1024
-"""Bytes of a page, by default (``pageSize``) in Apache's bookie."""
+"""The default of Apache's setting ``pageSize``, in bytes."""
 
 _NAME = re.compile(r"([0-9a-fA-F]{1,16})\.idx(\.rloc)?")
 _START = struct.Struct(">4sii")
@@ -41,7 +41,7 @@ _DEPTH = 2
 
 
 def index_files(fs: IFileSystem, directory: str) -> list[str]:
-    """Return the paths of all index files in an index directory; a ledger may have two.
+    """Return the paths of all index files in an index directory; a ledger may have two (``.idx``, ``.idx.rloc``).
 
     :param directory: path of the index directory, ending in ``current``.
     """
@@ -60,19 +60,20 @@ def _below(fs: IFileSystem, directory: str, depth: int) -> Iterator[str]:
 def files_of_ledgers(paths: Iterable[str]) -> dict[int, str]:
     """Return a map from ledger ids, in ascending order, to the paths of their valid index files.
 
-    :param paths: all index files of a directory; while Apache's bookie moves the file of a ledger, there are two.
+    :param paths: all index files of a directory.  A ledger has two files while Apache's bookie moves its file to
+        another disk.
     """
     chosen: dict[int, str] = {}
-    # of two files of a ledger the first one wins: .idx sorts before .idx.rloc
+    # of two files of a ledger, take the first: .idx sorts before .idx.rloc
     for path in sorted(paths, key=posixpath.basename):
         chosen.setdefault(int(posixpath.basename(path).partition(".")[0], 16), path)
     return dict(sorted(chosen.items()))
 
 
 def states_of(fs: IFileSystem, paths: Iterable[str]) -> list[LedgerRow]:
-    """Return the states of ledgers, as read from their index files.
+    """Read the states of all ledgers from their index files.
 
-    A ledger with a damaged file is returned as fenced, with an unknown master key.
+    A ledger whose file is damaged counts as fenced, with an unknown master key.
 
     :param paths: all index files of a directory, as for :func:`files_of_ledgers`.
     """
@@ -110,7 +111,7 @@ def _state(fs: IFileSystem, ledger_id: int, path: str) -> LedgerRow:
 def parse_head(ledger_id: int, head: bytes) -> LedgerRow | None:
     """Decode the state of a ledger from the ``head`` of its index file; return None if the head is damaged.
 
-    :param ledger_id: the ledger id, which is in the file's name but not in the file.
+    :param ledger_id: id of the ledger, from the file's name; the file itself does not contain it.
     """
     if len(head) != HEAD_SIZE:
         return None
@@ -128,10 +129,10 @@ def parse_head(ledger_id: int, head: bytes) -> LedgerRow | None:
 
 
 def encode_head(row: LedgerRow) -> bytes:
-    """Return the head of an index file, in version 1.
+    """Encode a ledger state as the head of an index file of version 1.
 
     :param row: the state of the ledger.
-    :raises StorageError: master key and explicit LAC together are too long for a head.
+    :raises StorageError: master key and explicit LAC together do not fit into a head.
     """
     head = _START.pack(_MAGIC, 1, len(row.master_key)) + row.master_key
     head += _NUMBER.pack(_FENCED if row.fenced else 0) + _NUMBER.pack(len(row.explicit_lac)) + row.explicit_lac
@@ -166,7 +167,7 @@ class IndexFileWriter:
             raise
 
     def put(self, first: int, locations: Sequence[int]) -> None:
-        """Write the locations of consecutive entries.
+        """Write the locations of consecutive entries to the index file.
 
         :param first: id of the first entry.
         :param locations: the location of each entry.
@@ -178,8 +179,8 @@ class IndexFileWriter:
     def close(self, keep: bool = True) -> None:
         """Close the file.
 
-        :param keep: whether to fill the last page and to sync the content (but not the directory); False if the file is
-            to be deleted.
+        :param keep: whether to fill the last page with zeros and to sync the file (but not the directory).  Pass False
+            if the file is then deleted.
         """
         try:
             if keep:

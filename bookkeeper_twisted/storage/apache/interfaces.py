@@ -1,4 +1,4 @@
-"""The interface to RocksDB."""
+"""The interface to a RocksDB database.  Tests implement it in memory."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -16,16 +16,16 @@ class IKeyValues(Interface):
     """
 
     def items(first: bytes = b"") -> Iterator[Pair]:
-        """Yield the pairs from the key ``first`` upwards, ascending; memory use does not grow with their number.
+        """Yield all pairs from the key ``first`` on, ascending; memory use does not grow with their number.
 
         :param first: the lowest key.
         """
 
     def put(pairs: Sequence[Pair]) -> None:
-        """Add or replace ``pairs``, which may be lost in a crash before the next :meth:`flush`."""
+        """Add or replace ``pairs``; a crash before the next :meth:`flush` may lose them."""
 
     def flush() -> None:
-        """Make all pairs durable."""
+        """Make all pairs that were put durable."""
 
     def close() -> None:
         """Close the files and release their lock; pairs that are not flushed may be lost."""
@@ -34,6 +34,7 @@ class IKeyValues(Interface):
 OpenKeyValues = Callable[[IFileSystem, str, bool], IKeyValues]
 """A function that opens and locks a database: (file system, path of the database, whether to create a missing one).
 
-:raises bookkeeper_twisted.errors.DirectoryLockedError: another process has it open.
-:raises bookkeeper_twisted.errors.StorageError: it cannot be opened, or the library ``rocksdict`` is not installed.
+:raises bookkeeper_twisted.errors.DirectoryLockedError: another process has the database open.
+:raises bookkeeper_twisted.errors.StorageError: the database cannot be opened, or the library ``rocksdict`` is not
+    installed.
 """

@@ -1,4 +1,4 @@
-"""The state of a ledger in ``DbLedgerStorage``: one key and value of the database ``ledgers``.
+"""The state of a ledger in Apache's ``DbLedgerStorage``: a key and a value in the database ``ledgers``.
 
 The key is the ledger id, i64.  The value is a protobuf message with these fields, in the order of their tags::
 
@@ -8,8 +8,8 @@ The key is the ledger id, i64.  The value is a protobuf message with these field
     4  bytes  explicit LAC, as the client sent it     optional
     5  bool   limbo                                   optional
 
-Only the first 8 bytes of a key count; Apache's tool that rebuilds this database writes 16.  A negative key is not a
-ledger; :data:`FLAGS_KEY` holds flags of the whole directory.
+Only the first 8 bytes of a key count, because Apache's tool that rebuilds this database writes keys of 16 bytes.  A
+negative key is no ledger id: the value of :data:`FLAGS_KEY` is flags of the whole directory.
 """
 
 import struct
@@ -28,9 +28,11 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 @attrs.frozen
 class LedgerData:
-    """A decoded value of the database ``ledgers``.
+    """The decoded state of a ledger from the database ``ledgers``.
 
-    :ivar limbo: whether the bookie may have lost entries that it had acknowledged.
+    :ivar row: the state in our form.
+    :ivar exists: whether the ledger exists.
+    :ivar limbo: whether the bookie may have lost entries of it that it had acknowledged.
     """
 
     row: LedgerRow
@@ -50,7 +52,8 @@ def decode(key: bytes, value: bytes) -> LedgerData | None:
     """Decode a key and a value of the database ``ledgers``.
 
     :param key: the key; None is returned if it is not the key of a ledger.
-    :param value: the value, see :func:`encode`.
+    :param value: the value, as :func:`encode` returns it.
+    :returns: the ledger's state, or None.
     :raises DamageError: the value is damaged.
     """
     (ledger_id,) = _ID.unpack_from(key)
@@ -71,7 +74,7 @@ def decode(key: bytes, value: bytes) -> LedgerData | None:
 
 
 def needs_integrity_check(value: bytes) -> bool:
-    """Test whether the directory flags ``value`` demand that the data are compared with those of other bookies."""
+    """Test whether the directory flags ``value`` say that a data integrity check is needed."""
     return bool(int.from_bytes(value, "big") & NEEDS_INTEGRITY_CHECK)
 
 
@@ -85,10 +88,10 @@ def _sized(data: bytes) -> bytes:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the tags and values of a protobuf message; if a tag is repeated, its last value counts.
+    """Yield the tag and the value of each field of a protobuf message; of a repeated tag, the last value counts.
 
     :raises IndexError: the data end inside a number.
-    :raises ValueError: the data end inside a value, or a value is of an unknown kind.
+    :raises ValueError: the data end inside a value, or a value has an unknown wire type.
     """
     at = 0
     while at < len(data):

@@ -1,11 +1,13 @@
-"""The conversion of entry locations in Apache's index to rows of our index.
+"""The conversion of entry locations in Apache's index to index rows of our bookie.
 
-A location is the place of one entry, without its size.  Reading the heads of records (size, ledger id, entry id) shows
-whether consecutive entries are consecutive in the log, too.  If entries are large, little else of the logs is read.
+A location tells where one entry is, but not its size.  So the heads of the records are read (size, ledger id, entry
+id), to find out whether consecutive entries are also adjacent in the log.  If entries are large, only a small part of
+the logs is read.
 
-If Apache's bookie was killed, a location may point to data that never reached the log.  The journal then has the entry,
-and its replay stores it elsewhere.  Until then such a location is kept, so that a read of the entry fails with an
-error: the bookie had acknowledged the entry, and must not say that it does not exist (S5).
+If Apache's bookie was killed, a location may point to bytes that never reached the log.  The journal then has the
+entry, and its replay stores it in another place.  Until then, the wrong location is kept, so that a read of the entry
+fails with an error.  The bookie must not say that the entry does not exist, because it may have acknowledged the entry
+(S5).
 """
 
 import struct
@@ -26,15 +28,15 @@ _MOST_OPEN = 64
 _LOG_AND_STATE = itemgetter(0, 1)
 
 Location = tuple[int, int, int]
-"""Ledger id, entry id, and location: entry log id << 32 | offset behind the size word; 0 = not here."""
+"""(ledger id, entry id, location); location = entry log id << 32 | offset behind the size word, or 0 for no entry."""
 
 
 def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[IndexRow, bool]]:
-    """Yield index rows for entries of which the locations are known, in the order of ledger and entry.
+    """Convert entry locations to index rows, sorted by ledger and entry.
 
     :param locations: the locations, sorted by ledger and entry.
     :param heads: reads the heads of the records.
-    :returns: pairs of a row and whether the entry log really holds its entries.
+    :returns: pairs of an index row, and whether the entry log really has the row's entries there.
     """
     for (log_id, is_there), group in groupby(_places(locations, heads), key=_LOG_AND_STATE):
         for row in rows_of((record for _, _, record in group), log_id):
@@ -42,7 +44,7 @@ def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tupl
 
 
 def _places(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[int, bool, Record]]:
-    """Yield, for each location, the entry log id, whether the log really holds the entry there, and its record."""
+    """Yield, for each location: the entry log id, whether the log really has the entry there, and its record."""
     size_at = heads.size_at
     for ledger_id, entry_id, location in locations:
         if location == 0 or ledger_id < 0 or entry_id < 0:
@@ -55,8 +57,8 @@ def _places(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[int
 class _Log:
     """An open entry log, and the part of it that was read last.
 
-    While reads are sequential, each reads twice as much as the one before: much for small entries that are close
-    together, little for entries that are far apart.
+    Each sequential read reads twice as much as the read before.  So small entries that are close together take few
+    reads, and little is read in vain between entries that are far apart.
     """
 
     __slots__ = ("file", "size", "start", "data", "window")
@@ -69,7 +71,7 @@ class _Log:
         self.window = _LEAST
 
     def holds(self, at: int) -> bool:
-        """Read the log from offset ``at`` on; return False if no whole record head is there."""
+        """Read the log from offset ``at`` on; return False if it ends before a complete record head."""
         low = at - self.start
         if self.file is None or at < 0:
             return False
@@ -82,7 +84,7 @@ class _Log:
 class Heads:
     """A reader of record heads (size, ledger id, entry id) in the entry logs of one or more directories.
 
-    :param path_of: returns the path of an entry log of the given id.
+    :param path_of: a function that returns the path of the entry log with a given id.
     """
 
     def __init__(self, fs: IFileSystem, path_of: Callable[[int], str]) -> None:
@@ -92,7 +94,7 @@ class Heads:
         self._last: tuple[int, _Log] = (-1, _Log(None))
 
     def size_at(self, log_id: int, at: int, ledger_id: int, entry_id: int) -> int:
-        """Return the bytes of an entry's record, size word included; 0 if the record is not at the given offset.
+        """Return the size in bytes of an entry's record, size word included; 0 if it is not at the given offset.
 
         :param at: offset of the record's size word in the entry log.
         """

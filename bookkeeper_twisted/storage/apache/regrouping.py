@@ -1,11 +1,12 @@
 """Takes over interleaved or sorted storage of several directories: copies each ledger to the right directory.
 
-Our bookie looks for the entries of a ledger in one directory only, which depends on the ledger id.
+Apache's interleaved storage may spread a ledger over several directories.  Our bookie looks for the entries of a ledger
+in one directory only, which follows from the ledger id.
 
-Apache's bookie writes entries to any directory with room, and may keep the index file of a ledger in any other; entry
-log ids are unique over all directories.  All entries that the index files name are copied, sorted by ledger, to new
-logs with ids above all others.  No index row refers to the old logs, so garbage collection deletes them later.  Until
-then the copies need as much free space as the entries have.
+Apache's bookie writes entries to any directory with free space, and the index file of a ledger may be in any other;
+entry log ids are unique over all directories.  A take-over copies all entries in the index files, sorted by ledger, to
+new logs with ids above all others.  No index row refers to the old logs, so garbage collection deletes them later.
+Until then, the entries take their space twice.
 """
 
 import posixpath
@@ -31,7 +32,7 @@ _WHOLE_ROW = 1 << 40
 
 @attrs.frozen
 class Pairs:
-    """The ledger directories of a bookie, and for each its index directory; all paths end in ``current``."""
+    """The ledger directories of a bookie, and the index directory of each; all paths end in ``current``."""
 
     ledgers: Sequence[str]
     indexes: Sequence[str]
@@ -39,10 +40,10 @@ class Pairs:
 
 @attrs.frozen
 class Homes:
-    """The directories in which the entry logs of a bookie are.
+    """Tells in which directory each entry log of a bookie is.
 
     :ivar of_logs: the directory of each entry log id.
-    :ivar n_bytes: bytes of all entry logs.
+    :ivar n_bytes: number of bytes of all entry logs.
     """
 
     of_logs: Mapping[int, str]
@@ -53,7 +54,8 @@ class Homes:
         """Find the entry logs in the given directories.
 
         :param paths: paths of the ledger directories, each ending in ``current``.
-        :raises StorageError: two directories have a log of the same id; index files do not say which of them they mean.
+        :raises StorageError: two directories have a log with the same id, so the locations in index files are
+            ambiguous.
         """
         of_logs: dict[int, str] = {}
         for path in paths:
@@ -65,21 +67,21 @@ class Homes:
         return cls(of_logs, sum(log_bytes(fs, path) for path in paths))
 
     def path(self, log_id: int) -> str:
-        """Return the path of the entry log ``log_id``; if no directory has it, return a path that does not exist."""
+        """Return the path of the entry log ``log_id``; if no directory has this log, return a path without a file."""
         return posixpath.join(self.of_logs.get(log_id, "/"), entry_log_name(log_id))
 
 
 def regroup(
     fs: IFileSystem, directories: Pairs, files: Sequence[str], make_index: IndexFactory, log_size: int = _LOG_SIZE
 ) -> Imported:
-    """Copy the entries of each ledger to the directory in which our bookie looks for it, and make all indexes.
+    """Copy the entries of each ledger to the directory in which our bookie looks for it; create all indexes.
 
     :param directories: the ledger directories and their index directories.
     :param files: the index files of all directories.
     :param make_index: creates a new index.
     :param log_size: bytes after which a new entry log is begun.
     :raises NoWritableDirectoryError: a disk has too little free space.
-    :raises StorageError: the entries cannot be copied; Apache's bookie can go on as before.
+    :raises StorageError: the entries cannot be copied; Apache's bookie can still use its directories.
     """
     homes = Homes.find(fs, directories.ledgers)
     count, chosen = len(directories.ledgers), files_of_ledgers(files)
@@ -109,7 +111,7 @@ def _check_space(fs: IFileSystem, paths: Sequence[str], needed: int) -> None:
 
 
 class EntryCopier:
-    """Copies entries from the locations that index files name."""
+    """Copies entries from the locations in Apache's index files to new entry logs."""
 
     def __init__(self, fs: IFileSystem, homes: Homes) -> None:
         self._fs = fs
@@ -118,13 +120,13 @@ class EntryCopier:
         self._readers = {path: EntryLogReader(fs, path) for path in sorted(set(homes.of_logs.values()))}
 
     def copied(self, files: Mapping[int, str], writer: EntryLogWriter) -> Iterator[tuple[IndexRow, bool]]:
-        """Copy the entries of several ledgers to new logs; yield their index rows after these logs are synced.
+        """Copy the entries of several ledgers to new logs; yield the index rows of the copies after a sync.
 
-        If an entry is not at its location, its row keeps that location, so that a read of the entry fails.
+        If an entry is not at its location, its index row keeps this location, so that a read of the entry fails.
 
         :param files: the path of the index file of each ledger.
         :param writer: writes the new logs.
-        :returns: pairs of a row and whether the entry log really holds its entries.
+        :returns: pairs of an index row, and whether the entry log really has the row's entries there.
         """
         waiting: list[tuple[IndexRow, bool]] = []
         n_bytes = 0

@@ -1,7 +1,7 @@
 """Access to RocksDB databases; the only module that imports the library ``rocksdict`` (extra ``rocksdb``).
 
-A database is read in pages, with a new iterator for each page, because an open iterator keeps the database locked even
-after it is closed.  Writes skip RocksDB's write-ahead log: after a crash, an export begins again anyway.
+A database is read in pages, with a new iterator for each page, because a database that is closed stays locked as long
+as it has an open iterator.  Writes skip RocksDB's write-ahead log, because after a crash an export begins again anyway.
 """
 
 import posixpath
@@ -36,7 +36,7 @@ class RocksKeyValues:
 
     @classmethod
     def open(cls, fs: IFileSystem, path: str, create: bool) -> "RocksKeyValues":
-        """See :data:`~.interfaces.OpenKeyValues`: ``fs``, ``path`` and ``create`` are its arguments."""
+        """Open a database; ``fs``, ``path`` and ``create`` are the arguments of :data:`~.interfaces.OpenKeyValues`."""
         library = _library(path)
         if create:
             fs.make_directories(path)
@@ -71,7 +71,7 @@ class RocksKeyValues:
         with _errors(self._path):
             self._database.close()
         config = posixpath.join(self._path, _CONFIG)
-        if self._fs.exists(config):  # only ``rocksdict`` reads this file; Apache's bookie does not need it
+        if self._fs.exists(config):  # ``rocksdict`` has created this file for itself; Apache's bookie does not need it
             self._fs.unlink(config)
 
 
@@ -86,7 +86,7 @@ def _library(path: str) -> Any:
 
 
 def _database_options(library: Any, create: bool) -> Any:
-    """Return those options of Apache's bookie for ``locations`` that affect the files."""
+    """Return the options that Apache's bookie uses for ``locations``, as far as they affect the files."""
     table = library.BlockBasedOptions()
     table.set_block_size(64 * _KIB)
     table.set_bloom_filter(10.0, False)
@@ -101,7 +101,7 @@ def _database_options(library: Any, create: bool) -> Any:
 
 @contextmanager
 def _errors(path: str) -> Iterator[None]:
-    """Convert exceptions of ``rocksdict`` into storage errors by their texts, as they have no types of their own."""
+    """Convert exceptions of ``rocksdict`` to storage errors, by their texts, because all have the same type."""
     try:
         yield
     except Exception as error:

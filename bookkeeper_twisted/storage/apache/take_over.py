@@ -1,9 +1,9 @@
-"""Takes over the directories of an Apache bookie: makes our indexes from its indexes.
+"""Takes over the directories of an Apache bookie: creates our indexes from Apache's indexes.
 
-*The cookies tell whose index is valid.*  As long as any directory has the cookie of Apache's bookie, Apache's indexes
-are valid.  So a take-over completes our indexes before it removes the first of these cookies, and an export completes
-Apache's databases before it writes the first one.  After a crash, either can begin again.  Databases without such a
-cookie were left by a crash, and are deleted.
+*The cookies tell whose index is valid.* As long as any directory has the cookie of Apache's bookie, Apache's indexes
+are valid.  So a take-over completes our indexes before it deletes the first of these cookies, and an export completes
+Apache's databases before it writes the first of these cookies.  After a crash, both can begin again.  If there are
+databases but no cookie of Apache's bookie, a crash has left the databases, and they are deleted.
 """
 
 import posixpath
@@ -43,15 +43,16 @@ def check_take_over(fs: IFileSystem, directories: Pairs, open_key_values: OpenKe
 def take_over(
     fs: IFileSystem, directories: Pairs, make_index: IndexFactory, open_key_values: OpenKeyValues
 ) -> Imported:
-    """Make our index of each directory of an Apache bookie, whose own indexes stay unchanged.
+    """Create our index of each directory of an Apache bookie; Apache's indexes stay unchanged.
 
-    For a directory without a database, the index is made by a scan of the entry logs, with the ledger states from the
-    index files.  If several directories have index files, their entries are copied (:mod:`.regrouping`).
+    For a directory without a RocksDB database, the index is created by a scan of the entry logs, with the ledger states
+    from Apache's index files.  If a bookie with index files has several directories, the entries are copied to the
+    right directories (:mod:`.regrouping`).
 
     :param directories: the ledger directories and their index directories.
     :param make_index: creates a new index.
     :param open_key_values: opens a database.
-    :raises StorageError: the take-over failed; Apache's bookie can go on as before, or this can be tried again.
+    :raises StorageError: the take-over failed.  Apache's bookie can still use the directories, or call this again.
     """
     check_take_over(fs, directories, open_key_values)
     total = Imported()
@@ -70,7 +71,7 @@ def take_over(
 
 
 def discard_left_over(fs: IFileSystem, directories: Pairs) -> None:
-    """Delete databases that a crash left beside our indexes; delete nothing if a directory has Apache's cookie.
+    """Delete databases that a crash left next to our indexes; delete nothing if a directory has Apache's cookie.
 
     :raises OSError: a file could not be deleted.
     """

@@ -1,9 +1,9 @@
 """The part of the write cache for single entries of many ledgers, which are kept in parallel columns.
 
-An object for each entry or ledger would cost more than the entry: time to make it, and time at each run of Python's
-garbage collector.  So entries are appended to columns in the order of arrival.  A dictionary has the index of the
-newest entry of each ledger; another column has, for each entry, the index of the previous entry of its ledger.  The
-entry ids of a ledger always ascend; other entries are refused.
+An object for each entry or ledger would cost more than the entry: time to create it, and time at each run of Python's
+garbage collector.  So the entries are appended to columns in their order of arrival.  A dictionary contains, for each
+ledger, the index of its newest entry.  Another column contains, for each entry, the index of the previous entry of its
+ledger.  In the columns, the entry ids of a ledger always ascend; an entry that would break this order is refused.
 """
 
 from array import array
@@ -18,27 +18,27 @@ from ...model import INVALID_ENTRY_ID
 from .run_list import NO_ENTRY, RunList
 
 ENTRY_OVERHEAD = 80
-"""The cost in bytes of an entry besides its content: the bytes object, and an item in each column."""
+"""The memory cost in bytes of an entry in addition to its content: the bytes object, and an item in each column."""
 
 LEDGER_OVERHEAD = 192
-"""The cost in bytes of a ledger with entries here: an item in the dictionary."""
+"""The memory cost in bytes of a ledger that has entries here: an item in the dictionary."""
 
 VIEW_OVERHEAD = 640
 POSITION_OVERHEAD = 10
-"""The costs in bytes of looking up entries of a ledger: of its view, and of each entry in that view."""
+"""The memory cost in bytes of a view of one ledger's entries, which a look-up creates, and of each entry in it."""
 
 MOST_TOGETHER = 64
 MOST_BYTES_TOGETHER = 64 * 1024
-"""Most entries, and most bytes, that one look-up joins to a run."""
+"""Most entries, and most bytes, that one look-up joins to a run of consecutive entries."""
 
 PART = 4096
-"""Most entries, or ledgers, that one step of a flush processes.
+"""Most entries, or ledgers, that one step of a flush of the cache processes.
 
-One step for all would hold the interpreter lock, and so block the reactor, for tens of milliseconds.
+A single step for all entries would hold the interpreter lock, and so block the reactor, for tens of milliseconds.
 """
 
 DENSE = 16
-"""If the ledgers have so many entries on average, runs are made ledger by ledger."""
+"""If ledgers have so many entries on average, a flush joins the entries of each ledger to runs."""
 
 T = TypeVar("T")
 
@@ -55,9 +55,9 @@ def ascending(ids: Iterable[int]) -> list[int]:
 
 
 class LedgerEntries:
-    """A view of the entries of one ledger in the columns, for look-ups on the reactor thread.
+    """A view of one ledger's entries in the columns of a :class:`MixedEntries`, for look-ups on the reactor thread.
 
-    :ivar positions: indexes of the ledger's entries in the columns, in the order of entry ids.
+    :ivar positions: for each entry of the ledger, its index in the columns, in the order of entry ids.
     """
 
     __slots__ = ("ledger_id", "positions", "_entry_ids", "_entries")
@@ -79,17 +79,17 @@ class LedgerEntries:
         return self._entry_ids[self.positions[-1]]
 
     def _index(self, entry_id: int) -> int:
-        """Return the index in ``positions`` of the first entry with the id ``entry_id`` or a higher one."""
+        """Return the index in ``positions`` of the first entry whose id is at least ``entry_id``."""
         return bisect_left(self.positions, entry_id, key=self._entry_ids.__getitem__)
 
     def entry(self, entry_id: int) -> bytes | None:
-        """Return the bytes of the entry ``entry_id``, or None if the columns do not hold it."""
+        """Return the bytes of the entry ``entry_id``, or None if the columns do not contain it."""
         index = self._index(entry_id)
         found = index < len(self.positions) and self._entry_ids[self.positions[index]] == entry_id
         return self._entries[self.positions[index]] if found else None
 
     def find(self, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run that begins with ``entry_id``, or None if the columns do not hold this entry.
+        """Return a run of entries that begins with ``entry_id``, or None if the columns do not contain it.
 
         :param max_count: most entries of the run; it may have fewer.
         """
@@ -102,20 +102,20 @@ class LedgerEntries:
         return EntryRun.of_entries(self.ledger_id, entry_id, found) if found else None
 
     def next_from(self, entry_id: int) -> int:
-        """Return the lowest id of a held entry from ``entry_id`` on, or :data:`~.run_list.NO_ENTRY`."""
+        """Return the first entry id in this view from ``entry_id`` on, or :data:`~.run_list.NO_ENTRY` without one."""
         index = self._index(entry_id)
         return self._entry_ids[self.positions[index]] if index < len(self.positions) else NO_ENTRY
 
     def overlaps(self, first: int, last: int) -> bool:
-        """Test whether the columns hold any of the entries ``first`` to ``last``."""
+        """Test whether the columns contain any of the entries ``first`` to ``last``."""
         index = self._index(first)
         return index < len(self.positions) and self._entry_ids[self.positions[index]] <= last
 
 
 class Scattered:
-    """The result of a look-up of entries that need not be consecutive; it uses only what is in memory.
+    """The result of a look-up of single entries with ids in any order, in the caches and the page cache only.
 
-    :ivar entries: the found entries in the order of the request; None for each entry that is not in memory.
+    :ivar entries: the entries in the order of the request; None for each entry that was not found in memory.
     :ivar cached: number of entries that were found in the write caches.
     :ivar read, read_bytes: number of entries that were read from entry logs through the page cache, and their bytes.
     """
@@ -130,9 +130,9 @@ class Scattered:
 class SortedEntries:
     """One or more entries, sorted by ledger id and entry id, without duplicates.
 
-    :ivar ledger_ids: the ledger id of each entry; ``entry_ids`` and ``entries`` are parallel to it.
-    :ivar starts: indexes at which runs of consecutive entries of one ledger begin.
-    :ivar total: bytes of all records, size words included.
+    :ivar ledger_ids, entry_ids, entries: the ledger id, the entry id and the bytes of each entry.
+    :ivar starts: the indexes at which a run, that is consecutive entries of one ledger, begins.
+    :ivar total: number of bytes of the records of all entries, size words included.
     """
 
     __slots__ = ("ledger_ids", "entry_ids", "entries", "starts", "total", "_ends")
@@ -152,25 +152,27 @@ class SortedEntries:
         return len(self.entries)
 
     def each(self, of_run: object, of_sorted: "Callable[[SortedEntries], T]") -> list[T]:
-        """Return the result of calling ``of_sorted``; so it can be used in place of :meth:`.EntryRun.each`.
+        """Call ``of_sorted`` with this object; the method takes the same arguments as :meth:`.EntryRun.each`.
 
+        :param of_run: not used here.
         :param of_sorted: called with this object.
         """
         return [of_sorted(self)]
 
     def size(self, index: int) -> int:
-        """Return the bytes of the record (size word and entry) of the entry at ``index``."""
+        """Return the number of bytes of the record (size word and entry) of the entry at ``index``."""
         return len(self.entries[index]) + 4
 
     def runs(self) -> Iterator[EntryRun]:
-        """Yield the entries as runs, with copies of the bytes."""
+        """Yield the entries as runs (consecutive entries of one ledger), with copies of the bytes."""
         for start, end in pairwise([*self.starts, len(self)]):
             yield EntryRun.of_entries(self.ledger_ids[start], self.entry_ids[start], self.entries[start:end])
 
     def part(self, begin: int, room: int) -> "SortedEntries":
-        """Return as many entries from index ``begin`` on as fit; do not cut the last run unless it is the only one.
+        """Return as many entries from index ``begin`` on as fit ``room`` bytes.
 
-        :param room: most bytes of the records; the first entry is returned even if it is longer.
+        :param room: most bytes of the records; the first entry is returned even if it is longer.  The last run is cut
+            only if it is the first one, too.
         """
         if not begin and self.total <= room:
             return self
@@ -195,9 +197,11 @@ def _starts(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> list[int]:
 
 
 class MixedEntries:
-    """The single entries of a write cache.  One thread adds and removes entries; any thread may list them.
+    """The single entries of a write cache, in parallel columns.
 
-    :ivar cost: bytes of all added entries; those of removed entries are still counted, as their memory is not freed.
+    One thread adds and removes entries; any may list them.
+
+    :ivar cost: memory cost in bytes of all entries that were added, even of removed ones, whose memory is not freed.
     """
 
     __slots__ = ("cost", "_entries", "_ledger_ids", "_entry_ids", "_older", "_newest", "_views")
@@ -219,11 +223,11 @@ class MixedEntries:
 
     @property
     def is_dense(self) -> bool:
-        """Whether building the runs of each ledger separately is faster than sorting all entries."""
+        """Whether a flush is faster if it joins each ledger's entries to runs than if it sorts all entries."""
         return len(self._entries) >= DENSE * len(self._newest)
 
     def ledger_ids(self) -> list[int]:
-        """Return the ids of all ledgers with entries here, in any order."""
+        """Return the ids of all ledgers that have entries in the columns, in any order."""
         return list(self._newest)
 
     @property
@@ -234,10 +238,12 @@ class MixedEntries:
     def add(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], runs: Mapping[int, RunList]
     ) -> Sequence[int]:
-        """Add entries; refuse those of a ledger that already has an entry with the same or a higher id.
+        """Add entries; refuse an entry if its ledger already has an entry with the same or a higher id.
 
-        :param ledger_ids: the ledger id of each entry; ``entry_ids`` and ``entries`` are parallel to it.
-        :param runs: the runs of the write cache, by ledger, whose ids are checked, too.
+        :param ledger_ids: the ledger id of each entry.
+        :param entry_ids: the entry id of each entry.
+        :param entries: the bytes of each entry.
+        :param runs: the runs of the write cache, by ledger; an entry must also have a higher id than these.
         :returns: indexes of the refused entries.  Once an entry of a ledger is refused, its later entries are refused,
             too.
         """
@@ -270,27 +276,27 @@ class MixedEntries:
         return self._entry_ids[position] if position >= 0 else INVALID_ENTRY_ID
 
     def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run that begins with ``entry_id`` of ``ledger_id``, or None if the columns do not hold this entry.
+        """Return a run that begins with ``entry_id`` of ``ledger_id``, or None if the columns do not contain it.
 
         :param max_count: most entries of the run; it may have fewer.
         """
         newest = self._newest.get(ledger_id, _NOWHERE)
         if newest < 0 or self._entry_ids[newest] < entry_id:
             return None
-        if self._entry_ids[newest] == entry_id:  # the newest entry, which tailing readers want, needs no view
+        if self._entry_ids[newest] == entry_id:  # the newest entry, which tailing readers want, is found without a view
             return EntryRun.of_entries(ledger_id, entry_id, (self._entries[newest],))
         view = self.view(ledger_id)
         return view.find(entry_id, max_count) if view is not None else None
 
     def next_from(self, ledger_id: int, entry_id: int) -> int:
-        """Return the lowest id of ``ledger_id``'s held entries from ``entry_id`` on, or :data:`~.run_list.NO_ENTRY`."""
+        """Return the lowest id of ``ledger_id``'s entries from ``entry_id`` on, or :data:`~.run_list.NO_ENTRY`."""
         if self.last(ledger_id) < entry_id:
             return NO_ENTRY
         view = self.view(ledger_id)
         return view.next_from(entry_id) if view is not None else NO_ENTRY
 
     def view(self, ledger_id: int) -> LedgerEntries | None:
-        """Return a view of the entries of ``ledger_id``, or None if it has none here."""
+        """Return a view of the entries of ``ledger_id`` in the columns, or None if it has none here."""
         newest = self._newest.get(ledger_id, _NOWHERE)
         if newest < 0:
             return None
@@ -306,10 +312,10 @@ class MixedEntries:
         return view
 
     def _positions(self, newest: int, known: int = _NOWHERE) -> list[int]:
-        """Return the indexes of a ledger's entries in the columns, ascending, from its newest entry down to ``known``.
+        """Return the indexes in the columns of those entries of a ledger that are newer than ``known``, ascending.
 
         :param newest: index of the newest entry of the ledger.
-        :param known: index of an entry of the ledger; only later entries are returned.
+        :param known: index of an entry of the ledger; only entries that were added after it are returned.
         """
         found, older = [], self._older
         while newest > known:
@@ -332,12 +338,14 @@ class MixedEntries:
         return [(ids[start], ids[end - 1]) for start, end in pairwise([*starts, len(ids)])]
 
     def take_out(self, ledger_id: int) -> None:
-        """Remove the entries of ``ledger_id``."""
+        """Remove the entries of ``ledger_id`` from the columns."""
         self._views.pop(ledger_id, None)
         self._newest.pop(ledger_id, None)
 
     def in_order(self, but: Collection[int] = ()) -> Iterator[SortedEntries]:
-        """Yield all entries, sorted, in parts of some thousand; another thread may remove entries meanwhile.
+        """Yield all entries, sorted by ledger and entry, some thousand at a time.
+
+        Another thread may remove entries meanwhile.
 
         :param but: ids of ledgers to leave out.
         """
@@ -362,10 +370,10 @@ class MixedEntries:
         return SortedEntries(taken(self._ledger_ids), taken(self._entry_ids), taken(self._entries))
 
     def shrink(self, n_bytes: int) -> int:
-        """Free the memory of entries from a cache that nobody reads any more.
+        """Free the memory of some entries; call this only for a cache that nobody reads any more.
 
-        :param n_bytes: bytes of entries to free.
-        :returns: how many of these bytes could not be freed, because no entry is left.
+        :param n_bytes: number of bytes of entries to free.
+        :returns: the number of these bytes that could not be freed, because no entry is left.
         """
         entries, newest = self._entries, self._newest
         while n_bytes > 0 and entries:

@@ -9,7 +9,7 @@ from .run_list import RUN_OVERHEAD, RunList
 
 
 class ReadCache:
-    """A cache of runs that were read from disk, of which it drops the least recently used.
+    """A cache of runs of entries that were read from disk; it drops the least recently used run.
 
     :ivar limit: most bytes of the cached runs, with :data:`RUN_OVERHEAD` bytes added for each run.
     :ivar cost: bytes of the cached runs, with the same overhead.
@@ -28,7 +28,7 @@ class ReadCache:
         return len(self._order)
 
     def find(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        """Return the cached run that holds ``entry_id`` of ``ledger_id``, or None; mark the run as just used."""
+        """Return the cached run that contains ``entry_id`` of ``ledger_id``, or None; mark the run as just used."""
         runs = self._ledgers.get(ledger_id)
         run = runs.find(entry_id) if runs is not None else None
         if run is not None:
@@ -52,7 +52,7 @@ class ReadCache:
             self._remove(*next(iter(self._order)))
 
     def discard(self, entries: Entries) -> None:
-        """Remove every cached run with an entry that was just written again, as its copy is out of date.
+        """Remove every cached run that contains one of ``entries``, because these entries were just written again.
 
         :param entries: the newly written entries.
         """

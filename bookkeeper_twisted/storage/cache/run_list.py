@@ -1,7 +1,7 @@
-"""A list of the cached runs of one ledger, sorted by entry id; no two of them overlap.
+"""A list of the cached runs of one ledger (a run is some consecutive entries), sorted by entry id, without overlaps.
 
-The runs of a writer arrive in order, so that an insert is one append.  The place of any other run is found by
-bisection; it replaces the entries that it covers, because the newest copy of an entry is valid.
+The runs of a writer arrive in order, so that an insert is one append.  A run that arrives out of order is inserted by
+bisection.  It replaces older entries with the same ids, because the newest copy of an entry is valid.
 """
 
 from bisect import bisect_left, bisect_right
@@ -11,14 +11,14 @@ from ...entries.entry_run import EntryRun
 from ...model import INVALID_ENTRY_ID
 
 NO_ENTRY = 1 << 63
-"""A number above every entry id; it stands for "no such entry"."""
+"""A number above every entry id, which means that there is no such entry."""
 
 RUN_OVERHEAD = 256
-"""The cost in bytes of a run besides its data; it keeps many tiny runs within the limit of a cache, too (S11)."""
+"""The memory cost in bytes of a run in addition to its data, counted so that many tiny runs respect the limit (S11)."""
 
 
 class RunList:
-    """The cached runs of one ledger, sorted by entry id, without overlaps."""
+    """The cached runs of one ledger, sorted by entry id, without overlaps; see the module docstring."""
 
     __slots__ = ("firsts", "runs")
 
@@ -37,12 +37,12 @@ class RunList:
         return self.runs[-1].last if self.runs else INVALID_ENTRY_ID
 
     def entry(self, entry_id: int) -> bytes | None:
-        """Return the bytes of the entry ``entry_id``, or None if no run holds it."""
+        """Return the bytes of the entry ``entry_id``, or None if no run contains it."""
         run = self.find(entry_id)
         return run.entry(entry_id) if run is not None else None
 
     def find(self, entry_id: int) -> EntryRun | None:
-        """Return the run that holds ``entry_id``, or None if there is none."""
+        """Return the run that contains ``entry_id``, or None."""
         index = bisect_right(self.firsts, entry_id) - 1
         if index >= 0:
             run = self.runs[index]
@@ -51,7 +51,7 @@ class RunList:
         return None
 
     def next_from(self, entry_id: int) -> int:
-        """Return the lowest id of a held entry from ``entry_id`` on, or :data:`NO_ENTRY`."""
+        """Return the first entry id in the list from ``entry_id`` on, or :data:`NO_ENTRY` if there is none."""
         index = bisect_right(self.firsts, entry_id)
         if index and self.runs[index - 1].last >= entry_id:
             return entry_id
@@ -60,7 +60,8 @@ class RunList:
     def insert(self, run: EntryRun) -> tuple[Sequence[EntryRun], Sequence[EntryRun]]:
         """Insert a run; it replaces entries with the same ids.
 
-        :returns: the removed runs, and the added runs: the new one, and what is left of old ones that it partly covers.
+        :returns: the removed runs, and the added runs: the new run, and the remaining parts of old runs that it
+            overlaps.
         """
         runs, firsts = self.runs, self.firsts
         if not runs or run.first > runs[-1].last:
@@ -88,6 +89,6 @@ class RunList:
         return self.runs.pop(index)
 
     def overlaps(self, first: int, last: int) -> bool:
-        """Test whether a run holds any of the entries ``first`` to ``last``."""
+        """Test whether a run contains any of the entries ``first`` to ``last``."""
         index = bisect_right(self.firsts, last) - 1
         return index >= 0 and self.runs[index].last >= first

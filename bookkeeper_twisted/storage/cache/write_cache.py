@@ -1,7 +1,8 @@
 """The write cache: entries that are not in an entry log yet.
 
-Each ledger has a list of its runs (:class:`~.run_list.RunList`).  If many ledgers alternate, a run object for each
-entry would cost more than the entry, so that single entries are kept in parallel columns (:mod:`.mixed_entries`).
+Each ledger has a list of its runs, that is of sequences of consecutive entries (:class:`~.run_list.RunList`).  If
+clients write to many ledgers in turn, a run object for each entry would cost more than the entry.  So single entries
+are kept in parallel columns (:mod:`.mixed_entries`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,24 +14,24 @@ from .mixed_entries import LedgerEntries, MixedEntries, SortedEntries, ascending
 from .run_list import RUN_OVERHEAD, RunList
 
 LEDGER_OVERHEAD = 640
-"""The cost in bytes of a ledger with runs here: an item of the dictionary, and its lists."""
+"""The memory cost in bytes of a ledger that has runs here: an item of the dictionary, and two lists."""
 
 SINGLE_BYTES = 4096
-"""Most bytes of a run of one entry that is kept in the columns, for which it is copied."""
+"""Most bytes of a single entry that is copied to the columns; a longer one stays a run."""
 
 JOIN_BYTES = 1024 * 1024
 JOIN_ENTRIES = 64 * 1024
 
 
 class WriteCache:
-    """A write cache.  A directory has two: one is filled while a checkpoint writes out the other.
+    """A write cache.  A ledger directory has two: one is filled while a checkpoint writes out the other.
 
     Each entry is either in a run of its ledger or in the columns of single entries, never in both.
 
-    :ivar bytes: bytes of the records of all held entries.
-    :ivar count: number of held entries.
-    :ivar outgoing: an older cache that nobody reads any more.  It is freed step by step while this cache grows, as
-        freeing it at once would block the thread for milliseconds.
+    :ivar bytes: number of bytes of the records of all entries in this cache.
+    :ivar count: number of entries in this cache.
+    :ivar outgoing: an older cache that nobody reads any more.  It is freed in steps while this cache grows, because
+        freeing it in one step would block the thread for milliseconds.
     """
 
     __slots__ = ("bytes", "count", "outgoing", "_runs", "_run_bytes", "_ledgers", "_mixed")
@@ -46,7 +47,7 @@ class WriteCache:
 
     @property
     def cost(self) -> int:
-        """Return the bytes that count against the cache's limit: entries, and overhead of runs, entries and ledgers."""
+        """Return the memory cost in bytes, to compare with the cache's limit: entries, and overhead of all objects."""
         runs = self._run_bytes + self._runs * RUN_OVERHEAD + len(self._ledgers) * LEDGER_OVERHEAD
         return runs + self._mixed.cost
 
@@ -71,7 +72,7 @@ class WriteCache:
     def _add_single(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], size: int
     ) -> None:
-        """Insert single entries of any ledgers, in the given order; the columns refuse some, which become runs."""
+        """Insert single entries of any ledgers, in the given order; an entry that the columns refuse becomes a run."""
         left = self._mixed.add(ledger_ids, entry_ids, entries, self._ledgers)
         self.bytes += size
         self.count += len(entries)
@@ -95,7 +96,8 @@ class WriteCache:
     def _make_runs(self, ledger_id: int) -> None:
         """Move a ledger's entries from the columns to runs.
 
-        The runs are added before the entries leave the columns: other threads read both, and must find every entry.
+        The runs are added before the entries are removed from the columns, because other threads must always find every
+        entry.
         """
         runs = self._ledgers.setdefault(ledger_id, RunList())
         for run in self._mixed.runs(ledger_id):
@@ -107,15 +109,15 @@ class WriteCache:
     def _let_go(self, n_bytes: int) -> None:
         """Free ``2 * n_bytes`` bytes of the outgoing cache after this cache has grown by ``n_bytes``.
 
-        So the two caches together never need more memory than the outgoing one did.
+        So the two caches together never need more memory than the outgoing one needed alone.
         """
         if self.outgoing is not None and not self.outgoing.shrink(2 * n_bytes):
             self.outgoing = None
 
     def shrink(self, n_bytes: int) -> bool:
-        """Free at least ``n_bytes`` bytes of this cache, which nobody reads any more.
+        """Free at least ``n_bytes`` bytes of this cache; call this only if nobody reads it any more.
 
-        :returns: whether memory is left to free.
+        :returns: whether the cache still has memory to free.
         """
         n_bytes, ledgers = self._mixed.shrink(n_bytes), self._ledgers
         while n_bytes > 0 and ledgers:
@@ -143,9 +145,9 @@ class WriteCache:
         self._run_bytes += sign * run.size
 
     def absorb(self, newer: "WriteCache") -> None:
-        """Add all entries of a cache that was filled after this one.
+        """Add all entries of a newer cache, which replace older copies.
 
-        :param newer: that cache.
+        :param newer: a cache that was filled after this one.
         """
         for runs in newer._ledgers.values():
             for run in runs.runs:
@@ -154,22 +156,22 @@ class WriteCache:
             self._add_single(single.ledger_ids, single.entry_ids, single.entries, single.total)
 
     def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run that holds ``entry_id`` of ``ledger_id``, or None if this cache does not hold the entry.
+        """Return a run of entries that contains ``entry_id`` of ``ledger_id``, or None if it is not in this cache.
 
-        :param max_count: most entries that the caller can use, from ``entry_id`` on; at most so many single entries are
-            joined to a run.
+        :param max_count: most entries that the caller can use, from ``entry_id`` on.  At most so many single entries
+            are joined to a run.
         """
         runs = self._ledgers.get(ledger_id)
         found = runs.find(entry_id) if runs is not None else None
         return found if found is not None else self._mixed.find(ledger_id, entry_id, max_count)
 
     def next_from(self, ledger_id: int, entry_id: int) -> int:
-        """Return the lowest id of ``ledger_id``'s held entries from ``entry_id`` on, or :data:`~.run_list.NO_ENTRY`."""
+        """Return the lowest id of ``ledger_id``'s entries from ``entry_id`` on, or :data:`~.run_list.NO_ENTRY`."""
         runs, single = self._ledgers.get(ledger_id), self._mixed.next_from(ledger_id, entry_id)
         return min(runs.next_from(entry_id), single) if runs is not None else single
 
     def held(self, ledger_id: int) -> "list[RunList | LedgerEntries]":
-        """Return the list of runs and the view of single entries of ``ledger_id``, as far as they exist."""
+        """Return the list of runs and the view of single entries of ``ledger_id``, as far as this cache has them."""
         found = (self._ledgers.get(ledger_id), self._mixed.view(ledger_id))
         return [each for each in found if each is not None]
 
@@ -181,8 +183,9 @@ class WriteCache:
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
         """Return the first and last id, inclusive, of each run of ``ledger_id``; a run may be listed twice.
 
-        Any thread may call it.  Entries that move from the columns to the runs are added to the runs first.  So if the
-        columns are read first, and then a copy of the list of runs, which is made in one step, no entry is missed.
+        Any thread may call it.  Another thread may move entries from the columns to the runs meanwhile; it adds them to
+        the runs first.  So this method reads the columns first, and then a copy of the list of runs, and misses no
+        entry.
         """
         single, runs = self._mixed.ranges(ledger_id), self._ledgers.get(ledger_id)
         return [(run.first, run.last) for run in list(runs.runs)] + single if runs is not None else single
@@ -190,12 +193,12 @@ class WriteCache:
     def parts(self, max_bytes: int = JOIN_BYTES, max_entries: int = JOIN_ENTRIES) -> Iterator[EntryRun | SortedEntries]:
         """Yield all entries in the order of a flush: runs by ledger and entry, then single entries of other ledgers.
 
-        Adjacent runs are joined.
+        Runs of a ledger that follow each other without a gap are joined.
 
-        :param max_bytes: most bytes of a joined run; a run that is longer already stays as it is.
+        :param max_bytes: most bytes of a joined run; a single run may be longer.
         :param max_entries: most entries of a joined run.
         """
-        # Read the property only once: it may change during the loop, as another thread discards ledgers.
+        # Read the property only once: it may change during the loop, because another thread discards ledgers.
         dense = self._mixed.is_dense
         for ledger_id in ascending({*self._ledgers, *self._mixed.ledger_ids()} if dense else self._ledgers):
             yield from self._joined(ledger_id, max_bytes, max_entries)

@@ -6,10 +6,11 @@
     records:             i32 size   size bytes of the entry, back to back from offset 1024
     ledgers map:         records whose entry is  i64 -1  i64 -2  i32 n  n * (i64 ledger, i64 bytes)
 
-Between two records there may be filler (bytes ``0xF0``, as in logs that Apache's bookie writes with direct I/O).  No
-four bytes that begin in the filler form a positive size, so a reader finds the next record.
+Between two records there may be filler: bytes ``0xF0``, as in logs that Apache's bookie writes with direct I/O.  A size
+word that is read from the filler is always negative, so a reader can skip the filler and find the next record.
 
-Files of version 0 have no ledgers map.  ``bytes`` in the map includes the size words.
+Files of version 0 have no ledgers map.  In the map, ``bytes`` is the number of bytes of all records of the ledger, size
+words included.
 """
 
 import struct
@@ -40,7 +41,11 @@ assert (_HEADER.size, _SEAL.size, _MAP_HEAD.size, _PAIR.size) == (20, 12, 24, 16
 
 @attrs.frozen
 class LogHeader:
-    """The fields of an entry log's header that readers need; ``map_offset`` is 0 if the log is not sealed."""
+    """The decoded header of an entry log.
+
+    :ivar map_offset: offset of the ledgers map in the file; 0 if the log is not sealed.
+    :ivar map_ledgers: number of ledgers in the map.
+    """
 
     version: int
     map_offset: int
@@ -48,10 +53,10 @@ class LogHeader:
 
 
 def reserved_id_of(name: str) -> int | None:
-    """Return the log id that a file's name reserves: of an entry log, or of a log that a compaction has not completed.
+    """Return the log id in a file name: of an entry log, or of a log that a compaction has not completed yet.
 
     :param name: name of the file.
-    :returns: the id; None for any other file.
+    :returns: the id, which no new log may get; None if the name is that of another kind of file.
     """
     stem, dot, _ = name.partition(ENTRY_LOG_SUFFIX)
     try:
@@ -67,7 +72,7 @@ def new_header() -> bytes:
 
 
 def seal(map_offset: int, ledgers: int) -> tuple[bytes, int]:
-    """Return the bytes that make the header point to a ledgers map, and their offset in the file.
+    """Return the header bytes that seal a log, because they point to its ledgers map, and their offset in the file.
 
     :param map_offset: offset of the ledgers map in the file.
     :param ledgers: number of ledgers in the map.
@@ -80,7 +85,7 @@ def parse_header(data: bytes, path: str) -> LogHeader:
 
     :param data: the first bytes of the file.
     :param path: path of the file, for the error text.
-    :raises DamageError: these are not the first bytes of an entry log.
+    :raises DamageError: ``data`` does not begin like an entry log.
     """
     if len(data) < _HEADER.size:
         raise DamageError(f"{path}: {len(data)} bytes are too few for an entry log header")
@@ -93,7 +98,7 @@ def parse_header(data: bytes, path: str) -> LogHeader:
 
 
 def encode_map(sizes: Mapping[int, int]) -> bytes:
-    """Encode the ledgers map, as records that follow the last entry of a sealed log.
+    """Encode the ledgers map of a log as records, which follow the last entry of a sealed log.
 
     :param sizes: for each ledger, the bytes of its records in the log, size words included.
     """
@@ -107,7 +112,7 @@ def encode_map(sizes: Mapping[int, int]) -> bytes:
 def decode_map(data: bytes, ledgers: int) -> dict[int, int] | None:
     """Decode the ledgers map of a sealed log.
 
-    :param data: the bytes from the map's offset to the end of the file.
+    :param data: the bytes of the file from the map's offset on.
     :param ledgers: number of ledgers in the map, according to the header.
     :returns: for each ledger, the bytes of its records; None if the map is incomplete.
     """
@@ -120,7 +125,7 @@ def decode_map(data: bytes, ledgers: int) -> dict[int, int] | None:
 
 
 def _map_batches(data: bytes) -> Iterator[bytes | None]:
-    """Yield the encoded (ledger, bytes) pairs of each map record; yield None and end at a damaged record."""
+    """Yield, for each record of the map, its encoded (ledger, bytes) pairs; yield None and stop at damage."""
     at = 0
     while at + 4 <= len(data) and int.from_bytes(data[at : at + 4], "big", signed=True) > 0:
         if at + _MAP_HEAD.size > len(data):

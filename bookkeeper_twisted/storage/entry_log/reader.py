@@ -1,8 +1,8 @@
-"""Reads entries from entry logs, at the offsets that index rows name, and verifies them.
+"""Reads entries from entry logs, at the offsets in index rows, and verifies them.
 
 Threads of the read lane and the reactor thread share one reader without locks.  A thread takes an open file out of a
-pool, uses it alone, and puts it back; so no file is closed while it is read.  The reactor thread has its own pool.  It
-opens no files: the read lane adds the files of the logs that the reactor thread is to read.
+pool, uses it alone, and puts it back; so no file is closed while it is read.  The reactor thread has a pool of its own.
+It opens no files itself: the read lane opens logs for it and adds them to its pool.
 """
 
 import errno
@@ -23,16 +23,16 @@ from ..index.scattered import ScatteredRecord
 from ..interfaces import CHECKSUM_BLOCK, IFile, IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
 
-_HEAD = struct.Struct(">iqq")  # size word, ledger id, entry id
+_HEAD = struct.Struct(">iqq")  # the first 20 bytes of a record: size word, ledger id, entry id
 
 WARMED = 256 * 1024
-"""Bytes of the aligned block that the kernel is asked to read after a small read: neighbours are often read next."""
+"""Size of the aligned block that the kernel is asked to read ahead after a small read, for reads of entries near by."""
 
 MOST_HINTS = 4096
-"""Most such read-ahead hints before one of them proves useful, that is before a read finds its bytes in memory."""
+"""Most read-ahead requests to the kernel until one proves useful, that is until a read finds its bytes in memory."""
 
 DECODED_ROWS = 256
-"""Number of index rows with unequal record sizes for which decoded record offsets are cached."""
+"""Most index rows with records of unequal size whose decoded record offsets are cached."""
 
 OffsetKey = tuple[int, int, int]
 K = TypeVar("K")
@@ -40,7 +40,7 @@ V = TypeVar("V")
 
 
 class IdleLogs:
-    """A pool of open entry log files that no thread is using; it keeps the most recently used ones.
+    """A pool of open entry log files that no thread is using at the moment; it closes the least recently used files.
 
     :ivar limit: most open files in the pool.
     """
@@ -63,7 +63,7 @@ class IdleLogs:
         return self._idle.pop(log_id, None)
 
     def put_back(self, log_id: int, file: IFile) -> None:
-        """Put the ``file`` of ``log_id`` back; close it if the pool has another one, or if the log was deleted."""
+        """Put the ``file`` of ``log_id`` back; close it if the log was deleted, or if the pool has a file of it."""
         if log_id in self._removed or self._idle.setdefault(log_id, file) is not file:
             file.close()
         elif len(self._idle) > self.limit:
@@ -89,15 +89,14 @@ class EntryLogReader:
 
     :param max_open: most idle open files for the read lane, and as many for the reactor thread.
     :ivar reads: number of reads on the read lane so far.
-    :ivar tells_resident: whether the file system can read from the page cache alone, without the disk.
+    :ivar tells_resident: whether the file system can tell if bytes are in the page cache, and read only these.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, max_open: int = 64) -> None:
         self.directory = directory
         self.reads = 0
         self.tells_resident = True
-        # Number of read-ahead hints that may still be given; a successful read from memory adds one.  Threads change it
-        # without a lock, because it need not be exact.
+        # how many read-ahead requests may still be made; not exact, because threads change it without a lock
         self._hints = MOST_HINTS
         self._fs = fs
         self._idle = IdleLogs(max_open)
@@ -107,14 +106,14 @@ class EntryLogReader:
     def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
         """Read entries of an index row from ``entry_id`` on: as many as fit ``max_bytes``, at least one.  Read lane.
 
-        If any of these entries is damaged, only the first one is read, so that damage of later entries does not make it
-        unreadable.  A read of less than a checksummed block is not verified here; the client verifies the entry's
-        digest.
+        If one of these entries is damaged, only the first entry is read, so that damage of later entries does not make
+        it unreadable.  Only complete blocks are verified against their checksums.  The client verifies the digest of
+        each entry.
 
-        :param row: the index row that holds ``entry_id``.
+        :param row: the index row that contains ``entry_id``.
         :param max_bytes: most bytes of the returned records; a single entry may be longer.
-        :raises DamageError: the log does not hold these entries there (S5, S9); LostLogError if the log file is
-            missing.
+        :raises DamageError: the entry log does not have these entries at that offset (S5, S9); LostLogError if the log
+            file is missing.
         :raises OSError: the log could not be read.
         """
         try:
@@ -125,7 +124,8 @@ class EntryLogReader:
             return self.read_slice(row, entry_id, 1)
 
     def read_slice(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """See :meth:`read`; this method raises an error if any of the entries is damaged."""
+        """See :meth:`read`; the only difference is that this method raises an error if any of the entries is damaged.
+        """
         offsets = self.offsets_of(row)
         begin = entry_id - row.first
         end = _end(offsets, begin, row.last - entry_id + 1, max_bytes)
@@ -150,11 +150,11 @@ class EntryLogReader:
         return run
 
     def _open_resident(self, log_id: int) -> None:
-        """Open a log for reads on the reactor thread, unless the file system cannot read from the page cache alone."""
+        """Open a log for reads on the reactor thread; find out if the file system supports such reads."""
         try:
             file = self._fs.open(self.path(log_id))
         except OSError:
-            return  # the log was just deleted, or too many files are open: the read lane will serve the reads
+            return  # the log was just deleted, or too many files are open: the read lane then serves these reads
         try:
             file.pread_resident(1, 0)
         except BaseException as e:
@@ -171,8 +171,10 @@ class EntryLogReader:
         """Read up to ``max_count`` entries of an index row, if all their bytes are in the page cache.  Reactor thread.
 
         :param max_bytes: most bytes of the returned records; a single entry may be longer.
-        :param window: if the entries are shorter than a quarter of it, read so many bytes instead, for later reads.
-        :returns: None if bytes are not in the page cache, or if they are damaged; :meth:`read` then raises the error.
+        :param window: a number of bytes.  If the wanted entries take less than a quarter of it, read this number of
+            bytes in advance, for later reads; 0 for no such reads.
+        :returns: None if bytes are not in the page cache, or are damaged; the caller then calls :meth:`read`, which
+            raises the error.
         """
         file = self._resident.take(row.log_id)
         if file is None:
@@ -201,10 +203,10 @@ class EntryLogReader:
         return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None
 
     def read_scattered(self, ledger_id: int, log_id: int, records: Sequence[ScatteredRecord], found: Scattered) -> None:
-        """Read single records of one ledger that are in the page cache, and keep those that are valid.  Reactor thread.
+        """Read single records of one ledger from the page cache, and verify them.  Reactor thread.
 
         :param records: the records to read, one or more.
-        :param found: receives the entries; entries that were not read stay None.
+        :param found: receives the entries; an entry that is not in the page cache, or is damaged, stays None.
         """
         positions, entry_ids, sizes, offsets, checksums = zip(*records, strict=True)
         file = self._resident.take(log_id)
@@ -232,7 +234,7 @@ class EntryLogReader:
         self._hints = min(self._hints + count, MOST_HINTS)
 
     def offsets_of(self, row: IndexRow) -> Sequence[int]:
-        """Return the offset of each record of an index ``row``, and the end of its last record.
+        """Return the offset of each record of an index ``row``, from its first record on, and the end of the last one.
 
         If the records of the row have different sizes, the result is cached.
 
@@ -249,10 +251,10 @@ class EntryLogReader:
         return offsets
 
     def damage(self, row: IndexRow, at: int, what: str) -> DamageError:
-        """Return the error for damage in the part of an entry log that an index row describes.
+        """Return an error that reports damage in the records of an index row.
 
         :param at: offset of the damage from the start of the row, in bytes.
-        :param what: what is wrong.
+        :param what: what is wrong, as text.
         """
         return DamageError(f"{self.path(row.log_id)} offset {row.offset + at}: ledger {row.ledger_id}: {what}")
 
@@ -276,7 +278,10 @@ class EntryLogReader:
         self._idle.put_back(row.log_id, file)
 
     def remove(self, log_id: int) -> None:
-        """Close the files of the deleted log ``log_id``, as open files keep their disk space in use.  Any thread."""
+        """Close the files of the deleted log ``log_id``, because an open file keeps its disk space in use.
+
+        Any thread.
+        """
         self._idle.remove(log_id)
         self._resident.remove(log_id)
 
@@ -287,7 +292,7 @@ class EntryLogReader:
 
 
 def _pop_oldest(things: "OrderedDict[K, V]") -> V | None:
-    """Remove and return the oldest value, or None; as this is one call, no two threads get the same value."""
+    """Remove and return the oldest value, or None; this is one atomic call, so two threads never get the same value."""
     try:
         return things.popitem(last=False)[1]
     except KeyError:
@@ -295,7 +300,7 @@ def _pop_oldest(things: "OrderedDict[K, V]") -> V | None:
 
 
 def _end(offsets: Sequence[int], begin: int, max_count: int, max_bytes: int) -> int:
-    """Return the end index, exclusive, of the records to read from index ``begin`` on."""
+    """Return the index behind the last record to read, if the read begins at index ``begin``."""
     limit = offsets[begin] + max_bytes
     if isinstance(offsets, range):
         end = limit // offsets.step
@@ -313,12 +318,12 @@ def _run_at(row: IndexRow, offsets: Sequence[int], begin: int, end: int, data: b
 
 
 def _is_run(run: EntryRun) -> bool:
-    """Test whether the ids and sizes in the records of a run are those in the index row."""
+    """Test whether the ids and sizes in the records of a run agree with its index row."""
     return run.ids_match() and _sizes_match(run)
 
 
 def _sizes_match(run: EntryRun) -> bool:
-    """Test the size words of a run.
+    """Test whether the size words in the records of a run agree with its index row.
 
     If the entries differ in size, only the first size word is tested here; :meth:`.EntryRun.ids_match` tests the last
     one.

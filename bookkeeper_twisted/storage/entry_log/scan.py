@@ -1,10 +1,10 @@
 """A scan of a whole entry log, by the same rules as Apache's scanner.
 
-Where a size word is not positive, there is padding, and the scan moves on by one byte.  (It skips in one step all
-zeros, and all bytes with a set top bit, because these make any size negative, such as the 0xF0 of logs written with
-direct I/O.)  Records of ledger -1 are skipped: the ledgers map, and the filler of logs written with direct I/O.  The
-scan ends at bytes that cannot be a record, because they extend past the end of the file or are too short for an entry.
-In a log that was never sealed they are a torn tail.
+A size word that is not positive is padding; the scan then continues at the next byte.  (In one step it skips all zeros,
+and all bytes with a set top bit, because these make any size negative, such as the 0xF0 of logs written with direct
+I/O.)  Records of ledger -1 are skipped: the ledgers map, and the filler of logs written with direct I/O.  The scan ends
+at bytes that cannot be a record, because it would extend past the end of the file or is too short for an entry.  In a
+log that was never sealed, these bytes are a torn tail.
 """
 
 import posixpath
@@ -23,7 +23,11 @@ _NEGATIVE = bytes(range(0x80, 0x100))
 
 
 class Record(NamedTuple):
-    """A record of an entry log; ``offset`` is the offset of its size word, and ``size`` includes the size word."""
+    """A record of an entry log.
+
+    :ivar offset: offset of its size word in the file.
+    :ivar size: number of bytes, size word included.
+    """
 
     ledger_id: int
     entry_id: int
@@ -34,12 +38,14 @@ class Record(NamedTuple):
 class LogScan:
     """An iterable over the records of one entry log.
 
-    :ivar header: the header; None for a file that was never used, so that it is empty or has no header.
-    :ivar torn_at: after the iteration, the offset where it ended before the end of the file, else None.
+    :ivar header: the decoded header; None if the file is empty or has only zeros, because a crash came before its
+        header was durable.
+    :ivar torn_at: after the iteration, the offset of a torn tail, at which the iteration stopped; None if there is no
+        torn tail.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, log_id: int, window: int = WINDOW) -> None:
-        """:param window: number of bytes that one read reads.
+        """:param window: number of bytes of one read from the file.
         :raises DamageError: the file does not begin like an entry log.
         """
         self._window = window
@@ -97,7 +103,7 @@ class LogScan:
 
 
 def ledger_sizes(fs: IFileSystem, directory: str, log_id: int) -> dict[int, int]:
-    """Return, for each ledger in a log, the bytes of its records: from the ledgers map, or else by a scan.
+    """Return, for each ledger in a log, the bytes of its records: from the ledgers map, or without a map by a scan.
 
     :param directory: path of the ledger directory, ending in ``current``.
     :param log_id: the id of the log.
@@ -113,7 +119,7 @@ def ledger_sizes(fs: IFileSystem, directory: str, log_id: int) -> dict[int, int]
 
 
 def _read_header(file: IFile, path: str) -> layout.LogHeader | None:
-    """Return the header of a log; return None if it is empty, because a crash came before the header was durable."""
+    """Return the decoded header of a log; None if a crash came before the header was durable."""
     data = file.pread(layout.HEADER_SIZE, 0)
     if file.size() <= layout.HEADER_SIZE and not data.strip(b"\0"):
         return None
@@ -121,7 +127,7 @@ def _read_header(file: IFile, path: str) -> layout.LogHeader | None:
 
 
 class _Window:
-    """The part of a file that a sequential read has in memory."""
+    """A sequential reader of a file, which has a part of the file in memory."""
 
     __slots__ = ("_file", "_size", "_start", "_data")
 
@@ -132,14 +138,14 @@ class _Window:
         self._data = b""
 
     def get(self, at: int, size: int) -> bytes:
-        """Return ``size`` bytes at offset ``at``; at the end of the file, return fewer."""
+        """Return ``size`` bytes at offset ``at``, or fewer at the end of the file."""
         low = at - self._start
         if low < 0 or low + size > len(self._data):
             self._start, self._data, low = at, self._file.pread(self._size, at), 0
         return self._data[low : low + size]
 
     def skip_padding(self, at: int) -> int:
-        """Return the first offset after ``at``, within the bytes in memory, at which a positive size word may begin."""
+        """Return the first offset behind ``at`` at which a record may begin; only the bytes in memory are searched."""
         low = at - self._start
         rest = self._data[low:]
         negative = len(rest) - len(rest.lstrip(_NEGATIVE))

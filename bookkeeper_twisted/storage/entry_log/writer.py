@@ -1,12 +1,12 @@
 """Writes the entry logs of one ledger directory: appends entries, syncs, begins new logs, seals complete ones.
 
-A log is created when an entry needs it, and grows up to :attr:`EntryLogWriter.size_limit`.  Then its ledgers map is
-written, and it is never changed again.  After a restart, a new log is begun.  Index rows refer only to synced bytes.
-So if the disk is full, the log is truncated to its synced part.  After any other error, a sync could report success
-without a reason (S10); so the log is left as it is, and the entries go to a new log.
+A log is created when an entry needs it, and grows up to :attr:`EntryLogWriter.size_limit`.  Then it is sealed: its
+ledgers map is written, and it is never changed again.  After a restart, a new log is begun.  Index rows refer only to
+synced bytes.  So if the disk is full, the log is truncated to its synced part.  After any other error, a later sync
+could succeed although bytes were lost (S10).  So the log is then left as it is, and the entries go to a new log.
 
-Logs are written in whole blocks, past the page cache.  A sync fills the last block with filler, bytes that no reader
-takes for a positive size.
+Logs are written in complete blocks, past the page cache.  A sync fills up the last block with filler, bytes that every
+reader skips.
 
 All methods block, may raise :class:`OSError`, and run on the flush lane.
 """
@@ -31,7 +31,7 @@ from . import format as layout
 MAX_ROW_BYTES = 4 * 1024 * 1024
 MAX_ROW_ENTRIES = 64 * 1024
 SLICE = 1024 * 1024
-"""Most bytes of one write; few enough that a write of the journal never waits long behind it."""
+"""Most bytes of one write.  So a write of the journal, which may have to wait for it, never waits long."""
 
 BLOCK = 4096
 _LAST_ID = "lastId"
@@ -40,10 +40,11 @@ _LAST_ID = "lastId"
 class OpenLog:
     """An entry log to which entries are appended.
 
-    :param queue: writes an unnamed log without waiting for the disk, until :meth:`seal_unnamed`; None for ordinary
-        writes.
-    :ivar position: end of the appended bytes.  ``written`` is the end of the bytes that were written to the file,
-        ``synced`` the end of the durable bytes.
+    :param queue: writes a compaction's log, which has no name yet, without waiting for the disk.  With None, writes are
+        ordinary.
+    :ivar position: offset behind the appended bytes.
+    :ivar written: offset behind the bytes that were written to the file.
+    :ivar synced: offset behind the durable bytes.
     """
 
     __slots__ = (
@@ -56,7 +57,7 @@ class OpenLog:
         self.position = self.written = self.synced = layout.HEADER_SIZE
         self._pieces: list[Buffer] = []
         self._ledgers: dict[int, int] = {}
-        self._unsynced: list[tuple[Sequence[int], Sequence[int]]] = []  # of each append: ledger ids, and bytes of each
+        self._unsynced: list[tuple[Sequence[int], Sequence[int]]] = []  # per append: ledger ids, bytes of each
         self._queue = queue
 
     @property
@@ -64,7 +65,7 @@ class OpenLog:
         return self.position > layout.HEADER_SIZE
 
     def append(self, run: EntryRun) -> IndexRow:
-        """Append a ``run``; it is written to the file by the next :meth:`sync` at the latest.
+        """Append a ``run`` of entries; :meth:`sync` writes it to the file if it was not written before.
 
         :returns: the index row of the run.
         """
@@ -74,10 +75,10 @@ class OpenLog:
         return row
 
     def append_sorted(self, entries: SortedEntries) -> tuple[list[IndexRow], list[MixedRows]]:
-        """Append single entries; they are written to the file by the next :meth:`sync` at the latest.
+        """Append single entries; :meth:`sync` writes them to the file if they were not written before.
 
-        :param entries: the entries; their records together fit one row.
-        :returns: their index rows: either all of them unpacked, or all packed.
+        :param entries: the entries; all their records together are small enough for one index row.
+        :returns: their index rows: either all unpacked (first list), or all packed (second list).
         """
         data, stride, offsets = lay_out(entries.entries)
         offsets = offsets if offsets is not None else range(0, len(data) + 1, stride)
@@ -93,9 +94,9 @@ class OpenLog:
     def append_records(self, ledger_id: int, data: Buffer) -> None:
         """Append records of one ledger to a compaction's log, which gets its name only when it is complete.
 
-        They are written to the file by the next :meth:`write_blocks` at the latest.
+        :meth:`write_blocks` writes the complete blocks to the file if they were not written before.
 
-        :param data: the records; the caller must not change them before that.
+        :param data: the records; the caller must not change this buffer before the next :meth:`write_blocks`.
         """
         self._ledgers[ledger_id] = self._ledgers.get(ledger_id, 0) + len(data)
         self._append(data)
@@ -107,7 +108,7 @@ class OpenLog:
             self._write_out()
 
     def _write_out(self) -> None:
-        """Write all whole blocks of the pending bytes; keep the rest in memory."""
+        """Write the complete blocks of the appended bytes to the file; keep the rest in memory."""
         end = self.position // BLOCK * BLOCK
         parts, rest, left = self._pieces, deque[Buffer](), self.position - end
         while left:
@@ -125,16 +126,15 @@ class OpenLog:
         self._pieces = list(rest)
 
     def write_blocks(self) -> None:
-        """Write all whole blocks of the appended bytes; copy the rest, so that the caller may change the buffers."""
+        """Write the complete blocks of the appended bytes; copy the rest, so that the caller may reuse its buffers."""
         if self.position - self.written >= BLOCK:
             self._write_out()
         self._pieces = [b"".join(self._pieces)]
 
     def _write_rest(self) -> None:
-        """Write all pending bytes, with filler up to the end of the last block."""
+        """Write all appended bytes to the file, with filler up to the end of the last block."""
         if self.written != self.position:
-            # Fill the last block, so that the next append begins a new block: blocks with durable records are never
-            # overwritten.
+            # fill the last block: the next append begins a new block, so that durable records are never overwritten
             self._pieces.append(layout.FILLER * (-self.position % BLOCK))
             self.position += len(self._pieces[-1])
             self._write_out()
@@ -157,20 +157,20 @@ class OpenLog:
     def seal(self, fs: IFileSystem) -> None:
         """Write the ledgers map, and only then the pointer to it in the header; both are durable on return.
 
-        :param fs: opens the file again without direct I/O, because these writes are not whole blocks.
+        :param fs: opens the file again without direct I/O, because these writes are not complete blocks.
         """
         self.sync()
         if not self._ledgers:
             return
         self.file.close()
-        self.file = fs.open(self.file.path)  # without direct I/O, as these writes are not whole blocks
+        self.file = fs.open(self.file.path)  # without direct I/O, because these writes are not complete blocks
         self.file.pwrite(layout.encode_map(self._ledgers), self.position)
         self.file.sync()
         self.file.pwrite(*layout.seal(self.position, len(self._ledgers)))
         self.file.sync()
 
     def seal_unnamed(self, fs: IFileSystem) -> None:
-        """Seal a log that has no name yet: one sync suffices, because nobody reads the log before it has its name.
+        """Seal a compaction's log before it gets its name: one sync is enough, because nobody reads the log before.
 
         :param fs: opens the file again without direct I/O, as in :meth:`seal`.
         """
@@ -186,7 +186,7 @@ class OpenLog:
         self.file.sync()
 
     def cut_back(self) -> None:
-        """Truncate the log to its synced part."""
+        """Truncate the log to its synced part, and forget the other appended entries."""
         self._pieces = []
         self._unsynced = []
         self.position = self.written = self.synced
@@ -198,7 +198,7 @@ class EntryLogWriter:
 
     :ivar size_limit: most bytes of a log, unless a single entry is longer.
     :ivar direct: whether logs are written past the page cache.
-    :ivar bytes_written: bytes of all records that were appended so far.
+    :ivar bytes_written: number of bytes of all records that were appended so far.
     :ivar syncs: number of syncs so far.
     """
 
@@ -210,7 +210,7 @@ class EntryLogWriter:
         self._fs = fs
         self._directory = directory
         self._next_id = next_id
-        self._overtaken = False  # whether a compaction has reserved a higher log id than the present log's
+        self._overtaken = False  # whether a compaction has reserved a higher id than the active log has
         self._log: OpenLog | None = None
 
     @classmethod
@@ -224,11 +224,11 @@ class EntryLogWriter:
 
     @property
     def active_log_id(self) -> int | None:
-        """Return the id of the log that is being written, which must not be collected; None if there is none."""
+        """Return the id of the active log, which garbage collection must not delete; None if no log is active."""
         return self._log.log_id if self._log is not None else None
 
     def append(self, run: EntryRun) -> list[IndexRow]:
-        """Append a run to the current log, or to a new one if the log is full; :meth:`sync` makes it durable.
+        """Append a run of entries to the active log, or to a new log if that is full; :meth:`sync` makes it durable.
 
         :returns: the index rows of the run: one, or several if a size limit cuts the run.
         """
@@ -250,7 +250,7 @@ class EntryLogWriter:
     def append_sorted(self, entries: SortedEntries) -> tuple[list[IndexRow], list[MixedRows]]:
         """Append single entries; :meth:`sync` makes them durable.
 
-        :returns: their index rows in the order of the entries: those that cannot be packed, and those that are.
+        :returns: their index rows in the order of the entries: first list unpacked rows, second list packed rows.
         """
         rows: list[IndexRow] = []
         packed: list[MixedRows] = []
@@ -281,7 +281,7 @@ class EntryLogWriter:
         self.syncs += 1
 
     def close(self) -> None:
-        """Seal the log that is being written, and close it.  The next writer begins a new log."""
+        """Seal and close the active log.  The next writer begins a new log."""
         log, self._log = self._log, None
         if log is None:
             return
@@ -305,7 +305,7 @@ class EntryLogWriter:
         return log.has_records and log.position + size > self.size_limit
 
     def reserve(self, count: int = 1) -> list[int]:
-        """Reserve ids for the logs that a compaction writes; entries that are appended later get logs with higher ids.
+        """Reserve ids for the logs that a compaction writes; later entries are appended to logs with higher ids.
 
         So the newest copy of an entry is always in the log with the highest id, which a rebuild of the index relies on.
 
@@ -329,11 +329,11 @@ class EntryLogWriter:
         return create_log(self._fs, log_id, self._path(log_id), self.direct)
 
     def _failed(self, error: OSError) -> None:
-        """Truncate the log if the disk is full, so that a retry needs no more space; after other errors, give it up."""
+        """Truncate the active log after a write failed on a full disk; give the log up after any other error."""
         log = self._log
         if log is None:
             return
-        # if all bytes were written, it was the sync that failed: nobody knows which bytes are durable (S10)
+        # if all bytes were written, the sync has failed, and it is unknown which bytes are durable (S10)
         if error.errno in NO_SPACE and log.written != log.position:
             self._cut_back(log)
         else:
@@ -346,7 +346,10 @@ class EntryLogWriter:
             self._abandon(log)
 
     def _abandon(self, log: OpenLog) -> None:
-        """Give up a log without another write.  Its synced records stay in use; a log without records is deleted."""
+        """Give up the active log without another write.
+
+        Its synced records stay in use; a log without records is deleted.
+        """
         self._log = None
         _close_quietly(log.file)
         if log.synced == layout.HEADER_SIZE:
@@ -364,10 +367,9 @@ def create_log(
     :param log_id: the id of the log.
     :param path: path of the file, which must not exist.
     :param direct: whether the log is written past the page cache.
-    :param queue: writes the log if it gets its final name only when it is complete; then nothing is durable before
-        :meth:`OpenLog.seal_unnamed`.
-    :param size: bytes that such a file has from the start, because the kernel makes us wait for writes that extend a
-        file.
+    :param queue: writes a compaction's log, which gets its final name only when it is complete.  Then nothing is
+        durable before :meth:`OpenLog.seal_unnamed`.
+    :param size: size of a compaction's log from the start: the kernel makes a thread wait if its write extends a file.
     :raises OSError: the log could not be created.
     """
     file = fs.open(path, create=True, direct=direct)
@@ -406,7 +408,7 @@ def _following(log_id: int) -> int:
 
 
 def first_free_id(fs: IFileSystem, directory: str) -> int:
-    """Return an id above those of all logs that the directory has or ever had, or 0 in a new directory.
+    """Return a log id above the ids of all logs that the directory ever had; 0 in a new directory.
 
     :param directory: path of the ledger directory, ending in ``current``.
     """
@@ -422,7 +424,7 @@ def first_free_id(fs: IFileSystem, directory: str) -> int:
 
 
 def _parse_last_id(data: bytes) -> int:
-    """Return the log id in a ``lastId`` file; return -1 if it is damaged: Java writes it without a sync."""
+    """Return the log id in a ``lastId`` file; return -1 if it is damaged, because Apache's bookie does not sync it."""
     try:
         return min(int(data.strip(), 16), layout.MAX_LOG_ID)
     except ValueError:

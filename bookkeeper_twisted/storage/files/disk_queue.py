@@ -1,10 +1,12 @@
 """Asynchronous reads and writes past the page cache, by the kernel's asynchronous I/O.
 
-A disk, most of all a virtual one, serves many small reads faster together than one after the other, and it works while
-the thread verifies what was read before.  This needs no other thread.  Only Linux has these system calls, and the C
-library has no functions for them.  Ordinary calls are used instead where the system calls are missing, for files that
-are not opened for direct I/O, and for transfers that the kernel refuses.  Such a read is made when its result is
-needed, such a write at once.
+A disk, most of all a virtual one, serves many small reads faster if it gets them together, and it works while the
+thread verifies what was read before.  This needs no other thread.  Only Linux has these system calls, and the C library
+has no functions for them.
+
+Ordinary calls are used instead in three cases: if the system calls are missing, if a file was not opened for direct
+I/O, and if the kernel refuses a read or write.  An ordinary read is made when its result is needed, an ordinary write
+immediately.
 """
 
 import ctypes
@@ -24,13 +26,13 @@ from ...crc32c import Buffer
 from ..interfaces import IFile
 
 DEPTH = 256
-"""Most reads and writes that the kernel has at the same time."""
+"""Most reads and writes that are passed to the kernel at the same time."""
 
 MOST_WRITES = 4
 """Most writes that are begun at the same time; more would make a write of the journal wait longer."""
 
 BUSY_BYTES = 256 * 1024
-"""Most bytes of reads and writes in progress while others need the disk; a single one may be larger."""
+"""Most bytes of all reads and writes in progress while other work needs the disk; a single one may be larger."""
 
 KEPT_ROOM = 16 * 1024 * 1024
 """Most bytes of a buffer that is kept for later use; a larger buffer is freed."""
@@ -40,7 +42,7 @@ _NUMBERS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
 
 _READ, _WRITE = 0, 1
 _CONTROL = struct.Struct("=QIIHhIQQqQII")  # iocb: number, 0, 0, operation, 0, descriptor, memory, size, offset, 0, 0, 0
-_EVENT = struct.Struct("=QQqq")  # io_event: number, 0, bytes or a negative error, 0
+_EVENT = struct.Struct("=QQqq")  # struct io_event: number, 0, number of bytes or negative error number, 0
 assert (_CONTROL.size, _EVENT.size) == (64, 32)
 
 
@@ -57,17 +59,17 @@ class FileRange:
 
 
 Transfer = tuple[int, int, int, int, int, int]
-"""A read or write for the kernel: number, operation, file descriptor, address of the memory, size and offset."""
+"""A read or write for the kernel: (number, operation, file descriptor, address of the memory, size, offset)."""
 
 _Waiting = tuple[int, int, IFile, int, int, int]
-"""A read or write that waits for the kernel.
+"""A read or write that is not passed to the kernel yet: (number, operation, file, address of the memory, size, offset).
 
-It names the file, not the descriptor: the file may be closed meanwhile, and its descriptor reused.
+It has the file, not the descriptor: the file may be closed meanwhile, and its descriptor reused.
 """
 
 
 class _Kernel:
-    """A context of the kernel's asynchronous I/O, which the system calls need."""
+    """A context of the kernel's asynchronous I/O; each system call is made for such a context."""
 
     def __init__(self) -> None:
         """Open a context of the kernel's asynchronous I/O.
@@ -93,7 +95,7 @@ class _Kernel:
     def begin(self, transfers: Sequence[Transfer]) -> int:
         """Pass reads and writes to the kernel.
 
-        :returns: how many of them, from the first on, the kernel has begun.
+        :returns: the number of ``transfers``, from the first on, that the kernel has begun.
         :raises OSError: the kernel has begun none.
         """
         blocks = b"".join([
@@ -108,7 +110,8 @@ class _Kernel:
     def ended(self) -> list[tuple[int, int]]:
         """Wait until the kernel has finished at least one read or write.
 
-        :returns: for each finished one its number, and the bytes transferred or a negative error number.
+        :returns: for each finished read or write: its number, and the number of transferred bytes or a negative error
+            number.
         """
         count = 0
         while not count:
@@ -128,7 +131,8 @@ class _QueuedReads:
     """A batch of file ranges that are read at the same time.
 
     :ivar left: number of reads that are not finished.
-    :ivar found: for each range, the bytes that were read; negative if the read failed.
+    :ivar found: for each range, the number of bytes read; negative if the read failed.
+    :ivar room: the buffer that receives the bytes of all ranges.
     """
 
     def __init__(self, ranges: Sequence[FileRange], room: mmap.mmap) -> None:
@@ -138,12 +142,12 @@ class _QueuedReads:
         self.found = [-1] * len(ranges)
 
     def ended(self, index: int, found: int) -> None:
-        """Record that the read of the range ``index`` returned ``found`` bytes, or failed with a negative number."""
+        """Record the result of the read of range ``index``: the number of bytes, or a negative error number."""
         self.found[index] = found
         self.left -= 1
 
     def datas(self) -> Iterator[memoryview | OSError]:
-        """Yield the bytes of each range; if its read failed, read it again by an ordinary call."""
+        """Yield the bytes of each range; if the read of a range failed, read it again by an ordinary call."""
         at, view = 0, memoryview(self.room)
         for each, found in zip(self.ranges, self.found, strict=True):
             yield view[at : at + each.size] if found == each.size else _read_now(each)
@@ -158,24 +162,25 @@ def _read_now(each: FileRange) -> memoryview | OSError:
 
 
 class DiskQueue:
-    """A queue of reads and writes, as the module docstring describes it.  Only one thread at a time may use it.
+    """A queue of asynchronous reads and writes; see the module docstring.  Only one thread at a time may use it.
 
-    Close the queue before the files.
+    Close the queue before its files.
 
-    :param is_busy: tests whether others need the disk; then few reads and writes are in progress at a time.
+    :param is_busy: tests whether other work needs the disk.  If so, at most :data:`BUSY_BYTES` are in progress at a
+        time.
     """
 
     def __init__(self, is_busy: Callable[[], bool] = lambda: False) -> None:
         self._is_busy = is_busy
         self._kernel: _Kernel | None = None
-        # closes the kernel's context, even if this queue is only garbage-collected
+        # closes the kernel's context, even if nobody closes this queue and it is garbage-collected
         self._end: Callable[[], object] = lambda: None
         self._batches: deque[_QueuedReads] = deque()
         self._taken: _QueuedReads | None = None
         self._waiting: deque[_Waiting] = deque()
-        # what to call when a read or write has finished, by its number; also for those that still wait
+        # by the number of a read or write that has begun or still waits: the function to call when it has finished
         self._begun: dict[int, Callable[[int], None]] = {}
-        self._flying: dict[int, int] = {}  # bytes of each read or write that the kernel has, by its number
+        self._flying: dict[int, int] = {}  # by number: the bytes of each read or write in the kernel
         self._last_number = 0
         self._rooms: list[mmap.mmap] = []
         self._n_writes = 0
@@ -200,10 +205,10 @@ class DiskQueue:
         self._submit()
 
     def take(self) -> list[memoryview | OSError]:
-        """Wait for the oldest batch that was begun, and return its bytes.
+        """Wait for the oldest batch of reads that was begun, and return its bytes.
 
-        :returns: for each range its bytes, which are valid until the next call, or the error of its read.  Only at the
-            end of a file there are fewer bytes.
+        :returns: for each range, its bytes or the error of its read.  There are fewer bytes than wanted only at the end
+            of a file.  The bytes are valid until the next call.
         """
         if self._taken is not None:
             self._keep(self._taken.room)
@@ -217,9 +222,10 @@ class DiskQueue:
     def write(self, file: IFile, parts: Sequence[Buffer], offset: int) -> None:
         """Begin a write like that of :meth:`~.interfaces.IFile.pwritev`; :meth:`wait_for_writes` raises its error.
 
-        :param file: the file; it should have its final size already, as the kernel waits for the disk if a write
+        :param file: the file.  It should have its final size already, because the call waits for the disk if a write
             extends the file.
-        :param parts: buffers whose total size is a multiple of 4096 bytes; ``offset`` is a multiple, too.
+        :param parts: the buffers to write; their total size is a multiple of 4096 bytes.
+        :param offset: offset in the file, a multiple of 4096.
         """
         if file.direct_descriptor is None or not self._has_kernel():
             file.pwritev(parts, offset)
@@ -264,10 +270,10 @@ class DiskQueue:
         return True
 
     def _room(self, size: int) -> mmap.mmap:
-        """Return a kept buffer that is large enough, but less than eight times too large, or else a new buffer.
+        """Return a buffer of at least ``size`` bytes: a kept one of less than eight times that size, or else a new one.
 
-        The size of a new buffer is a power of two, so that it fits later batches as well: to touch new memory for the
-        first time costs more than to write to it.
+        The size of a new buffer is a power of two, so that it fits later batches as well: the first access to new
+        memory is slow.
         """
         for at in reversed(range(len(self._rooms))):
             if size <= len(self._rooms[at]) < 8 * size:
@@ -301,7 +307,7 @@ class DiskQueue:
             self._waiting.popleft()
 
     def _admitted(self) -> list[Transfer]:
-        """Return the waiting reads and writes that may begin now; fail those whose file was closed."""
+        """Return the waiting reads and writes that may begin now; report the others as failed whose file was closed."""
         transfers: list[Transfer] = []
         while self._waiting and self._waiting[0][2].direct_descriptor is None:
             self._begun.pop(self._waiting.popleft()[0])(-1)
@@ -320,7 +326,7 @@ class DiskQueue:
         return transfers[:count]
 
     def _wait(self) -> None:
-        """Wait until the kernel has finished a read or write; then pass further ones to it."""
+        """Wait until the kernel has finished a read or write; then pass waiting reads and writes to it."""
         if self._kernel is not None and self._flying:
             for number, found in self._kernel.ended():
                 del self._flying[number]
@@ -328,7 +334,7 @@ class DiskQueue:
         self._submit()
 
     def rest(self) -> None:
-        """Wait for all reads and writes, and drop their results; keep the buffers."""
+        """Wait for all reads and writes, and drop their results; keep the buffers for later use."""
         while self._begun and self._kernel is not None:
             self._wait()
         if self._taken is not None:

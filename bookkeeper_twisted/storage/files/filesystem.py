@@ -18,12 +18,12 @@ from ...errors import DirectoryLockedError
 from ..interfaces import IFile, IFileSystem, ILock
 
 PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
-"""The modes of new files and directories, which only the owner may read.
+"""The permission modes of new files and directories: only the owner may access them.
 
-Entries are private, and indexes and journals hold the master keys of ledgers.
+Entries are private, and indexes and journals contain the master keys of ledgers.
 """
 
-_START_WRITE = 2  # SYNC_FILE_RANGE_WRITE: begin the write-back, without waiting for it
+_START_WRITE = 2  # SYNC_FILE_RANGE_WRITE: begin the write-back, but do not wait for it
 
 
 def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
@@ -43,14 +43,14 @@ ROOM = 1024 * 1024
 """Most bytes that one direct read or write transfers."""
 
 BLOCK = 4096
-"""Direct reads begin and end at multiples of this number of bytes, which is a multiple of every disk's sector size."""
+"""Direct reads begin and end at multiples of so many bytes, which every disk's sector size divides."""
 
 _KEPT_SHARE, _MOST_KEPT = 50, 4096  # ext4 reserves 1/50 of the blocks for itself, at most 4096
 _SYS_RESOURCE = 24  # the number of the capability CAP_SYS_RESOURCE
 _NOWAIT = getattr(os, "RWF_NOWAIT", 0)
 _MANY_PARTS = 64
 _GAP = 2048
-"""Most bytes between two ranges that one call reads: to read some bytes too many costs less than a second call."""
+"""Most bytes between two ranges for one call to read both: some unneeded bytes cost less than a second call."""
 
 _DURABLE = getattr(os, "RWF_DSYNC", 0)
 
@@ -66,7 +66,7 @@ def _set_direct(fd: int) -> bool:
 
 
 class _Named:
-    """A context that adds the file's path to errors: calls with a file descriptor raise errors without a path."""
+    """A context manager that adds the file's path to errors, because calls with a file descriptor omit it."""
 
     __slots__ = ("path",)
 
@@ -74,7 +74,7 @@ class _Named:
         self.path = path
 
     def __enter__(self) -> None:
-        """Do nothing; only the exit of the context changes errors."""
+        """Do nothing; errors are changed at the exit of the context."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError) and error.filename is None:
@@ -110,7 +110,7 @@ class RealFile:
                 return data
             parts = [data]
             missing = size - len(data)
-            while missing:  # after a short read, read on: only an empty read proves the end of the file
+            while missing:  # continue after a short read, because only an empty read proves the end of the file
                 data = os.pread(self._fd, missing, offset + size - missing)
                 if not data:
                     break
@@ -141,7 +141,7 @@ class RealFile:
         return found
 
     def _held(self, sizes: Sequence[int], offsets: Sequence[int]) -> Iterator[bytes]:
-        """Yield, for each range, the bytes up to the first one that is not in the page cache."""
+        """Yield, for each range, its leading bytes that are in the page cache, up to the first missing byte."""
         if not _NOWAIT:
             raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), self.path)
         preadv, fd, room, rooms = os.preadv, self._fd, bytearray(), (bytearray(),)
@@ -210,7 +210,7 @@ class RealFile:
 
 
 class _Rooms:
-    """Aligned buffers for direct reads and writes; one thread at a time uses each of them."""
+    """A pool of aligned buffers for direct reads and writes; only one thread at a time uses a buffer."""
 
     def __init__(self) -> None:
         self._free: deque[mmap.mmap] = deque()
@@ -226,7 +226,7 @@ class _Rooms:
 
     @contextmanager
     def lent(self) -> Iterator[memoryview]:
-        """Lend a buffer for the duration of a ``with`` statement."""
+        """Take a buffer out of the pool for the duration of a ``with`` statement."""
         room = self.take()
         try:
             with memoryview(room) as view:
@@ -238,9 +238,9 @@ class _Rooms:
 class DirectFile(RealFile):
     """A file that is read and written past the page cache (``O_DIRECT``), through aligned buffers.
 
-    Such a write costs a fraction of the processor time, never waits for the write-back of other files, and leaves the
-    cached pages of readers alone.  Such a read takes only the wanted blocks from the disk, without read-ahead.  If a
-    disk refuses direct I/O, ordinary calls are made.
+    A direct write costs a fraction of the processor time, never waits for the write-back of other files, and does not
+    push the pages of readers out of the page cache.  A direct read reads only the wanted blocks from the disk, without
+    read-ahead.  If a disk refuses direct I/O, this class makes ordinary calls.
     """
 
     __slots__ = ("_rooms", "_direct")
@@ -268,7 +268,7 @@ class DirectFile(RealFile):
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _read_blocks(self, view: memoryview, offset: int, end: int) -> bytes:
-        """Read bytes in ``offset .. end`` by one call; return b"" at the file's end, or if direct I/O is refused."""
+        """Read bytes of ``offset .. end`` by one call; return b"" at the file's end, or if direct I/O is refused."""
         start = offset // BLOCK * BLOCK
         with view[: min(-(-(end - start) // BLOCK) * BLOCK, ROOM)] as blocks:
             try:
@@ -300,7 +300,7 @@ class DirectFile(RealFile):
                 self._must_be_refusal(error)
 
     def _must_be_refusal(self, error: OSError) -> None:
-        """Switch to ordinary calls if the error says that the disk refuses direct I/O; else raise the error again."""
+        """If the error means that the disk refuses direct I/O, switch to ordinary calls; else raise the error again."""
         if not self._direct or error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
             with self._named:
                 raise error
@@ -313,7 +313,7 @@ class DirectFile(RealFile):
 
 
 def _gathered(parts: Sequence[Buffer], room: memoryview) -> Iterator[memoryview]:
-    """Copy the parts into the buffer ``room``; yield the buffer each time it is full, and the rest at the end."""
+    """Copy ``parts`` into the buffer ``room``; yield the buffer whenever it is full, and its used part at the end."""
     if len(parts) > _MANY_PARTS:
         parts = (b"".join(parts),)
     at = 0
@@ -421,7 +421,7 @@ class RealFileSystem:
         return blocks * found.f_frsize
 
     def disk(self, path: str) -> int:
-        """See :meth:`.IFileSystem.disk`: the device of the mount, as each subvolume of Btrfs has its own ``st_dev``."""
+        """Return the device number of the mount, because each subvolume of a Btrfs disk has its own ``st_dev``."""
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             device = mounted_device(_content(f"/proc/self/fdinfo/{fd}"), _content("/proc/self/mountinfo"))
@@ -442,18 +442,18 @@ def make_private_file(path: str) -> None:
 def takes_reserved_blocks(status: bytes) -> bool:
     """Test whether a process may use the disk blocks that file systems reserve for privileged processes.
 
-    It may if it runs as root, or if it has the capability CAP_SYS_RESOURCE.
+    It may use them if it runs as root, or if it has the capability CAP_SYS_RESOURCE.
 
     :param status: the content of ``/proc/self/status`` of the process.
     """
-    if re.search(rb"^Uid:(\s+\d+){3}\s+0$", status, re.M):  # the fourth user id is that for access to files
+    if re.search(rb"^Uid:(\s+\d+){3}\s+0$", status, re.M):  # the fourth user id counts for access to files
         return True
     effective = re.search(rb"^CapEff:\s*([0-9a-f]+)$", status, re.M)
     return effective is not None and bool(int(effective[1], 16) >> _SYS_RESOURCE & 1)
 
 
 def mounted_device(opened: bytes, mounts: bytes) -> int | None:
-    """Return the number of the mounted device that holds an open file, or None if it is not listed.
+    """Return the number of the mounted device that an open file is on, or None if ``mounts`` does not list it.
 
     :param opened: the content of ``/proc/self/fdinfo/<descriptor>`` of the file.
     :param mounts: the content of ``/proc/self/mountinfo``, which lists the id and the device of each mount.

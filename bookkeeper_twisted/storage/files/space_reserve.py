@@ -1,15 +1,14 @@
 """Disk space that is reserved for deletions and compactions, so that entries and other files cannot use it up.
 
-A full disk can only be emptied by further writes: the commit that deletes ledgers goes to SQLite's log, a compaction
-copies live entries, and opening an index takes 32 KiB.  So the disks of a ledger directory and of its index each have a
-reserve file without content.  It is deleted when one of these writes finds no space, and created again right after the
-write, as large as possible, because other files may have taken space.  Each checkpoint checks that there is space for
-its entries besides the full reserve.  A disk with :data:`PLENTY` of free bytes has no reserve file; the first
-checkpoint that finds less space creates it.
+To free space on a full disk, the bookie must first write to it: the commit that deletes ledgers goes to SQLite's log, a
+compaction copies live entries, and opening an index takes 32 KiB.  So the disk of a ledger directory and that of its
+index each have a reserve file without content.  The file is deleted when one of these writes finds no space.  It is
+created again right after the write, as large as possible, because other files may have taken space meanwhile.  Each
+checkpoint checks that there is space for its entries in addition to the full reserve.  A disk with :data:`PLENTY` of
+free bytes has no reserve file; the first checkpoint that finds less space creates it.
 
-File systems keep some blocks for privileged processes.  If this process may use them, they count as free for the
-reserve, and for the writes that use it: they are left when unprivileged processes have filled the disk.  Entries never
-use them.
+File systems keep some blocks for privileged processes.  If this process may use these blocks, the reserve includes
+them, because they are still free when unprivileged processes have filled the disk.  Entries never use them.
 
 The reserve file may be missing, or have any length up to the full one.  It contains no data, so every state after a
 power cut is valid.
@@ -25,31 +24,31 @@ from ..interfaces import IFile, IFileSystem
 FILE_NAME = "reserve"
 
 MOST_BYTES = 256 * 1024 * 1024
-"""Enough for a minor compaction, where less than a fifth is live, of logs of Apache's default size, 1 GiB."""
+"""Enough to compact a log of Apache's default size, 1 GiB, of which less than a fifth is live (minor compaction)."""
 
 _SHARE = 20
-"""Largest part of a disk for the reserve, 1/20, which ``diskUsageThreshold`` by default leaves free."""
+"""The reserve takes at most 1/20 of a disk, the part that the default ``diskUsageThreshold`` leaves free."""
 
 _SPARE = 4
-"""Part of the reserve's size, 1/4, that must be free besides it, for what a checkpoint writes besides the entries."""
+"""A quarter of the reserve's size must also be free for a checkpoint, for all that it writes besides the entries."""
 
 PLENTY = 8 * 1024 * 1024 * 1024
-"""With so many free bytes, a disk cannot become full between two checkpoints."""
+"""So many free bytes cannot be used up between two checkpoints."""
 
 _BLOCK = 4096
 
 
 class SpaceReserve:
-    """The space reserve of a ledger directory and its index; used before the bookie serves, and on its flush lane.
+    """The space reserve of a ledger directory and its index directory.
 
-    :ivar lent: whether the reserve was freed and its space is in use.
+    :ivar lent: whether the reserve files are deleted, so that a deletion or compaction can use their space.
     """
 
     def __init__(self, fs: IFileSystem, directories: Iterable[str], most_bytes: int) -> None:
         """Create the reserve files if little space is free; make them as large as the disk allows.
 
-        :param directories: the ledger directory, then its index directory; one on the same disk gets no reserve of its
-            own.
+        :param directories: the ledger directory, then its index directory.  An index directory on the same disk gets no
+            reserve file.
         :param most_bytes: most bytes of each reserve file.
         :raises OSError: a disk failed.
         """
@@ -67,22 +66,22 @@ class SpaceReserve:
 
     @property
     def missing(self) -> int:
-        """Return how many bytes the reserve files are short of their full sizes."""
+        """Return the number of bytes that the reserve files lack to their full sizes."""
         return sum([size - self._held[directory] for directory, size in self._sizes.items() if self._is_due(directory)])
 
     def _is_due(self, directory: str) -> bool:
-        """Test whether a ``directory`` needs a reserve file: it has one, or little space is free."""
+        """Test whether a ``directory`` has a reserve file, or needs one because little space is free."""
         return self._held[directory] > 0 or self._fs.usage(directory)[1] < PLENTY
 
     def check(self, n_bytes: int) -> None:
-        """Check that the disk has space besides the reserve; unless the reserve is lent, extend it to its full size.
+        """Check that the disk has space for entries in addition to the reserve; extend the reserve unless it is lent.
 
-        :param n_bytes: bytes of the entries to be written.
+        :param n_bytes: number of bytes of the entries that a checkpoint will write.
         :raises OSError: ``ENOSPC`` if there is too little space.
         """
         for directory, size in self._sizes.items():
             needed = n_bytes + size // _SPARE + size - self._held[directory]
-            n_bytes = 0  # entries go to the first directory, the ledger directory
+            n_bytes = 0  # entries are written only to the first directory, which is the ledger directory
             if self._fs.usage(directory)[1] < needed:
                 raise _none_left(directory)
         if self.lent:
@@ -93,9 +92,9 @@ class SpaceReserve:
                 raise _none_left(directory)
 
     def lend(self) -> bool:
-        """Delete the reserve files, so that a deletion or a compaction has their space until :meth:`take_back`.
+        """Delete the reserve files, so that a deletion or a compaction can use their space until :meth:`take_back`.
 
-        :returns: whether there was a reserve to free, and it was not lent already.
+        :returns: True if space was freed; False if there are no reserve files, or they are lent already.
         :raises OSError: a disk failed.
         """
         held = [directory for directory, n_bytes in self._held.items() if n_bytes]
@@ -141,7 +140,7 @@ class SpaceReserve:
 
 
 def remove(fs: IFileSystem, directory: str) -> None:
-    """Delete the reserve file in a ``directory`` that our bookie gives up; the deletion is durable on return.
+    """Delete the reserve file in a ``directory`` that is handed back to Apache's bookie; durable on return.
 
     :raises OSError: a disk failed.
     """
@@ -151,7 +150,7 @@ def remove(fs: IFileSystem, directory: str) -> None:
 
 
 def _allocated(file: IFile, held: int, more: int) -> int:
-    """Extend a file by ``more`` bytes, or by fewer if other files take the space first.
+    """Extend a file by ``more`` bytes, or by fewer bytes if other files take the space first.
 
     :returns: the size of the file in bytes.
     """

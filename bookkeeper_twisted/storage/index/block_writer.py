@@ -1,10 +1,10 @@
 """Adds, merges and removes blocks of packed rows, within the commits of a run index.
 
-The blocks of one flush are a generation.  When :data:`FAN_IN` generations of one level exist, they are merged into one
-generation of the next level, so that a look-up has few generations to search.  Each commit merges a part, from the
-lowest key on, so that no commit takes long.  Packed rows leave the blocks in three cases.  If a newer row has some of
-their entries, or if their entries are copied to another log, they move to the table of runs.  If their ledger is
-deleted, they are removed.
+The blocks that one flush writes are a generation.  When :data:`FAN_IN` generations of one level exist, they are merged
+into one generation of the next level, so that a look-up has few generations to search.  Each commit merges only a part
+of the rows, beginning with the lowest key, so that no commit takes long.  A packed row leaves its block in three cases.
+If a newer row has one of its entries, or if its entries are copied to another log, it moves to the table of runs.  If
+its ledger is deleted, it is deleted, too.
 """
 
 from bisect import bisect_left
@@ -34,10 +34,10 @@ from .stored_blocks import Cursor, StoredBlocks
 from .stored_runs import MAX_ID
 
 FAN_IN = 8
-"""Number of generations that are merged into one."""
+"""Number of generations of one level that a merge combines to one generation of the next level."""
 
 MERGED_FOR_EACH = 3
-"""Number of rows that a commit merges for each row that it adds; enough for three levels, that is 100 million rows."""
+"""Number of packed rows that a commit merges for each row that it adds; enough for three levels (100 million rows)."""
 
 STEP_BLOCKS = 64
 """Number of blocks that one step of a merge processes."""
@@ -48,11 +48,11 @@ _DELETE = "DELETE FROM blocks WHERE id IN (SELECT block FROM block_keys WHERE ge
 _DELETE_KEY = "DELETE FROM block_keys WHERE generation = ? AND first = ?"
 
 Span = tuple[int, int, int]
-"""A ledger id, and the first and the last id of a range of its entries."""
+"""(ledger id, first entry id, last entry id): a range of entries of a ledger."""
 
 
 class BlockWriter(StoredBlocks):
-    """Changes the blocks of an index in the present transaction of a connection; :meth:`save` must be called last."""
+    """Changes the blocks of an index within one transaction; call :meth:`save` before the end of the transaction."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -77,8 +77,8 @@ class BlockWriter(StoredBlocks):
         """Add packed rows to a generation.
 
         :param number: the number of the generation.
-        :param packed: the rows in the order of ledgers and entries.
-        :raises DamageError: the table already has the key of a new block, because a stored key is damaged.
+        :param packed: the packed rows, sorted by ledger and entry.
+        :raises DamageError: the key of a new block exists already, because a stored key is damaged.
         """
         blocks = list(enumerate(blocks_of(number, packed), self._next_id))
         self._next_id += len(blocks)
@@ -88,7 +88,7 @@ class BlockWriter(StoredBlocks):
             raise DamageError(f"keys of generation {number} of index blocks are damaged")
 
     def clear(self) -> None:
-        """Remove all blocks."""
+        """Remove all blocks from the index."""
         self._connection.execute("DELETE FROM blocks")
         self._connection.execute("DELETE FROM block_keys")
         self.generations = []
@@ -99,10 +99,10 @@ class BlockWriter(StoredBlocks):
             self._connection.execute("UPDATE state SET generations = ?", (pack_generations(self.generations),))
 
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
-        """Return the highest entry id in the blocks of each given ledger; leave out ledgers without packed rows.
+        """Return, for each given ledger that has packed rows, its highest entry id in the blocks.
 
-        Damaged blocks are skipped, so that no commit fails because of them.  If a damaged block has a row for the same
-        entry as a new row, look-ups still find the new row first, because it is in a younger generation.
+        A damaged block is skipped, so that commits still succeed.  If it has a row of an entry that a new row also has,
+        look-ups find the new row first, because that is in a younger generation.
 
         :param ledger_ids: the ledger ids, in ascending order.
         """
@@ -126,7 +126,7 @@ class BlockWriter(StoredBlocks):
     # -- removing rows --
 
     def take_out(self, spans: Iterable[Span], log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        """Remove and return the rows that have any of the entries in ``spans``.
+        """Remove and return the packed rows that contain any of the entries in ``spans``.
 
         :param log_ids: if given, remove only rows that refer to these entry logs.
         :returns: the removed rows, unpacked.
@@ -139,9 +139,11 @@ class BlockWriter(StoredBlocks):
         return rows_of_packed(taken)
 
     def delete(self, ledger_ids: Iterable[int]) -> None:
-        """Remove all rows of deleted ledgers; if a block beside them is damaged, leave the generation unchanged.
+        """Remove all packed rows of deleted ledgers.
 
-        :param ledger_ids: the ids of these ledgers.
+        If a block next to these rows is damaged, its generation stays unchanged, so that the commit can still succeed.
+
+        :param ledger_ids: ids of the deleted ledgers.
         """
         ordered = [(ledger_id, 0, MAX_ID) for ledger_id in sorted(ledger_ids)]
         for generation in list(self.generations):
@@ -156,9 +158,9 @@ class BlockWriter(StoredBlocks):
 
     @contextmanager
     def _undone_if_damaged(self) -> Iterator[None]:
-        """If a ``with`` statement meets a damaged block, undo its changes.
+        """Undo the changes of a ``with`` statement that meets a damaged block, and suppress the error.
 
-        So the damage does not make the commit fail, which adds other entries.
+        So the rest of the commit, with rows of other entries, still succeeds.
         """
         before = list(self.generations)
         self._connection.execute("SAVEPOINT part")
@@ -170,7 +172,7 @@ class BlockWriter(StoredBlocks):
         self._connection.execute("RELEASE part")
 
     def replace(self, block: Block, packed: Sequence[bytes]) -> None:
-        """Replace the rows of a ``block`` by other ``packed`` rows; remove the block if these are none.
+        """Replace the rows of a ``block`` by other ``packed`` rows; if there are none, remove the block.
 
         :raises DamageError: the block is not found by its key, because a stored key is damaged.
         """
@@ -187,26 +189,26 @@ class BlockWriter(StoredBlocks):
     # -- merging --
 
     def _merge(self, n_rows: int) -> None:
-        """Merge about ``n_rows`` rows, beginning with the generations of the lowest level."""
+        """Merge about ``n_rows`` packed rows, beginning with the generations of the lowest level."""
         for level in sorted({generation.level for generation in self.generations}):
             with self._undone_if_damaged():
                 while n_rows > 0 and (sources := self._sources(level)):
                     n_rows -= self._merge_step(sources, self._target(level + 1, sources))
 
     def _sources(self, level: int) -> list[Generation]:
-        """Return the generations of a level that are to be merged, oldest first; return none if they are too few."""
+        """Return the generations of a level to merge, oldest first; return none if the level has too few of them."""
         of_level = [each for each in self.generations if each.level == level]
         sources = [each for each in of_level if each.role == SOURCE]
         if sources:
             return sources
         for each in list(self.generations):
             if each.level == level + 1 and each.role == TARGET:
-                self._change(each, WHOLE)  # all of its sources are merged
+                self._change(each, WHOLE)  # all generations that were merged into this one are empty now
         whole = [each for each in of_level if each.role == WHOLE]
         return [self._change(each, SOURCE) for each in whole[:FAN_IN]] if len(whole) >= FAN_IN else []
 
     def _target(self, level: int, sources: Sequence[Generation]) -> Generation:
-        """Return the generation into which ``sources`` are merged; create it if the merge begins."""
+        """Return the generation into which ``sources`` are merged; create it when the merge begins."""
         logs = [log_id for each in sources for log_id in (each.lowest_log, each.highest_log)]
         for each in self.generations:
             if each.level == level and each.role == TARGET:
@@ -221,7 +223,7 @@ class BlockWriter(StoredBlocks):
         return self.generations[index]
 
     def _merge_step(self, sources: Sequence[Generation], target: Generation) -> int:
-        """Move the lowest rows of ``sources`` to the end of ``target``.
+        """Move the packed rows with the lowest keys from all ``sources`` to the end of ``target``.
 
         :returns: the number of moved rows.
         """
@@ -239,7 +241,7 @@ class BlockWriter(StoredBlocks):
         return len(moved)
 
     def _behead(self, blocks: Sequence[Block], bound: bytes) -> list[bytes]:
-        """Remove and return the rows with keys up to ``bound``, inclusive.
+        """Remove and return the packed rows with keys up to ``bound``, inclusive, from some blocks.
 
         :param blocks: the first blocks of a generation.
         """
@@ -254,17 +256,17 @@ class BlockWriter(StoredBlocks):
 
 
 class _Knife:
-    """Removes rows from the blocks of one generation."""
+    """Removes packed rows from the blocks of one generation."""
 
     def __init__(self, writer: BlockWriter, generation: Generation, log_ids: Collection[int] | None) -> None:
         self._writer = writer
         self._cursor = Cursor(writer, generation)
         self._wanted = packed_logs(log_ids) if log_ids is not None else None
         self._taken: list[bytes] = []
-        self._gone: set[int] = set()  # indexes in the present block of the rows to remove
+        self._gone: set[int] = set()  # indexes, in the block at the cursor, of the rows to remove
 
     def cut(self, spans: Iterable[Span]) -> list[bytes]:
-        """Remove and return the rows that have any of the entries in ``spans``, which ascend."""
+        """Remove and return the packed rows that contain any of the entries in ``spans``, which ascend."""
         cursor = self._cursor
         for ledger_id, first, last in spans:
             key, end = key_of(ledger_id, first), key_of(ledger_id, last)
@@ -282,7 +284,7 @@ class _Knife:
             self._cursor.go(key)
 
     def _take(self, key: bytes, end: bytes) -> None:
-        """Remove the rows of the present block that have any of the entries from ``key`` to ``end``."""
+        """Mark the rows of the cursor's block for removal that contain any of the entries from ``key`` to ``end``."""
         block = self._cursor.block
         if block is None:
             return

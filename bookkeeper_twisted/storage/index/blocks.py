@@ -1,8 +1,8 @@
 """The format of blocks of packed index rows, and of the list of generations.
 
-A block has at most :data:`BLOCK_ROWS` packed rows, sorted by ledger and entry (:mod:`..mixed_rows`).  Its CRC32C covers
-the number of its generation and the rows.  No two rows of a generation have an entry in common, and its blocks are
-sorted, too.
+A block has at most :data:`BLOCK_ROWS` packed rows of 36 bytes, sorted by ledger and entry (:mod:`..mixed_rows`).  Its
+CRC32C covers the number of its generation and the rows.  A generation is the blocks that one flush wrote, or that a
+merge of several generations wrote.  Its blocks are sorted, and no entry is in two of its rows.
 """
 
 import struct
@@ -19,7 +19,7 @@ from ..mixed_rows import PACKED_ROW
 from .row_values import Values
 
 BLOCK_ROWS = 128
-"""Most rows of a block, with which it fills a little more than one page of SQLite."""
+"""Most rows of a block; a full block is a little larger than one page of SQLite."""
 
 ROW_BYTES = PACKED_ROW.size
 _FORM = PACKED_ROW.format.removeprefix(">")
@@ -34,9 +34,10 @@ _GENERATION = struct.Struct(">QHHII")
 
 
 def key_of(ledger_id: int, entry_id: int) -> bytes:
-    """Return the key of a packed row of ``ledger_id`` that begins with ``entry_id``; rows are sorted by their keys.
+    """Return the sort key of a packed row of ``ledger_id`` that begins with ``entry_id``.
 
-    With an entry id below 0, the key sorts before all rows of the ledger; with a ledger id below 0, before all rows.
+    With an entry id below 0, the key sorts before all rows of the ledger.  With a ledger id below 0, it sorts before
+    all rows.
     """
     if ledger_id < 0:
         return b""
@@ -44,18 +45,18 @@ def key_of(ledger_id: int, entry_id: int) -> bytes:
 
 
 def row_of_packed(packed: bytes) -> IndexRow:
-    """Unpack a ``packed`` row."""
+    """Decode a ``packed`` row of 36 bytes."""
     return unpack_rows(packed)[0]
 
 
 def rows_of_packed(packed: Iterable[bytes]) -> list[IndexRow]:
-    """Unpack ``packed`` rows."""
+    """Decode several ``packed`` rows of 36 bytes."""
     return unpack_rows(b"".join(packed))
 
 
 def unpack_rows(rows: bytes) -> list[IndexRow]:
-    """Unpack ``rows``, the bytes of several packed rows."""
-    # tuple.__new__ does what the constructor of a named tuple does, without the call of a Python function for each row.
+    """Decode ``rows``, several packed rows that are joined to one byte string."""
+    # tuple.__new__ does the same as the constructor of a named tuple, without a call of a Python function for each row
     return [
         _new_row((ledger_id, first, first + count - 1, log_id, offset, size, checksum))
         for ledger_id, first, count, log_id, offset, size, checksum in _COLUMNS_OF_ROW.iter_unpack(rows)
@@ -68,12 +69,12 @@ def last_of(packed: bytes) -> int:
 
 
 def log_of(packed: bytes) -> bytes:
-    """Return the entry log id in a ``packed`` row, as the bytes that the row has for it."""
+    """Return the entry log id in a ``packed`` row, undecoded: 4 bytes."""
     return packed[_LOG]
 
 
 def packed_logs(log_ids: Iterable[int]) -> frozenset[bytes]:
-    """Pack ``log_ids`` in the form in which :func:`log_of` returns them."""
+    """Encode ``log_ids`` as :func:`log_of` returns them, to compare them with packed rows."""
     return frozenset(log_id.to_bytes(4, "big") for log_id in log_ids)
 
 
@@ -83,10 +84,10 @@ def _rows_of(form: str, count: int) -> struct.Struct:
 
 
 def pack_rows(count: int, columns: Sequence[Iterable[int]]) -> list[bytes]:
-    """Pack index rows that are given as columns, one for each field of a packed row.
+    """Encode index rows in their packed form of 36 bytes each.
 
-    :param count: number of rows; a column may be longer.
-    :param columns: the columns in the order of the fields.
+    :param count: number of rows; a column may have more items.
+    :param columns: one column for each field of a packed row, in the order of the fields.
     """
     numbers = [0] * (_COLUMNS * count)
     for at, column in enumerate(columns):
@@ -99,12 +100,12 @@ def pack_rows(count: int, columns: Sequence[Iterable[int]]) -> list[bytes]:
 
 
 def cut_rows(rows: bytes) -> tuple[bytes, ...]:
-    """Cut the bytes of several packed rows, ``rows``, into single rows."""
+    """Cut ``rows``, several joined packed rows, into single packed rows."""
     return _rows_of(f"{ROW_BYTES}s", len(rows) // ROW_BYTES).unpack(rows)
 
 
 def live_of(rows: bytes) -> list[tuple[int, int, int]]:
-    """Return (entry log id, number of entries, bytes of their records) for each packed row in ``rows``."""
+    """Return (entry log id, number of entries, bytes of their records) for each of the joined packed ``rows``."""
     numbers = _rows_of("16xII4xI4x", len(rows) // ROW_BYTES).unpack(rows)
     counts, logs, sizes = numbers[::3], numbers[1::3], numbers[2::3]
     return [(log_id, count, count * size) for log_id, count, size in zip(logs, counts, sizes, strict=True)]
@@ -137,7 +138,7 @@ class Block:
         return self.key(len(self) - 1)
 
     def packed(self, index: int, count: int = 1) -> bytes:
-        """Return the bytes of ``count`` packed rows from ``index`` on; at the end of the block, of fewer rows."""
+        """Return ``count`` packed rows from ``index`` on, joined; fewer at the end of the block."""
         return self.rows[ROW_BYTES * index : ROW_BYTES * (index + count)]
 
     def floor(self, key: bytes) -> int:
@@ -145,31 +146,32 @@ class Block:
         return bisect_right(range(len(self)), key, key=self.key) - 1
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the last row whose key is ``key`` or lower, and the key of the next row (empty if the block ends).
+        """Return the last row whose key is at most ``key``, and the key of the next row (empty if there is none).
 
-        :param key: a key that is not lower than that of the first row.
+        :param key: a key that is not lower than the key of the first row.
         """
         index = self.floor(key)
         return self.packed(index), self.key(index + 1)
 
 
 def block_values(generation: int, rows: bytes) -> Values:
-    """Return the values of a block for the columns of the tables; ``rows`` is the joined packed rows.
+    """Return the values of a block for the columns of the SQLite tables.
 
     :param generation: the number of its generation.
+    :param rows: its packed rows, joined.
     """
     return generation, rows[: _KEY.size], rows, crc32c_of_bytes(_NUMBER.pack(generation) + rows)
 
 
 def joined(packed: Sequence[bytes]) -> list[bytes]:
-    """Join ``packed`` rows, which are sorted, to blocks; return the bytes of each block."""
+    """Join sorted ``packed`` rows to blocks of at most :data:`BLOCK_ROWS`; return the bytes of each block."""
     return [b"".join(packed[at : at + BLOCK_ROWS]) for at in range(0, len(packed), BLOCK_ROWS)]
 
 
 def blocks_of(generation: int, packed: Sequence[bytes]) -> list[Values]:
-    """Return the values of the blocks of sorted ``packed`` rows for the columns of the tables.
+    """Join sorted ``packed`` rows to blocks; return each block's values for the columns of the SQLite tables.
 
-    :param generation: the number of their generation.
+    :param generation: the number of the generation of these blocks.
     """
     return [block_values(generation, rows) for rows in joined(packed)]
 
@@ -177,12 +179,12 @@ def blocks_of(generation: int, packed: Sequence[bytes]) -> list[Values]:
 def block_from(values: Values) -> Block:
     """Decode a block from the values of its columns.
 
-    :raises DamageError: the values are not as they were written.
+    :raises DamageError: the values differ from those that were written.
     """
     generation, first, rows, crc = values
     try:
         good = rows and not len(rows) % ROW_BYTES and block_values(generation, rows) == (generation, first, rows, crc)
-    except (TypeError, struct.error):  # a value has the wrong type
+    except (TypeError, struct.error):  # damage can change the type of a value
         good = False
     if not good:
         raise DamageError(f"index block of generation {generation} is damaged")
@@ -190,10 +192,11 @@ def block_from(values: Values) -> Block:
 
 
 class Generation(NamedTuple):
-    """The blocks that one flush wrote, or those of several flushes that were merged.
+    """A generation: the blocks of packed rows that one flush wrote, or that a merge of several generations wrote.
 
-    :ivar level: how many times its rows were merged.
-    :ivar role: :data:`WHOLE`, or :data:`SOURCE` or :data:`TARGET` while a merge takes rows from it or adds rows to it.
+    :ivar level: how many merges its rows have gone through.
+    :ivar role: :data:`SOURCE` while a merge moves its rows to another generation, :data:`TARGET` while a merge adds
+        rows to it, else :data:`WHOLE`.
     :ivar lowest_log: the lowest id of the entry logs to which its rows refer.
     :ivar highest_log: the highest id of these logs.
     """
@@ -205,7 +208,7 @@ class Generation(NamedTuple):
     highest_log: int
 
     def has_one_of(self, log_ids: Iterable[int]) -> bool:
-        """Test whether any of ``log_ids`` lies between the lowest and the highest entry log id of this generation."""
+        """Test whether rows may refer to any of ``log_ids``: it is between ``lowest_log`` and ``highest_log``."""
         return any(self.lowest_log <= log_id <= self.highest_log for log_id in log_ids)
 
 

@@ -34,13 +34,13 @@ _SCHEMA = (
 )
 _NAMES = ("runs", "ledgers", "state", "blocks", "block_keys")
 _TABLES = [("table", name, name, 2 + i, _SCHEMA[i]) for i, name in enumerate(_NAMES)]
-"""The schema as SQLite stores it, with the first page of each table, to be compared: it has no checksum."""
+"""The schema as SQLite stores it, with the first page of each table; compared at a start, as it has no checksum."""
 
 EVERY_TABLE = ("1",)
-"""The argument of SQLite's structure check: check all tables, and stop at the first problem."""
+"""The argument of SQLite's structure check with which it checks all tables, and stops at the first problem."""
 READ_AT_START = ("ledgers", "state")
 
-_INSTRUCTIONS = 100_000  # after so many instructions, which take some 10 ms, SQLite calls the handler
+_INSTRUCTIONS = 100_000  # SQLite calls the progress handler after so many instructions, about every 10 ms
 
 LEDGER_COLUMNS = "ledger, master_key, fenced, explicit_lac, forgotten_at, crc"
 
@@ -51,7 +51,7 @@ _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 class IndexDamageError(DamageError):
     """The structure of an index file is damaged.
 
-    :ivar states: the ledger states that can be read.  Each is as it was written, but some may be missing.
+    :ivar states: the ledger states that could be read.  Each is correct, but some may be missing.
     """
 
     def __init__(self, text: str, states: Sequence[LedgerRow] = ()) -> None:
@@ -66,7 +66,7 @@ def connect(path: str, read_only: bool = False) -> sqlite3.Connection:
     :param read_only: whether to open an existing file for reading only.
     """
     if not read_only:
-        make_private_file(path)  # SQLite gives the files beside this one the same mode
+        make_private_file(path)  # SQLite gives its other files (-wal, -shm) the same permission mode as this file
     uri = f"file:{quote(path)}?mode={'ro' if read_only else 'rwc'}"
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None, timeout=60)
     for pragma in ("synchronous = FULL", "cell_size_check = ON", "wal_autocheckpoint = 0"):
@@ -75,7 +75,7 @@ def connect(path: str, read_only: bool = False) -> sqlite3.Connection:
 
 
 def snapshot_of(path: str) -> sqlite3.Connection:
-    """Open a connection to the index file ``path`` that sees the present commits, and no later ones."""
+    """Open a connection to the index file ``path`` that sees its present state, and no later commits."""
     connection = connect(path)
     connection.execute("BEGIN")
     is_complete(connection)
@@ -83,7 +83,7 @@ def snapshot_of(path: str) -> sqlite3.Connection:
 
 
 def prepare(writer: sqlite3.Connection, path: str) -> None:
-    """Create the schema in a new index file, or check that of an existing one.
+    """Create the schema in a new index file, or check the schema of an existing file.
 
     :param writer: the connection that commits to the index.
     :param path: path of the file, for error texts.
@@ -168,10 +168,10 @@ class StructureCheck:
     def run(self, connection: Connection) -> int:
         """Check the pages of the index file, and the order of the rows in its tables.
 
-        Both ways to interrupt SQLite are used.  ``Connection.interrupt`` has an effect while SQLite checks the pages,
-        but not if it comes earlier; the progress handler is called while SQLite compares the rows.
+        Two ways to interrupt SQLite are needed.  ``Connection.interrupt`` works while SQLite checks the pages, but not
+        if it is called earlier.  The progress handler is called while SQLite compares the rows.
 
-        :param connection: a connection to the file; the check sees its state of the file.
+        :param connection: a connection to the file; the check reads the state of the file that this connection sees.
         :returns: the size of the file in bytes.
         :raises StorageError: the check was interrupted.
         :raises DamageError: the structure is damaged.
@@ -188,7 +188,7 @@ class StructureCheck:
         return file_size(connection)
 
     def interrupt(self) -> None:
-        """End a running check soon, and let later checks fail."""
+        """Make a running check end soon with an error, and every later check fail."""
         self._interrupted = True
         connection = self._connection
         if connection is not None:
@@ -222,15 +222,15 @@ def _readable_ledgers(connection: sqlite3.Connection) -> list[LedgerRow]:
                     continue
                 found[row.ledger_id] = row
         except (sqlite3.Error, UnicodeDecodeError):
-            continue  # this scan stops at the damage; a scan from the other end reads what is behind it
+            continue  # a scan stops at the damage; the scan from the other end reads the rows behind the damage
     return [row for _, row in sorted(found.items())]
 
 
 def set_aside(fs: IFileSystem, path: str) -> None:
-    """Rename the index file ``path``, and the files that SQLite keeps beside it, so that a new index can be created.
+    """Rename the index file ``path``, and SQLite's files beside it, so that a new index can be created.
 
-    The index file is renamed first.  If a crash follows, SQLite ignores its log without the file; it would accept the
-    file without its log.
+    The index file is renamed before its write-ahead log.  If a crash comes between, SQLite ignores a log without its
+    file; but it would accept a file without its log, and so lose commits.
 
     :param fs: the file system.
     """
@@ -242,7 +242,7 @@ def set_aside(fs: IFileSystem, path: str) -> None:
 
 @contextmanager
 def storage_errors(path: str) -> Iterator[None]:
-    """Convert SQLite's errors in a ``with`` statement to storage errors; no error may look like a missing entry (S5).
+    """Convert SQLite's errors in a ``with`` statement to storage errors, so that none looks like a missing entry (S5).
 
     :param path: path of the index file, for error texts.
     """
@@ -251,12 +251,12 @@ def storage_errors(path: str) -> Iterator[None]:
     except sqlite3.Error as e:
         extended = getattr(e, "sqlite_errorcode", 0)
         code = extended & 0xFF
-        if code in _DAMAGED or "decode" in str(e):  # SQLite's error for a text that is not UTF-8
+        if code in _DAMAGED or "decode" in str(e):  # "decode" is in SQLite's error for a text that is not UTF-8
             raise DamageError(f"{path} is damaged: {e}") from e
-        if extended == sqlite3.SQLITE_IOERR_SHMSIZE:  # no space for the file of the shared memory
+        if extended == sqlite3.SQLITE_IOERR_SHMSIZE:  # the disk has no space for SQLite's file of shared memory
             raise NoWritableDirectoryError(f"{path}: the disk has no space for the 32 KiB that opening it takes") from e
         if code in _FULL:
             raise NoWritableDirectoryError(f"{path}: {e}") from e
         raise StorageError(f"{path}: {e}") from e
-    except UnicodeDecodeError as e:  # a text in the file, or in an error message, is not UTF-8
+    except UnicodeDecodeError as e:  # a text in the file, or in SQLite's error message, is not UTF-8
         raise DamageError(f"{path} is damaged: a text of it cannot be decoded") from e

@@ -1,6 +1,6 @@
-"""A cache of index rows that look-ups found, so that a reader of a ledger needs no look-up for each entry.
+"""A cache of index rows that look-ups in the index found, so that a reader needs no look-up for each entry.
 
-Rows that are packed in the index are kept packed.  They take a quarter of the memory of an
+Rows that the index stores in packed form (36 bytes) stay packed here.  They take a quarter of the memory of an
 :class:`~..interfaces.IndexRow`, and most of them are needed once or never.
 """
 
@@ -16,13 +16,13 @@ from .recent_rows import cost_of
 from .unpacked_rows import UnpackedRows
 
 _PACKED_COST = ROW_BYTES + 49
-"""The cost in bytes of a packed row: its bytes, the bytes object, a reference to it, and its first entry id."""
+"""The memory cost in bytes of a packed row: its bytes, the bytes object, a reference to it, and its first entry id."""
 
 _LEDGER_COST = 600
 
 
 class FoundRows(UnpackedRows):
-    """The cached index rows of one ledger, sorted by entry.  No two rows have an entry in common.
+    """The cached index rows of one ledger, sorted by entry; no entry is in two rows.
 
     :ivar cost: bytes of memory that the rows take.
     """
@@ -50,7 +50,7 @@ class FoundRows(UnpackedRows):
         return _last_of(self._rows[-1])
 
     def rows(self) -> Sequence[IndexRow]:
-        """Return all these rows, unpacked."""
+        """Return all rows, unpacked."""
         return list(map(_unpacked, self._rows))
 
     def _from(self, entry_id: int) -> Sequence[IndexRow]:
@@ -60,7 +60,7 @@ class FoundRows(UnpackedRows):
         return list(map(_unpacked, self._rows[index : index + self._count_from(index)]))
 
     def add(self, found: "FoundRows") -> None:
-        """Add the rows that another look-up in this ledger ``found``; a row that both have is kept once."""
+        """Add the rows that another look-up in the ledger ``found``; they replace rows with the same first entry."""
         if not self or self.last < found.first:
             begin = end = len(self)
             firsts, rows = found._firsts, found._rows
@@ -73,7 +73,7 @@ class FoundRows(UnpackedRows):
         self._replace(begin, end, firsts, rows)
 
     def discard(self, first: int, last: int) -> None:
-        """Remove the rows that have any of the entries ``first`` to ``last``."""
+        """Remove the rows that contain any of the entries ``first`` to ``last``."""
         begin, end = bisect_right(self._firsts, first), bisect_right(self._firsts, last)
         if begin and _last_of(self._rows[begin - 1]) >= first:
             begin -= 1
@@ -88,9 +88,9 @@ class FoundRows(UnpackedRows):
 
 
 class LookedUpRows:
-    """A cache of the index rows that look-ups found, of limited size; only one thread may use it.
+    """A size-limited cache of the index rows that look-ups found.  Only one thread may use it.
 
-    If the rows exceed the limit, those of the least recently used ledger are dropped.
+    If the rows exceed the limit, the rows of the least recently used ledger are dropped.
 
     :ivar limit: most bytes of the cached rows.
     :ivar cost: bytes of the cached rows.
@@ -111,17 +111,17 @@ class LookedUpRows:
         return self._ledgers.get(ledger_id)
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the cached row that holds ``entry_id`` of ``ledger_id``, or None."""
+        """Return the cached row that contains ``entry_id`` of ``ledger_id``, or None."""
         held = self._ledgers.get(ledger_id)
         return None if held is None else held.find(entry_id)
 
     def add(self, found: FoundRows) -> None:
-        """Cache the rows that a look-up ``found``; that object stays unchanged, because other threads use it."""
+        """Cache the rows that a look-up ``found``; ``found`` itself stays unchanged, because other threads use it."""
         held = self._ledgers.pop(found.ledger_id, None)
         if held is not None:
             self.cost -= held.cost
         if held is None or held.cost + found.cost > self.limit:
-            held = FoundRows(found.ledger_id, [])  # if one ledger exceeds the limit, keep only the new rows
+            held = FoundRows(found.ledger_id, [])  # if the rows of one ledger exceed the limit, keep only the new rows
         held.add(found)
         self._ledgers[found.ledger_id] = held
         self.cost += held.cost
@@ -130,7 +130,7 @@ class LookedUpRows:
             self.cost -= dropped.cost
 
     def discard(self, ledger_id: int, first: int, last: int) -> None:
-        """Remove the cached rows of ``ledger_id`` that have any of the entries ``first`` to ``last``."""
+        """Remove the cached rows of ``ledger_id`` that contain any of the entries ``first`` to ``last``."""
         held = self._ledgers.get(ledger_id)
         if held is None:
             return

@@ -1,7 +1,8 @@
-"""Packed rows of the last flushes, kept in memory for readers that read many ledgers just after they were written.
+"""The packed index rows of the newest flushes, in memory, for clients that read many ledgers just after the writes.
 
-The flush lane adds flushes and drops old ones; any thread reads.  No lock is needed, because the list of flushes is
-only ever replaced by a new list.
+A flush here is the packed rows that one flush of the write cache committed.  The flush lane (a thread) adds flushes and
+drops old ones; any thread reads.  No lock is needed, because the list of flushes is never changed, only replaced by a
+new list.
 """
 
 from bisect import bisect_right
@@ -15,7 +16,7 @@ from .blocks import BLOCK_ROWS, Block, joined, key_of, last_of, row_of_packed, u
 from .unpacked_rows import UnpackedRows
 
 BLOCK_COST = 5 * 1024
-"""The cost in bytes of a full block: its rows, and its item in the list."""
+"""The memory cost in bytes of a full block: its rows, and its item in the list."""
 
 MOST_FLUSHES = 16
 """Most flushes that are kept, because a look-up searches all of them."""
@@ -25,7 +26,7 @@ _END = b"\xff" * 16
 
 
 class LedgerBlocks(UnpackedRows):
-    """The rows of one ledger in one flush, for look-ups of one thread.
+    """The packed rows of one ledger that one flush wrote, for look-ups by one thread.
 
     :param blocks: the packed rows of the flush in blocks, sorted.
     :param firsts: the key of the first row of each block.
@@ -54,7 +55,7 @@ class LedgerBlocks(UnpackedRows):
         return [row for row in rows if row.ledger_id == self.ledger_id]
 
     def _move(self, key: bytes) -> None:
-        """Go to the block that has the last row at or before ``key``; without such a row, go to an empty block."""
+        """Select the block that has the last row at or before ``key``, or an empty block if there is no such row."""
         index = bisect_right(self._firsts, key)
         self._begin = self._firsts[index - 1] if index else b""
         self._end = self._firsts[index] if index < len(self._firsts) else _END
@@ -62,7 +63,10 @@ class LedgerBlocks(UnpackedRows):
 
 
 class _Flush:
-    """The packed rows of one flush.  If some rows of a ledger may be out of date, all of that ledger are hidden.
+    """The packed rows of one flush.
+
+    If a row of a ledger may be out of date, all rows of this ledger in the flush are hidden, so that no look-up finds
+    them.
 
     :ivar blocks: the packed rows in blocks, sorted.
     :ivar log_ids: ids of the entry logs that the flush wrote to.
@@ -80,7 +84,7 @@ class _Flush:
     def around(self, ledger_id: int, entry_id: int) -> tuple[bytes | None, int]:
         """Return the last row of a ledger that begins at or before an entry, and the first entry id of its next row.
 
-        :returns: None if there is no such row, and ``NO_ENTRY`` if there is no next row.
+        :returns: the row, or None if there is none; the entry id, or ``NO_ENTRY`` if there is no next row.
         """
         key = key_of(ledger_id, entry_id)
         index = bisect_right(self._firsts, key)
@@ -93,24 +97,27 @@ class _Flush:
         return packed if packed[:8] == key[:8] else None, int.from_bytes(behind[8:], "big") if follows else NO_ENTRY
 
     def hides(self, ledger_id: int) -> bool:
-        """Test whether the rows of a ledger in this flush are hidden, because they may be out of date."""
+        """Test whether the rows of a ledger in this flush are hidden because they may be out of date."""
         return ledger_id in self._hidden
 
     def table_of(self, ledger_id: int) -> LedgerBlocks:
-        """Return the rows of a ledger; if the last call was for this ledger, return the same object.  One thread."""
+        """Return a table of the rows of a ledger; for the same ledger as last time, return the same object.
+
+        One thread.
+        """
         if self._table is None or self._table.ledger_id != ledger_id:
             self._table = LedgerBlocks(ledger_id, self.blocks, self._firsts)
         return self._table
 
     def hide(self, ledger_id: int, last: int, first: int) -> None:
-        """Hide the rows of a ledger in this flush if one of them may have an entry from ``first`` to ``last``."""
+        """Hide the rows of a ledger in this flush if one of them may contain an entry from ``first`` to ``last``."""
         packed, _ = self.around(ledger_id, last)
         if packed is not None and last_of(packed) >= first:
             self._hidden.add(ledger_id)
 
 
 class RecentBlocks:
-    """The packed rows of the last flushes, up to a number of bytes; the oldest flush is dropped first.
+    """The packed rows of the newest flushes, up to a number of bytes; the oldest flush is dropped first.
 
     :ivar limit: most bytes of all rows.
     """
@@ -122,14 +129,15 @@ class RecentBlocks:
         self._flushes: tuple[_Flush, ...] = ()
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the newest row that holds ``entry_id`` of ``ledger_id``, or None.
+        """Return the newest row that contains ``entry_id`` of ``ledger_id``, or None.
 
-        The result is None, too, if a newer row holds later entries of the row that was found.
+        None is also returned if a newer row contains later entries of the found row, because these are then out of
+        date.
         """
         newer = NO_ENTRY
         for flush in self._flushes:
             if flush.hides(ledger_id):
-                return None  # older flushes may have older copies of the entries in the hidden rows
+                return None  # stop here: older flushes may have older copies of the entries in the hidden rows
             packed, behind = flush.around(ledger_id, entry_id)
             if packed is not None and last_of(packed) >= entry_id:
                 return row_of_packed(packed) if last_of(packed) < newer else None
@@ -139,10 +147,9 @@ class RecentBlocks:
     def tables_of(self, ledger_id: int, low: int, high: int) -> list[LedgerBlocks]:
         """Return the rows of ``ledger_id`` in each flush that may have any of the entries ``low`` to ``high``.
 
-        Only one thread may call it, because it returns the same objects as the last call for this ledger, with the rows
-        that they have unpacked.
+        Only one thread may call it, because it may return the same objects as the last call.
 
-        :returns: the newest flush first; none older than a flush in which the rows are hidden.
+        :returns: the newest flush first; it ends before a flush in which the rows of the ledger are hidden.
         """
         tables: list[LedgerBlocks] = []
         for flush in takewhile(lambda flush: not flush.hides(ledger_id), self._flushes):
@@ -152,7 +159,7 @@ class RecentBlocks:
         return tables
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add ``mixed``, the packed rows of a flush; of more rows than the limit allows, add only the first ones."""
+        """Add ``mixed``, the packed rows of a flush; if they exceed the limit, add only the first of them."""
         packed = packed_of(mixed)[: self.limit // BLOCK_COST * BLOCK_ROWS]
         if not packed:
             return
@@ -163,7 +170,7 @@ class RecentBlocks:
         self._flushes = flushes
 
     def discard(self, ledger_id: int, first: int, last: int) -> None:
-        """Hide the rows of ``ledger_id`` in each flush in which one may have an entry from ``first`` to ``last``."""
+        """Hide the rows of ``ledger_id`` in each flush that may have a row with an entry from ``first`` to ``last``."""
         for flush in self._flushes:
             flush.hide(ledger_id, last, first)
 

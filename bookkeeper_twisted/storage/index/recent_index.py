@@ -1,8 +1,8 @@
-"""The index rows of the last flushes, kept in memory: a reader that follows a writer needs no look-up in the file.
+"""The index rows of the newest flushes, in memory: a reader close behind a writer needs no look-up in the file.
 
-A flush commits unpacked and packed rows, which are kept apart (:mod:`.recent_rows`, :mod:`.recent_blocks`).  No entry
-is in both: when one side gets a row, the other drops its rows of the same entries.  The flush lane adds and drops rows;
-any thread reads.
+A flush commits unpacked rows and packed rows (36 bytes each); they are kept apart (:mod:`.recent_rows`,
+:mod:`.recent_blocks`).  No entry is in both: when a row is added to one, the rows of the same entries are dropped from
+the other.  The flush lane adds and drops rows; any thread reads.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,9 +15,9 @@ from .stored_runs import MAX_ID
 
 
 class RecentIndex:
-    """The index rows of the last flushes; those of the oldest flush are dropped first.
+    """The index rows of the newest flushes; the rows of the oldest flush are dropped first.
 
-    :ivar limit: most bytes of the unpacked rows, and most bytes of the packed rows.
+    :ivar limit: most bytes of the unpacked rows; the packed rows may take so many bytes, too.
     """
 
     def __init__(self, limit: int) -> None:
@@ -26,16 +26,16 @@ class RecentIndex:
         self._blocks = RecentBlocks(limit)
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the newest index row that holds ``entry_id`` of ``ledger_id``, or None if it is not in memory."""
+        """Return the newest index row that contains ``entry_id`` of ``ledger_id``, or None if it is not in memory."""
         return self._blocks.find(ledger_id, entry_id) or self._rows.find(ledger_id, entry_id)
 
     def tables_of(self, ledger_id: int, low: int, high: int) -> list[SortedRows | LedgerBlocks]:
-        """Return the rows of ``ledger_id`` that may have any of the entries ``low`` to ``high``, newer copies first."""
+        """Return the tables with rows of ``ledger_id`` for entries ``low`` to ``high``, newer copies first."""
         rows = self._rows.rows_of(ledger_id)
         return [*self._blocks.tables_of(ledger_id, low, high), *([rows] if rows is not None else ())]
 
     def add(self, rows: Sequence[IndexRow], mixed: Sequence[MixedRows]) -> None:
-        """Add the rows of one flush; drop older rows that have an entry in common with them.
+        """Add the index rows of one flush; drop older rows that have an entry in common with them.
 
         :param rows: the unpacked rows, sorted by ledger and entry.
         :param mixed: the packed rows, which have no entry in common with ``rows``.
@@ -49,7 +49,7 @@ class RecentIndex:
         self._blocks.add(mixed)
 
     def discard_ledgers(self, ledger_ids: Collection[int]) -> None:
-        """Drop the rows of ``ledger_ids``, the deleted ledgers."""
+        """Drop the rows of ``ledger_ids``, because these ledgers were deleted."""
         for ledger_id in ledger_ids:
             self._rows.discard(ledger_id, 0, MAX_ID)
             self._blocks.discard(ledger_id, 0, MAX_ID)

@@ -1,7 +1,7 @@
-"""The unpacked index rows of the last flushes, in memory.
+"""The unpacked index rows of the newest flushes, in memory.
 
-One thread adds rows, any thread reads.  No lock is needed: the rows of a ledger are only ever replaced as a whole, so
-that a look-up sees either the old rows or the new ones.
+One thread adds rows, any thread reads.  No lock is needed: the table of a ledger's rows is never changed, only replaced
+by a new one.  So a look-up sees either all old rows or all new rows.
 """
 
 from bisect import bisect_left, bisect_right
@@ -14,21 +14,21 @@ from operator import is_
 from ..interfaces import IndexRow
 
 ROW_OVERHEAD = 340
-"""The cost in bytes of a row besides its sizes and checksums."""
+"""The memory cost in bytes of an index row in addition to its sizes and checksums."""
 
 COMMIT_OVERHEAD = 420
-"""The cost in bytes of a ledger in one commit besides its rows: its items in two collections."""
+"""The memory cost in bytes of a ledger in one commit in addition to its rows: items in two collections."""
 
 MOST_TOGETHER = 256
-"""Most rows of a chunk: a change copies the chunks that it affects, not all rows of a ledger."""
+"""Most rows of a chunk, a part of a ledger's table; a change copies only the chunks that it affects."""
 
 _Rows = tuple[IndexRow, ...]
 _Chunk = tuple[tuple[int, ...], _Rows]
-"""The first entry id of each row, and the rows; at least one."""
+"""A chunk: the first entry id of each row, and the rows, at least one."""
 
 
 class SortedRows:
-    """The index rows of one ledger, sorted, without common entries.  It never changes, so any thread may read it."""
+    """The index rows of one ledger, sorted, no entry in two rows.  It never changes, so any thread may read it."""
 
     __slots__ = ("_starts", "_chunks")
 
@@ -40,7 +40,7 @@ class SortedRows:
         return bool(self._chunks)
 
     def find(self, entry_id: int) -> IndexRow | None:
-        """Return the row that holds ``entry_id``, or None."""
+        """Return the row that contains ``entry_id``, or None."""
         index = bisect_right(self._starts, entry_id) - 1
         if index < 0:
             return None
@@ -55,16 +55,16 @@ class SortedRows:
         return self._each(rows, _not_overlapped)
 
     def joined(self, rows: _Rows) -> "SortedRows":
-        """Return a copy with ``rows`` added, which are sorted and have no entry in common with these rows."""
+        """Return a copy with ``rows`` added, which are sorted and have no entry in common with the present rows."""
         firsts, held = self._chunks[-1] if self else ((), ())
         if held and held[-1].last < rows[0].first and len(held) + len(rows) <= MOST_TOGETHER:
             return SortedRows((*self._chunks[:-1], ((*firsts, *map(_first, rows)), held + rows)))
         return self._each(rows, lambda part, held: sorted(held + part, key=_first))
 
     def without(self, rows: _Rows) -> "SortedRows":
-        """Return a copy without the row objects ``rows``."""
+        """Return a copy without ``rows``, which are compared by identity."""
         firsts, held = self._chunks[0]
-        # usually the oldest commit is dropped, which has the lowest entries
+        # the fast path for the usual case: the oldest commit is dropped, which has the lowest entries
         if all(map(is_, rows, chain(held, (None,)))):
             rest = self._chunks[1:]
             return SortedRows(((firsts[len(rows) :], held[len(rows) :]), *rest) if len(held) > len(rows) else rest)
@@ -72,15 +72,16 @@ class SortedRows:
         return self._each(rows, lambda _, held: (row for row in held if id(row) not in gone))
 
     def outside(self, first: int, last: int) -> "SortedRows":
-        """Return a copy without the rows that have any of the entries ``first`` to ``last``."""
+        """Return a copy without the rows that contain any of the entries ``first`` to ``last``."""
         if self._chunks[-1][1][-1].last < first:
             return self
         return self._changed(first, last, lambda held: (row for row in held if row.last < first or row.first > last))
 
     def _each(self, rows: _Rows, change: Callable[[_Rows, _Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Return a copy in which ``change`` was applied to each chunk that some of ``rows`` fall into.
+        """Return a copy in which ``change`` was applied to each chunk in whose range some of ``rows`` are.
 
-        :param change: called with these rows and the rows of the chunk; returns the new rows of the chunk.
+        :param change: called with these new rows and the present rows of the chunk; returns the rows that replace the
+            chunk.
         """
         changed, begin = self, 0
         while begin < len(rows):
@@ -94,7 +95,7 @@ class SortedRows:
         return changed
 
     def _changed(self, first: int, last: int, change: Callable[[_Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Return a copy in which ``change`` was applied to the rows of all chunks that cover ``first`` to ``last``."""
+        """Return a copy in which ``change`` has replaced the rows of all chunks from entry ``first`` to ``last``."""
         low = max(bisect_right(self._starts, first) - 1, 0)
         high = max(bisect_right(self._starts, last), low + 1)
         held = [rows for _, rows in self._chunks[low:high]]
@@ -103,7 +104,7 @@ class SortedRows:
 
 
 def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
-    """Cut sorted rows into chunks; if they are several, each is half full, so that there is room for more."""
+    """Cut sorted rows into chunks; if several are needed, fill each only by half, so that rows can be added."""
     if len(rows) <= MOST_TOGETHER:
         return ((tuple(map(_first, rows)), rows),) if rows else ()
     count = -(-2 * len(rows) // MOST_TOGETHER)
@@ -113,10 +114,10 @@ def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
 
 
 class RecentRows:
-    """The unpacked rows of the last commits, up to a number of bytes; the oldest commit is dropped first.
+    """The unpacked rows of the newest commits, up to a number of bytes; the oldest commit is dropped first.
 
     :ivar limit: most bytes of all rows.
-    :ivar cost: bytes of the rows that are held.
+    :ivar cost: memory cost in bytes of the rows in memory.
     """
 
     __slots__ = ("limit", "cost", "_ledgers", "_order")
@@ -128,7 +129,7 @@ class RecentRows:
         self._order: deque[tuple[_Rows, int]] = deque()
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row that holds ``entry_id`` of ``ledger_id``, or None if it is not in memory."""
+        """Return the row that contains ``entry_id`` of ``ledger_id``, or None if it is not in memory."""
         held = self._ledgers.get(ledger_id)
         return None if held is None else held.find(entry_id)
 
@@ -137,12 +138,12 @@ class RecentRows:
         return self._ledgers.get(ledger_id)
 
     def add(self, committed: Sequence[IndexRow]) -> None:
-        """Add the rows of one commit; drop older rows that have an entry in common with them.
+        """Add the index rows of one commit; drop older rows that have an entry in common with them.
 
         :param committed: the rows, sorted by ledger and entry.
         """
         begin = self._newest(committed)
-        if begin:  # this commit alone fills the limit: drop all older rows
+        if begin:  # this commit alone exceeds the limit: drop all older rows
             self._ledgers.clear()
             self._order.clear()
             self.cost = 0
@@ -165,7 +166,7 @@ class RecentRows:
             self._ledgers.pop(ledger_id, None)
 
     def _newest(self, rows: Sequence[IndexRow]) -> int:
-        """Return the lowest index from which on all rows together fit the limit."""
+        """Return the lowest index such that all rows from there on together fit the limit."""
         left, index, ledger_id = self.limit, len(rows), -1
         while index:
             row = rows[index - 1]
@@ -182,14 +183,14 @@ class RecentRows:
             self._hold(rows[0].ledger_id, held.without(rows))
 
     def discard(self, ledger_id: int, first: int, last: int) -> None:
-        """Drop the rows of ``ledger_id`` that have any of the entries ``first`` to ``last``."""
+        """Drop the rows of ``ledger_id`` that contain any of the entries ``first`` to ``last``."""
         held = self._ledgers.get(ledger_id)
         if held is not None:
             self._hold(ledger_id, held.outside(first, last))
 
 
 def _not_overlapped(rows: _Rows, held: _Rows) -> Iterator[IndexRow]:
-    """Yield the rows of ``held`` that have no entry in common with ``rows``; both are sorted by entry."""
+    """Yield the rows of ``held`` that have no entry in common with any of ``rows``; both are sorted by entry."""
     for row in held:
         index = bisect_right(rows, row.last, key=_first) - 1
         if index < 0 or rows[index].last < row.first:
@@ -205,6 +206,6 @@ def _ledger(row: IndexRow) -> int:
 
 
 def cost_of(row: IndexRow) -> int:
-    """Return the bytes of memory that a ``row`` takes."""
+    """Return the number of bytes of memory that an index ``row`` takes."""
     sizes = 0 if isinstance(row.sizes, int) else len(row.sizes)
     return ROW_OVERHEAD + sizes + len(row.checksums)

@@ -3,9 +3,10 @@
 If the records of an index row differ in size, their sizes are stored as::
 
     0   u32         the least of them
-    4   u8 or u16   the excess of each size over it
+    4 u8 or u16 for each record, the difference between its size and the least size
 
-or as one ``u32`` for each size, if that is not longer.  The length of the bytes tells the two forms apart.
+or as one ``u32`` for each size, if that is not longer.  A reader can tell the two forms apart by the length of the
+bytes.
 """
 
 import struct
@@ -21,7 +22,7 @@ from ..interfaces import IndexRow, LedgerRow
 Values = tuple[Any, ...]
 _NUMBERS = struct.Struct(">5q")
 _EVEN = struct.Struct(">6q")
-"""The numbers of a row whose records all have one size: the five of any row, and the size."""
+"""The numeric columns of a row whose records all have one size: five columns that every row has, and the size."""
 _LEDGER_NUMBERS = struct.Struct(">qqqq")
 _LEAST = struct.Struct(">I")
 _WIDTHS = {1: "B", 2: "H"}
@@ -30,7 +31,7 @@ _WIDTHS = {1: "B", 2: "H"}
 def values_of(rows: Sequence[IndexRow]) -> Iterable[Values]:
     """Return the values of index ``rows`` for the columns of their table.
 
-    If all rows have records of one size, no Python call for each row is made.
+    If in each row all records have one size, this needs no Python call for each row, and is much faster.
     """
     if bytes in set(map(type, map(_sizes, rows))):
         return map(_row_values, rows)
@@ -57,7 +58,7 @@ def _narrowed(sizes: bytes) -> bytes:
 
 
 def _parts(sizes: bytes, count: int) -> tuple[int, Sequence[int]]:
-    """Split stored record sizes into the lowest size, and the excess of each record over it.
+    """Decode stored record sizes into the least size, and the difference of each record's size from it.
 
     :raises struct.error: the number of sizes is not ``count``.
     """
@@ -69,9 +70,9 @@ def _parts(sizes: bytes, count: int) -> tuple[int, Sequence[int]]:
 
 
 def stored_bytes(sizes: bytes, count: int) -> int:
-    """Return the bytes that the records of an index row take in the entry log.
+    """Return the number of bytes that the records of an index row take in the entry log.
 
-    :param sizes: the record sizes as they are stored, if they differ.
+    :param sizes: the record sizes in their stored form, see the module docstring.
     :param count: number of records.
     """
     least, more = _parts(sizes, count)
@@ -85,7 +86,7 @@ def _crc(row: IndexRow) -> int:
 
 
 def row_from(values: Values) -> IndexRow:
-    """Decode an index row from the values of its columns.
+    """Decode an index row from the values of its columns in the table.
 
     :param values: the values, in the order in which :func:`values_of` returns them.
     :raises DamageError: the values are not as they were written.
@@ -94,7 +95,7 @@ def row_from(values: Values) -> IndexRow:
         ledger_id, first, last, log_id, offset, sizes, checksums, _ = values
         row = IndexRow(ledger_id, first, last, log_id, offset, _widened(sizes, last - first + 1), checksums)
         good = _crc(row) == values[7] and row.first <= row.last
-    except (TypeError, AttributeError, struct.error, ArithmeticError):  # a value has the wrong type
+    except (TypeError, AttributeError, struct.error, ArithmeticError):  # damage can change the type of a value
         good = False
     if not good:
         raise DamageError(f"index row of ledger {values[0]} at entry {values[1]} is damaged")
@@ -110,7 +111,7 @@ def _widened(sizes: int | bytes, count: int) -> int | bytes:
 
 
 def ledger_values(row: LedgerRow) -> Values:
-    """Return the values of a ledger state, ``row``, for the columns of its table."""
+    """Return the values of the ledger state ``row`` for the columns of its table."""
     return (
         row.ledger_id, row.master_key, int(row.fenced), row.explicit_lac, row.forgotten_at, _ledger_crc(row),
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Computations with index rows: offsets of records, parts of rows, checksums.
 
 An index row describes one contiguous piece of an entry log, which begins with the record at ``offset``.  In this
-module, record offsets count from there.
+module, the offset of a record counts from the beginning of this piece.
 """
 
 import struct
@@ -19,7 +19,7 @@ from ..mixed_rows import MOST_APART, MixedRows
 from .blocks import pack_rows
 
 MANY_ROWS = 1024
-"""If a flush has at least so many short rows, they are packed: as single rows they would fill a large b-tree."""
+"""A flush packs its rows of short runs if it has at least so many, because unpacked rows would fill a large b-tree."""
 
 
 def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
@@ -30,7 +30,7 @@ def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
 def rows_of(entries: SortedEntries, log_id: int, offset: int) -> list[IndexRow]:
     """Return the index rows of single ``entries``, one row for each run of consecutive entries.
 
-    :param log_id: the entry log that holds their records.
+    :param log_id: id of the entry log that has their records.
     :param offset: offset of the first record in this log.
     """
     rows: list[IndexRow] = []
@@ -43,14 +43,14 @@ def rows_of(entries: SortedEntries, log_id: int, offset: int) -> list[IndexRow]:
 def mixed_rows_of(
     entries: SortedEntries, data: bytes, offsets: Sequence[int], log_id: int, offset: int
 ) -> MixedRows | None:
-    """Return the packed index rows of single ``entries``.
+    """Return the index rows of single ``entries`` in packed form (36 bytes each).
 
     :param data: the records of the entries.
     :param offsets: the offset of each record in ``data``, and the end of the last one.
-    :param log_id: the entry log that holds the records.
+    :param log_id: id of the entry log that has the records.
     :param offset: offset of ``data`` in this log.
-    :returns: None if they cannot be packed, because a record is too long, or because a long run has records of several
-        sizes.
+    :returns: None if the rows cannot be packed, because a record is too long, or because a long run has records of
+        several sizes.
     """
     bounds = [*entries.starts, len(entries)]
     ledger_ids, first_ids, last_ids, ends = entries.ledger_ids, entries.entry_ids, entries.entry_ids, offsets
@@ -75,7 +75,7 @@ def mixed_rows_of(
 
 
 def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[MixedRows]]:
-    """Pack the short ``rows``, if they are many; pack all rows of a ledger or none.
+    """Pack the index ``rows`` of short runs if they are many; of each ledger, pack all rows or none.
 
     :returns: the rows that stay unpacked, and the packed rows.
     """
@@ -89,7 +89,7 @@ def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[Mi
 def packed_rows(rows: Iterable[IndexRow]) -> list[MixedRows]:
     """Pack index ``rows``, some thousand at a time.
 
-    :param rows: the rows; none has an entry in common with another, and :func:`can_be_packed` is true for each.
+    :param rows: the rows; no entry is in two of them, and :func:`can_be_packed` is true for each.
     """
     by_log = dict[int, list[IndexRow]]()
     for row in sorted(rows):
@@ -107,7 +107,7 @@ def _packed(rows: Sequence[IndexRow]) -> MixedRows:
 
 
 def can_be_packed(row: IndexRow) -> bool:
-    """Test whether a ``row`` can be packed: its records have one size, and one checksum covers them."""
+    """Test whether an index ``row`` can be packed: its records have one size, and one checksum covers them all."""
     return isinstance(row.sizes, int) and len(row.checksums) == 4
 
 
@@ -118,14 +118,14 @@ def _sizes_of(run: EntryRun) -> int | bytes:
 
 
 def pack_sizes(sizes: Sequence[int]) -> int | bytes:
-    """Pack record ``sizes`` as an index row has them: as one number if all are equal, else as a ``u32`` each."""
+    """Encode record ``sizes`` for an index row: as one number if all are equal, else as a ``u32`` each."""
     if sizes.count(sizes[0]) == len(sizes):
         return sizes[0]
     return struct.pack(f">{len(sizes)}I", *sizes)
 
 
 def block_checksums(data: bytes) -> bytes:
-    """Return the CRC32C of each block of ``CHECKSUM_BLOCK`` bytes of ``data``, in one byte string.
+    """Return the CRC32C of each block of ``CHECKSUM_BLOCK`` bytes of ``data``, joined in one byte string.
 
     The last block may be short.
     """
@@ -137,7 +137,7 @@ def block_checksums(data: bytes) -> bytes:
 
 
 def record_offsets(row: IndexRow) -> Sequence[int]:
-    """Return the offset of each record of an index ``row``, and the end of the last record.
+    """Return the offset of each record of an index ``row``, from its first record on, and the end of the last one.
 
     :raises DamageError: the row does not have one size for each of its entries.
     """
@@ -151,9 +151,9 @@ def record_offsets(row: IndexRow) -> Sequence[int]:
 
 
 def cut(row: IndexRow, first: int, last: int) -> IndexRow:
-    """Return an index row for a part of the entries of ``row``: those from ``first`` to ``last``.
+    """Return an index row for the entries ``first`` to ``last`` of ``row``.
 
-    Such a part has no checksums, unless it is the whole row.
+    It has no checksums, unless it has all entries of ``row``: the checksums cover blocks of all records.
     """
     if first == row.first and last == row.last:
         return row
@@ -167,7 +167,7 @@ def cut(row: IndexRow, first: int, last: int) -> IndexRow:
 
 
 def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
-    """Return what is left of an index ``row`` if a newer row has the entries ``first`` to ``last``.
+    """Return the remaining parts of an index ``row`` if a newer row has the entries ``first`` to ``last``.
 
     :returns: none, one or two index rows.
     """
@@ -180,10 +180,10 @@ def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
 
 
 def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection[int]) -> list[IndexRow]:
-    """Return the parts of a copied row whose entries were neither copied elsewhere nor written again meanwhile.
+    """Return the parts of a copied index row whose entries have no newer copy, and were not deleted.
 
     :param moved: the index row of the copy.
-    :param stored: the index rows that have these entries now, sorted.
+    :param stored: the index rows that the index has for these entries now, sorted.
     :param moved_from: ids of the entry logs that the compaction copied from.
     """
     parts: list[tuple[int, int]] = []
@@ -199,12 +199,12 @@ def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection
 
 
 def live_bytes(index: IRunIndex) -> int:
-    """Return the bytes of all records to which the rows of an ``index`` refer; this reads all rows."""
+    """Return the number of bytes of all records that an ``index`` refers to; this reads all its rows."""
     return sum(n_bytes for _, n_bytes in index.live().values())
 
 
 def row_bytes(row: IndexRow) -> int:
-    """Return the bytes of the records of an index ``row``, size words included."""
+    """Return the number of bytes of the records of an index ``row``, size words included."""
     if isinstance(row.sizes, int):
         return row.sizes * (row.last - row.first + 1)
     return sum(struct.unpack(f">{len(row.sizes) // 4}I", row.sizes))
@@ -213,9 +213,10 @@ def row_bytes(row: IndexRow) -> int:
 def first_bad_block(row: IndexRow, total: int, start: int, data: Buffer) -> int | None:
     """Verify the checksum of each block that lies completely in ``data``.
 
-    :param total: bytes of all records of the row.
+    :param total: number of bytes of all records of the row.
     :param start: offset of ``data`` from the first record of the row.
-    :returns: the offset in the row of the first block that differs from its checksum, or None.
+    :returns: the offset, from the first record of the row, of the first block that does not match its checksum; or
+        None.
     """
     if not row.checksums:
         return None

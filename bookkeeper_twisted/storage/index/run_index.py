@@ -7,23 +7,25 @@
     block_keys(generation, first, block)     primary key (generation, first)
     ledgers(ledger, master_key, fenced, explicit_lac, forgotten_at, crc)    primary key (ledger)
 
-``sizes`` is an integer or a blob (:mod:`.row_values`).  ``packed`` holds rows that one flush wrote for many ledgers
-(:mod:`.blocks`).  Each entry is in one row only, in one of the two tables.  ``crc`` is a CRC32C over the rest of the
-row, because SQLite notices a broken structure, but no flipped bit in a value (S5, S9).
+``sizes`` is an integer or a blob (:mod:`.row_values`).  ``packed`` is a block of packed rows, which one flush wrote for
+many ledgers (:mod:`.blocks`).  Each entry is in only one row of ``runs`` and ``blocks``.  ``crc`` is a CRC32C over the
+rest of the row.  It is needed because SQLite notices a broken structure, but not a flipped bit in a value (S5, S9).
 
 If a look-up finds no row, the row may still exist under a damaged key.  A search in a b-tree ends between two adjacent
-rows, even if damaged keys misled it.  Rows lie in the order of the keys with which they were written.  So if both rows
-are undamaged, and the key belongs between them, no row for it was ever written elsewhere.  Therefore an entry is
-reported as missing, and a ledger as ended, only after both rows were verified, even if they are of other ledgers.
+rows, even if damaged keys have misled it.  Rows are stored in the order of the keys with which they were written.  So
+if both adjacent rows are undamaged, and the wanted key belongs between them, no row with this key exists.  Therefore
+the index reports an entry as missing, or a ledger as ended, only after it has verified both rows, even if they are of
+other ledgers.
 
-This check does not find a damaged page whose rows are no longer counted; SQLite's check of the structure does.  It
-reads the whole file.  So if the file is large, it is checked after the start of the bookie, in a snapshot from before
-the first commit, because a commit could hide the damage.  Until the check has ended, the index reports no entry as
+These checks do not find a damaged page from which rows have disappeared.  SQLite's check of the structure finds it, but
+reads the whole file.  So a large file is checked only after the start of the bookie, in a snapshot from before the
+first commit, because a commit could hide the damage.  Until this check has ended, the index reports no entry as
 missing.
 
-Each commit syncs the write-ahead log and then moves it into the file, because SQLite mistakes damage in the log for its
-end.  If a sync fails, the log may still hold the whole commit, and a restart would accept it; so it is overwritten by
-an empty commit.  One connection commits.  Each look-up takes a connection of its own, so that threads never share one.
+Each commit syncs SQLite's write-ahead log and then moves it into the file, because SQLite takes damage in the log for
+the end of the log.  If a sync fails, the log may still contain the complete commit, and a restart would accept it.  So
+a failed commit is overwritten by an empty commit.  One connection commits.  Each look-up uses a connection of its own,
+so that threads never share one.
 """
 
 import posixpath
@@ -64,14 +66,14 @@ from .stored_runs import MAX_ID, RUN_COLUMNS, StoredRuns
 
 FILE_NAME = "index.sqlite"
 CHECKED_WHOLE = 128 * 1024 * 1024
-"""Bytes up to which an index is checked completely when a bookie starts, at 130 MB a second; a larger one later.
+"""An index of at most so many bytes is checked completely at the start of a bookie (130 MB/s); a larger one later.
 
 The check includes the order of the rows, which SQLite's quick check leaves out.
 """
 
 
 _DELETE = "DELETE FROM runs WHERE ledger = ? AND first BETWEEN ? AND ?"
-_TOGETHER = 50  # most rows of a statement: each statement costs 0.5 us, and a release of the interpreter lock
+_TOGETHER = 50  # most rows of one INSERT: each statement costs 0.5 us and a release of the interpreter lock
 _ROW = "(?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {_ROW}"
 _INSERT_MANY = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {', '.join([_ROW] * _TOGETHER)}"
@@ -79,7 +81,7 @@ _LEDGERS = f"SELECT {LEDGER_COLUMNS} FROM ledgers WHERE ledger > ? ORDER BY ledg
 _PUT_LEDGER = f"INSERT OR REPLACE INTO ledgers({LEDGER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
 
 _PAGE = 500
-_KNOWN_LEDGERS = 1 << 18  # most ledgers whose last entry ids are remembered, in up to 28 MiB
+_KNOWN_LEDGERS = 1 << 18  # most ledgers whose last entry ids are kept in memory, in up to 28 MiB
 
 
 @implementer(IRunIndex)
@@ -87,9 +89,8 @@ class SqliteRunIndex:
     """The run index of one ledger directory; see the module docstring.  :meth:`open` creates it.
 
     :ivar lookups: number of look-ups of entries so far.
-    :ivar unmoved_commits: number of commits that stayed in the write-ahead log, because they could not be moved to the
-        file.
-    :param unchecked: a connection that sees the state of the file at its opening, if that is still to be checked.
+    :ivar unmoved_commits: number of commits that stayed in the write-ahead log, because moving them to the file failed.
+    :param unchecked: a connection that sees the file as it was opened, if its structure must still be checked.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class SqliteRunIndex:
         self.complete = complete
         self.lookups = 0
         self.unmoved_commits = 0
-        self._in_doubt = False  # whether a failed commit may be complete in the file after a restart
+        self._in_doubt = False  # whether a restart may find a failed commit complete in the file
         self._writer = writer
         self._stored = StoredRuns(writer)
         self._readers: list[sqlite3.Connection] = []
@@ -114,7 +115,7 @@ class SqliteRunIndex:
         """Open the index of a directory; create it if it does not exist.
 
         :param fresh: whether to begin a new index; the old file is renamed to ``.replaced``.
-        :param check_later: whether to leave the check of a large index to :meth:`check`, except for the ledger states.
+        :param check_later: whether :meth:`check` checks a large index later; only its ledger states are checked now.
         :raises DamageError: the file is damaged.
         :raises StorageError: the index cannot be opened, or another release wrote it.
         """
@@ -134,7 +135,7 @@ class SqliteRunIndex:
 
     @classmethod
     def open_to_serve(cls, fs: IFileSystem, directory: str, fresh: bool = False) -> "SqliteRunIndex":
-        """Open the index of a directory as :meth:`open` does, but leave the check of a large index to :meth:`check`.
+        """Open the index of a directory as :meth:`open` does; :meth:`check` must check a large index later.
 
         :param directory: path of the index directory; an index is created if it has none.
         :param fresh: whether to begin a new index.
@@ -168,8 +169,8 @@ class SqliteRunIndex:
             with storage_errors(self.path):
                 self._commit(batch)
         except StorageError as error:
-            self._last.clear()  # the failed commit may have changed them
-            # on a full disk the write-ahead log lacks a part of the failed commit, so that a restart ignores it
+            self._last.clear()  # the failed commit may have changed the last entry ids in memory
+            # not on a full disk: the write-ahead log lacks a part of the failed commit, so a restart ignores it anyway
             if not isinstance(error, NoWritableDirectoryError):
                 self._overwrite()
             raise
@@ -225,7 +226,7 @@ class SqliteRunIndex:
         blocks.delete(ledger_ids)
 
     def _learn(self, blocks: BlockWriter, batch: IndexBatch) -> None:
-        """Find out and remember the last entry id of each ledger in a batch."""
+        """Look up the last entry id of each ledger in a batch, as far as it is not known, and remember it."""
         known = self._last
         columns = [list(map(_ledger, batch.runs)), *[rows.ledger_ids for rows in batch.mixed]]
         fresh = {ledger_id for ledger_ids in columns for ledger_id in set(ledger_ids).difference(known)}
@@ -239,13 +240,13 @@ class SqliteRunIndex:
                 known[ledger_id] = max(last, known[ledger_id])
 
     def _put(self, blocks: BlockWriter, rows: Sequence[IndexRow]) -> None:
-        """Insert index rows; a later row replaces the same entries in earlier rows.
+        """Insert unpacked index rows; each replaces its entries in the rows that are there.
 
-        Rows that replace nothing are inserted together.
+        Rows that replace no entry are inserted together.
         """
         known, begin = self._last, 0
         late = [_span(row) for row in rows if row.first <= known[row.ledger_id]]
-        if late:  # of the packed rows, move those with the same entries to the table of runs
+        if late:  # move packed rows with the same entries to the table of runs
             self._insert(blocks.take_out(late))
         for index, row in enumerate(rows):
             ledger_id, first, last = row[:3]
@@ -258,7 +259,11 @@ class SqliteRunIndex:
         self._insert(rows[begin:])
 
     def _put_mixed(self, blocks: BlockWriter, mixed: Sequence[MixedRows]) -> None:
-        """Add packed rows as a generation; insert those unpacked that are not above all entries of their ledger."""
+        """Store packed rows, which one flush has written for several ledgers.
+
+        Rows behind all indexed entries of their ledger are added to the blocks, as one generation.  The other rows
+        replace older entries, so they are unpacked and inserted into the table of runs.
+        """
         known, late = self._last, list[IndexRow]()
         behind: list[MixedRows] = []
         for rows in mixed:
@@ -279,17 +284,20 @@ class SqliteRunIndex:
         self._writer.executemany(_INSERT, values)
 
     def _make_room(self, row: IndexRow, stored: Sequence[IndexRow]) -> None:
-        """Trim, split or remove the stored rows that have entries of a new row.
+        """Trim, split or remove the stored rows that contain entries of a new row.
 
         :param row: the new row.
-        :param stored: the stored rows that have entries in common with it.
+        :param stored: the stored rows that have entries in common with the new row.
         """
         if stored:
             self._writer.execute(_DELETE, (row.ledger_id, stored[0].first, stored[-1].first))
             self._insert([part for old in stored for part in without(old, row.first, row.last)])
 
     def _move(self, blocks: BlockWriter, batch: IndexBatch) -> None:
-        """Replace the rows of entries that a compaction copied; leave rows alone that meanwhile refer to other logs."""
+        """Replace the index rows of entries that a compaction copied.
+
+        An entry whose row refers to another log meanwhile has a newer copy, and keeps its row.
+        """
         moved = sorted(batch.moved)
         taken = deque(sorted(blocks.take_out(map(_span, moved), batch.moved_from)) if moved else ())
         fresh: list[IndexRow] = []
@@ -307,7 +315,7 @@ class SqliteRunIndex:
         self._insert([*fresh, *taken])
 
     def _move_wal(self) -> None:
-        """Move the write-ahead log into the file; if that fails, the next call tries again, as the log is durable."""
+        """Move the write-ahead log into the file; after an error, the next call tries again, as the log is durable."""
         try:
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         except sqlite3.Error:
@@ -336,7 +344,7 @@ class SqliteRunIndex:
         self._structure.interrupt()
 
     def _deny(self) -> None:
-        """Raise an error if the index is unchecked, because an entry that was not found may exist all the same (S5).
+        """Raise an error if the index is unchecked: an entry that was not found may exist nevertheless (S5).
 
         :raises StorageError: the check of the index has not ended yet.
         """
@@ -382,7 +390,7 @@ class SqliteRunIndex:
 
     def ledgers(self) -> Iterator[LedgerRow]:
         after = -1
-        keys: dict[bytes, bytes] = {}  # share equal keys: the ledgers of a user mostly have the same one
+        keys: dict[bytes, bytes] = {}  # share equal master keys, because most ledgers of a user have the same key
         while page := self._query(_LEDGERS, (after, _PAGE)):
             for ledger_id, key, *rest in page:
                 yield ledger_from((ledger_id, keys.setdefault(key, key), *rest))
@@ -408,7 +416,7 @@ class SqliteRunIndex:
 
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Lend a connection that sees one state of the index, for the duration of a ``with`` statement."""
+        """Provide a connection that sees one state of the index, for the duration of a ``with`` statement."""
         with storage_errors(self.path), self._reader() as connection:
             connection.execute("BEGIN")
             try:
@@ -448,9 +456,10 @@ def _ledger(row: IndexRow) -> int:
 
 
 def _find(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
-    """Return the index row that holds an entry, or None.
+    """Return the index row that contains an entry, or None.
 
-    If a block is damaged, the row may still be in the table of runs; only if it is not there, the error is raised.
+    If a block is damaged, the row may still be in the table of runs.  Only if it is not there either, the error is
+    raised.
     """
     damage: DamageError | None = None
     try:

@@ -1,6 +1,6 @@
-"""Look-ups of single entries of one ledger in any order, all in memory.
+"""Look-ups of single entries of one ledger, with ids in any order, in memory only.
 
-Entries that are not in a write cache are read from the page cache, by one call for each entry log.
+Entries that are not in a write cache are read from the kernel's page cache, by one call for each entry log.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,21 +14,21 @@ from .recent_blocks import LedgerBlocks
 from .recent_rows import SortedRows
 
 ScatteredRecord = tuple[int, int, int, int, bytes]
-"""A record to read from a log.
+"""A record to read from an entry log.
 
-A tuple of the index of its entry in the request, its entry id, its size in bytes, its offset in the log, and its
-checksum.  The checksum is empty unless the index row has one for this record alone.
+The items are: index of its entry in the request, entry id, size in bytes, offset in the log, checksum.  The checksum is
+empty unless the index row has a checksum for this record alone.
 """
 
 
 class Lookup:
-    """A look-up of single entries of one ledger in the write caches, and of their index rows in memory.
+    """A look-up of single entries of one ledger in the write caches, or else of their index rows in memory.
 
-    :param halves: what the write caches hold of the ledger; the cache with the newer copies first.
-    :param tables: the index rows of the ledger that are in memory.
+    :param halves: the runs and single entries of the ledger in the write caches; the cache with the newer copies first.
+    :param tables: the index rows of the ledger that are in memory, in several tables.
     :param offsets_of: returns the record offsets of an index row with records of several sizes; may raise DamageError.
-    :ivar found: the entries found in the write caches; None for each other entry.
-    :ivar logs: the records to be read, by entry log id.
+    :ivar found: the result: entries found in the write caches, and None for each other entry.
+    :ivar logs: the records that must be read from entry logs, by entry log id.
     """
 
     __slots__ = ("found", "logs", "_halves", "_tables", "_offsets_of", "_lowest")
@@ -47,10 +47,10 @@ class Lookup:
         self._lowest = min([runs.first for runs in halves], default=NO_ENTRY)
 
     def find(self, entry_ids: Sequence[int], max_bytes: int) -> None:
-        """Look up entries: put those in the write caches into :attr:`found`, and records to be read into :attr:`logs`.
+        """Look up entries: add entries in write caches to :attr:`found`, and records that must be read to :attr:`logs`.
 
         :param entry_ids: the entry ids, in any order.
-        :param max_bytes: the look-up ends when it has found so many bytes; it looks up at least one entry.
+        :param max_bytes: the look-up stops after so many bytes of found entries; it looks up at least one entry.
         """
         entries, lowest = self.found.entries, self._lowest
         finds = [table.find for table in self._tables]
@@ -77,11 +77,11 @@ class Lookup:
         return None
 
     def _note(self, row: IndexRow, position: int, entry_id: int) -> int:
-        """Add an entry to those to be read, unless only a read of its whole index row could verify it.
+        """Add the record of an entry to :attr:`logs`, unless only a read of its whole index row could verify it.
 
-        :param row: the index row that holds the entry.
+        :param row: the index row that contains the entry.
         :param position: index of the entry in the request.
-        :returns: the bytes of the record, 0 if the entry is not to be read.
+        :returns: the number of bytes of the record; 0 if it was not added.
         """
         _, first, last, log_id, offset, size, checksum = row
         if isinstance(size, int):
@@ -100,7 +100,7 @@ class Lookup:
         elif start or size > CHECKSUM_BLOCK:
             checksum = b""
             if start <= (start + size - 1) // CHECKSUM_BLOCK * CHECKSUM_BLOCK:
-                return 0  # it has a checksummed block, which only a full read verifies
+                return 0  # the record contains a complete checksummed block, which only a full read verifies
         if log_id not in self.logs:
             self.logs[log_id] = []
         self.logs[log_id].append((position, entry_id, size, offset + start, checksum))

@@ -1,13 +1,13 @@
 """Look-ups in the blocks of a run index, within one transaction.
 
-Several generations may have rows of a ledger, but an entry is in one row of all generations and the table of runs.  The
-list of generations is in the order of time, so the entries of a ledger in one generation are above those in older ones.
-Therefore each generation that a look-up searches halves the list that remains.  Only after it has searched all of them,
-it reports an entry as missing.
+A generation is the blocks that one flush or one merge wrote.  Several generations may have rows of a ledger, but each
+entry is in only one row, in one generation or in the table of runs.  The list of generations is in the order of time.
+So in a younger generation, the entries of a ledger have higher ids than in an older one, and a look-up can search the
+list by bisection.  It reports an entry as missing only after it has searched all generations.
 
-If a look-up finds no row, the row may still exist under a damaged key.  As in the table of runs, an entry is reported
-as missing only after the blocks on both sides of its key were verified, even if they are of other generations.  The
-same holds for the end of a generation.
+If a look-up finds no row, the row may still exist under a damaged key.  As in the table of runs, a look-up reports an
+entry as missing only after it has verified the blocks before and behind the key, even if they are of other generations.
+It does the same before it accepts that a generation has ended.
 """
 
 from collections.abc import Collection, Iterator
@@ -34,7 +34,7 @@ from .index_file import Connection, read_generations
 from .stored_runs import MAX_ID
 
 _COLUMNS = ", ".join(
-    # select only values of the right type: damage may make a text that is not UTF-8
+    # select only values of the right type, because damage may turn a value into a text that is not UTF-8
     f"CASE typeof({name}) WHEN '{kind}' THEN {name} END"
     for name, kind in (("generation", "integer"), ("first", "blob"), ("packed", "blob"), ("crc", "integer"))
 )
@@ -47,10 +47,10 @@ _FROM = f"{_BLOCKS} WHERE (generation, first) >= (?, ?) ORDER BY generation, fir
 
 
 class StoredBlocks:
-    """The blocks that a connection sees in its present transaction.
+    """The blocks of packed rows that a connection sees in its present transaction.
 
     :ivar generations: the generations that have blocks, the oldest first.
-    :raises DamageError: the list of generations is damaged.  All methods raise it if they meet damage.
+    :raises DamageError: the list of generations is damaged.  All methods also raise this error if they find damage.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -58,15 +58,15 @@ class StoredBlocks:
         self.generations = read_generations(connection)
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the packed row that holds ``entry_id`` of ``ledger_id``, unpacked, or None."""
+        """Return the row that contains ``entry_id`` of ``ledger_id``, unpacked, or None."""
         found = self._search(key_of(ledger_id, entry_id), entry_id)
         return row_of_packed(found[1]) if found is not None else None
 
     def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> list[bytes]:
-        """Return the packed row that holds an entry, and the rows of the ledger that follow in the same generation.
+        """Return the packed row that contains an entry, and the next rows of the ledger in the same generation.
 
         :param limit: most rows to return.
-        :returns: no rows if no block holds the entry.
+        :returns: no rows if no block contains the entry.
         """
         key = key_of(ledger_id, entry_id)
         found = self._search(key, entry_id)
@@ -76,10 +76,10 @@ class StoredBlocks:
         return list(islice(of_ledger, limit))
 
     def _search(self, key: bytes, entry_id: int) -> tuple[int, bytes] | None:
-        """Return the number of the generation that holds an entry, and the packed row that holds it, or None.
+        """Return the number of the generation that contains an entry, and its packed row, or None.
 
-        If a generation does not hold the entry, its rows beside the key tell whether to search younger or older
-        generations first.  Damage raises an error only if no generation holds the entry.
+        If a generation does not contain the entry, its rows next to the key tell whether to search younger or older
+        generations first.  Damage raises an error only if no generation contains the entry.
         """
         likely, others = list(self.generations), list[Generation]()
         at_ends: list[int] = []
@@ -124,17 +124,17 @@ class StoredBlocks:
         return found
 
     def _around(self, number: int, key: bytes) -> tuple[bytes, bytes]:
-        """Return a generation's last row at or before a key, and the key of the next row in the same block.
+        """Return a generation's last packed row at or before a key, and the key of the next row in the same block.
 
-        :returns: empty bytes for what is missing; a next row in another block is neither returned nor verified.
+        :returns: empty bytes instead of a row or key that does not exist.  The next block is not read.
         """
         block = self.floor(number, key)
         return block.around(key) if block is not None else (b"", b"")
 
     def rows(self, ledger_id: int, first: int, limit: int) -> list[IndexRow]:
-        """Return the rows of a ledger from the one that holds ``first`` on, sorted by entry.
+        """Return the rows of a ledger, sorted by entry, beginning with the row that contains ``first``.
 
-        :param first: an entry id; rows that end before it are left out.
+        :param first: an entry id; rows that end before this entry are left out.
         :param limit: most rows to return.
         """
         key = key_of(ledger_id, first)
@@ -159,7 +159,7 @@ class StoredBlocks:
         return rows_of_packed(islice(found, limit))
 
     def _packed(self, number: int, key: bytes) -> Iterator[bytes]:
-        """Yield the rows of a generation, beginning with the last row at or before a key."""
+        """Yield the packed rows of a generation, beginning with the last row at or before a key."""
         block = self.floor(number, key)
         if block is not None:
             yield from cut_rows(block.rows)[block.floor(key) :]
@@ -171,8 +171,7 @@ class StoredBlocks:
     def live(self) -> dict[int, tuple[int, int]]:
         """Return, for each entry log, the number of entries and the bytes of their records; this reads all blocks.
 
-        Damaged blocks are left out.  This is safe, because the deletion of an entry log has its own checks, which find
-        them.
+        Damaged blocks are left out.  This is safe: before an entry log is deleted, other checks find the damage.
         """
         found: dict[int, tuple[int, int]] = {}
         for values in self._connection.execute(_BLOCKS):
@@ -194,10 +193,10 @@ class StoredBlocks:
         return block if block is not None and block.generation == number else None
 
     def heads(self, number: int, limit: int) -> list[Block]:
-        """Return the first blocks of generation ``number``, at most ``limit``.
+        """Return the first blocks of generation ``number``, at most ``limit``; verify that none is missing between.
 
-        No block is missing among them or behind the last one.  What is before the first one, :meth:`following`
-        verifies.
+        If fewer than ``limit`` blocks are found, the end of the generation is verified, too.  To verify that no block
+        is missing before the first one, call :meth:`following`.
         """
         found = [block_from(values) for values in self._connection.execute(_FIRST, (number, limit))]
         if len(found) < limit:
@@ -207,17 +206,17 @@ class StoredBlocks:
     def following(self, number: int, key: bytes) -> Block | None:
         """Return the first block of generation ``number`` whose first key is higher than ``key``, or None.
 
-        The block before the key is verified, too; at the end of a generation, so is the first block of the next one.
+        The block before the key is verified, too.  At the end of the generation, the first block of the next generation
+        is verified.
         """
         self.floor(number, key)
         return self._behind(number, key)
 
     def _behind(self, number: int, key: bytes) -> Block | None:
-        """Return the first block behind a key; the caller has verified the block before the key by :meth:`floor`.
+        """Return the first block behind a key; the caller has verified the block before the key with :meth:`floor`.
 
-        The search is for a key of at least ``key`` plus one byte: with "greater than", SQLite would skip a damaged
-        block that has an equal key.  It reads a single block, because among several SQLite would skip damaged ones,
-        too.
+        The condition is "at least ``key`` plus one byte": with "greater than", SQLite would skip a block whose damaged
+        key is equal.  One call reads only one block, because SQLite would also skip such a block among several.
         """
         values = self._connection.execute(_FROM, (number, key + b"\0")).fetchone()
         block = block_from(values) if values is not None else None
@@ -227,8 +226,8 @@ class StoredBlocks:
 class Cursor:
     """A cursor that visits ascending keys of one generation.
 
-    :ivar block: the last block whose first key is at or before the present key, or None.
-    :ivar following: the block behind it, or None at the end.
+    :ivar block: the last block whose first key is at or before the key at which the cursor is, or None.
+    :ivar following: the block behind :attr:`block`, or None at the end of the generation.
     """
 
     __slots__ = ("block", "following", "_stored", "_number", "_begun")
@@ -247,7 +246,7 @@ class Cursor:
     def go(self, key: bytes) -> None:
         """Move the cursor to ``key``, which must not be lower than the present key.
 
-        :raises DamageError: a block beside the key is damaged; the cursor has not moved.
+        :raises DamageError: a block next to the key is damaged; the cursor has not moved.
         """
         if self.leaves(key) and not self._stepped(key):
             block = self._stored.floor(self._number, key)
@@ -255,18 +254,18 @@ class Cursor:
             self.block, self._begun = block, True
 
     def _stepped(self, key: bytes) -> bool:
-        """Try to reach a key by moving to the next block; return whether that block covers the key."""
+        """Move to the next block; return True if this is the block for ``key``."""
         if self.following is None:
             return False
         try:
             behind = self._stored.following(self._number, self.following.last)
-        except DamageError:  # perhaps the key lies behind the damaged block: a full search will tell
+        except DamageError:  # perhaps the key is behind the damaged block: then a full search finds it
             return False
         self.block, self.following = self.following, behind
         return not self.leaves(key)
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the last row at or before the present ``key``, and the key of the next row; empty bytes if missing."""
+        """Return the last packed row at or before the cursor's ``key`` and the key of the next row, or empty bytes."""
         behind = self.following.first if self.following is not None else b""
         if self.block is None:
             return b"", behind

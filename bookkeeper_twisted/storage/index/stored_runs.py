@@ -1,4 +1,4 @@
-"""Look-ups in the table of runs, within one transaction."""
+"""Look-ups in the SQLite table of runs, which has one row for each unpacked index row, within one transaction."""
 
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
@@ -25,16 +25,16 @@ _LIVE = (
 class StoredRuns:
     """The rows of the table of runs that a connection sees in its present transaction.
 
-    Its methods are those of :class:`~.stored_blocks.StoredBlocks`.
+    It has the same look-up methods as :class:`~.stored_blocks.StoredBlocks`.
 
-    :raises DamageError: raised by all methods if they meet damage, because the damage may hide rows (S5).
+    :raises DamageError: raised by all methods if they find damage, because damage may hide rows (S5).
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row that holds ``entry_id`` of ``ledger_id``, or None."""
+        """Return the row that contains ``entry_id`` of ``ledger_id``, or None."""
         row = self._floor(ledger_id, entry_id)
         if row is not None and row.last >= entry_id:
             return row
@@ -42,7 +42,7 @@ class StoredRuns:
         return None
 
     def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> list[IndexRow]:
-        """Return the row that holds an entry, and the rows of the ledger that follow; no rows if no row holds it.
+        """Return the row that contains an entry, and the next rows of the ledger; no rows if the entry is not there.
 
         :param limit: most rows to return.
         """
@@ -53,10 +53,11 @@ class StoredRuns:
         return [row, *map(row_from, following)]
 
     def rows(self, ledger_id: int, first: int, limit: int) -> list[IndexRow]:
-        """Return the rows of a ledger from the one that holds ``first`` on, sorted by entry.
+        """Return the rows of a ledger, sorted by entry, beginning with the row that contains ``first``.
 
-        :param first: an entry id; rows that end before it are left out.
-        :param limit: most rows to return; if there are fewer, the rows on both sides of their end are verified.
+        :param first: an entry id; rows that end before this entry are left out.
+        :param limit: most rows to return.  If fewer rows are found, the rows next to their end are verified, so that no
+            row is missed.
         """
         before = self._floor(ledger_id, first)
         rows = [before] if before is not None and before.last >= first else []
@@ -66,7 +67,7 @@ class StoredRuns:
         return rows
 
     def overlapped(self, ledger_id: int, first: int, last: int) -> list[IndexRow]:
-        """Return the rows of ``ledger_id`` that have any of the entries ``first`` to ``last``, sorted."""
+        """Return the rows of ``ledger_id`` that contain any of the entries ``first`` to ``last``, sorted."""
         before = self._floor(ledger_id, first)
         found = [before] if before is not None and before.last >= first else []
         found += map(row_from, self._connection.execute(_WITHIN, (ledger_id, first, last)))
@@ -96,10 +97,10 @@ class StoredRuns:
         return self.last_entries((ledger_id,)).get(ledger_id, -1)
 
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
-        """Return the highest entry id in the table of each given ledger; leave out ledgers without rows.
+        """Return, for each given ledger that has rows in the table, its highest entry id.
 
-        If a ledger is absent, the two rows around its place prove the same for all ledgers between them.  So many new
-        ledgers need one look-up together.
+        If a ledger has no rows, the rows before and behind its place in the table prove that no ledger between these
+        two has rows.  So one look-up is enough for many new ledgers.
 
         :param ledger_ids: the ledger ids, in ascending order.
         """
@@ -121,19 +122,20 @@ class StoredRuns:
         return {log_id: (count, n_bytes) for log_id, count, n_bytes in self._connection.execute(_LIVE)}
 
     def _floor(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the last row of a ledger whose first entry is at or before an entry.
+        """Return the last row of a ledger that begins at or before an entry.
 
-        :returns: None if the ledger has no such row; the row before the place was then verified.
+        :returns: None if the ledger has no such row.  Then the row that is before it in the table, of another ledger,
+            was verified.
         """
         values = self._connection.execute(_UP_TO, (ledger_id, entry_id)).fetchone()
         row = row_from(values) if values is not None else None
         return row if row is not None and row.ledger_id == ledger_id else None
 
     def _check_next(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Verify and return the next row behind a key; the caller has verified the row before it by :meth:`_floor`.
+        """Verify and return the first row behind an entry; the caller has verified the row before with :meth:`_floor`.
 
-        The search is for a key of at least ``entry_id + 1``: with "greater than", SQLite would skip rows whose damaged
-        keys are equal or lower.
+        The condition is "at least ``entry_id + 1``": with "greater than", SQLite would skip rows whose damaged keys are
+        equal or lower.
         """
         if entry_id < MAX_ID:
             found = self._connection.execute(f"{_FROM_ON}{_IN_ORDER}", (ledger_id, entry_id + 1, 1))
@@ -143,6 +145,6 @@ class StoredRuns:
         return row_from(values) if values is not None else None
 
     def _check_place(self, ledger_id: int, entry_id: int) -> None:
-        """Verify the rows before and behind the place of an entry."""
+        """Verify the rows before and behind the place that the row of an entry would have in the table."""
         self._floor(ledger_id, entry_id)
         self._check_next(ledger_id, entry_id)

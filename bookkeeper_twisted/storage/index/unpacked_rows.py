@@ -1,4 +1,4 @@
-"""A table of packed index rows that unpacks several at once, as the next look-up is usually for an entry near by."""
+"""A table of packed index rows that unpacks several rows at once: the next look-up is mostly for one of them."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from ..interfaces import IndexRow
 
 MOST_TOGETHER = 32
-"""Most rows that are unpacked together; a row then takes half the time that it takes alone."""
+"""Most rows that are unpacked together, which takes half the time of unpacking each alone."""
 
 
 class UnpackedRows:
-    """A table of the index rows of one ledger, of which the rows at the last look-up are kept unpacked.
+    """A table of the packed index rows of one ledger; it keeps the rows near the last look-up unpacked.
 
     Only one thread may use it.
 
-    A subclass holds the packed rows, and implements :meth:`_from`.
+    Subclasses (FoundRows, LedgerBlocks) store the packed rows, and implement :meth:`_from`, which unpacks some of them.
     """
 
     __slots__ = ("_unpacked", "_unpacked_firsts", "_next_index", "_n_together")
@@ -28,7 +28,7 @@ class UnpackedRows:
         self._unpacked_firsts = [row.first for row in rows]
 
     def find(self, entry_id: int) -> IndexRow | None:
-        """Return the index row that holds ``entry_id``, or None."""
+        """Return the index row that contains ``entry_id``, or None."""
         index = bisect_right(self._unpacked_firsts, entry_id) - 1
         if index >= 0 and self._unpacked[index].last >= entry_id:
             return self._unpacked[index]
@@ -37,13 +37,14 @@ class UnpackedRows:
         return rows[0] if rows and rows[0].last >= entry_id else None
 
     def _from(self, entry_id: int) -> Sequence[IndexRow]:
-        """Return the last row that begins at or before ``entry_id``, and perhaps some rows that follow it."""
+        """Return, unpacked, the last row that begins at or before ``entry_id``, and perhaps some rows behind it."""
         raise NotImplementedError
 
     def _count_from(self, index: int) -> int:
-        """Return how many rows to unpack from a row on.
+        """Return the number of rows to unpack, beginning with the row at ``index``.
 
-        If the look-ups go on where the last one ended, it is twice as many as last time; else one.
+        If this look-up continues where the previous look-up ended, the number is twice the previous number; else it is
+        one.
 
         :param index: index of the row among the packed rows.
         """

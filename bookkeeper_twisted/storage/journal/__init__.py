@@ -1,6 +1,6 @@
 """The journal in one directory: it appends groups of records, syncs them, and replays them at the next start.
 
-:mod:`.format` defines the bytes: Apache's version 6, with our checksums in the padding.  :mod:`.files` names, prepares
-and recycles the files.  :mod:`.journal` appends groups.  :mod:`.reader` reads one file.  :mod:`.replay` reads a
-directory from the mark (:mod:`.log_mark`) on.
+A group is a number of records that are written and synced together.  :mod:`.format` defines the bytes: Apache's version
+6, with our checksums in the padding.  :mod:`.files` names, prepares and recycles the files.  :mod:`.journal` appends
+groups.  :mod:`.reader` reads one file.  :mod:`.replay` reads a directory from the mark (:mod:`.log_mark`) on.
 """

@@ -1,12 +1,13 @@
 """The files of one journal directory: they are prepared before their use, and recycled or deleted after it.
 
-A file is created under the name ``<n>.spare``, which no reader takes for a journal.  It gets a header and zeros, is
-synced, and only then renamed to ``<id>.txn``.  So every journal file has a header, and to begin one takes only a rename
-and a sync of the directory.  A sync after a write to existing blocks is several times faster than after a write that
-extends the file.  So old files are kept as spares, and new ones are filled with zeros in advance.
+A file is created under the name ``<n>.spare``, which no reader takes for a journal file.  It gets a header and zeros,
+is synced, and only then renamed to ``<id>.txn``.  So every journal file has a header, and to begin the next file takes
+only a rename and a sync of the directory.  A sync after a write to existing blocks is several times faster than after a
+write that extends the file.  So old files are kept as spare files for later use (recycled), and new files are filled
+with zeros in advance.
 
-Two lanes share a JournalFiles object: ``take`` runs on the journal lane, ``prepare`` and ``release`` on one other lane.
-They hand over whole files through deques, whose operations at the ends are atomic.
+Two lanes (worker threads) share a JournalFiles object: ``take`` runs on the journal lane, ``prepare`` and ``release``
+on one other lane.  They pass files to each other through deques, whose operations are atomic.
 """
 
 import posixpath
@@ -21,7 +22,7 @@ from ..ledger_dirs import journal_ids, journal_name
 from .format import HEADER_SIZE, SECTOR, FileMark, pack_header, parse_header
 
 SPARE_SUFFIX = ".spare"
-_AT_ONCE = 1 << 20  # bytes of zeros per write, while a writer waits for the file
+_AT_ONCE = 1 << 20  # bytes of zeros that one write fills in, if the journal is already waiting for the file
 
 
 @attrs.frozen
@@ -29,16 +30,16 @@ class JournalSettings:
     """Settings for the files of a journal; all sizes are in bytes.
 
     :ivar max_size: when a file is longer than this, the next one is begun.
-    :ivar alignment: the end of each group is at a multiple of this; itself a multiple of 512.
-    :ivar block: the zeros that follow a group end at a multiple of this, so that the page cache never has to read the
-        rest of a page of a recycled file; itself a multiple of 512.
-    :ivar max_backups: number of files to keep although they lie below the mark.
-    :ivar preallocate: size up to which a new file is filled with zeros before its use.
+    :ivar alignment: each group ends at a multiple of this number, which is a multiple of 512.
+    :ivar block: the zeros behind a group end at a multiple of this number, which is a multiple of 512.  So the kernel
+        never has to read the rest of a page of a recycled file.
+    :ivar max_backups: number of files before the mark that are kept as backups.
+    :ivar preallocate: a new file is filled with zeros up to this size before its use.
     :ivar fill_step: most bytes of zeros that one call of
         :meth:`~bookkeeper_twisted.storage.interfaces.IJournal.prepare` writes.
     :ivar reuse: whether old files are recycled.
     :ivar max_spares: most old files that are kept as spares.
-    :ivar direct: whether the journal is written past the page cache; only a replay reads it.
+    :ivar direct: whether writes bypass the page cache, which would not help, because only a replay reads the journal.
     """
 
     max_size: int = 2048 << 20
@@ -57,8 +58,8 @@ class Blank:
     """A journal file that was prepared for later use, and has no records yet.
 
     :ivar file_id: the file id in its header.
-    :ivar filled: up to this offset, the file has disk blocks.
-    :ivar recycled: whether it is an old journal file.
+    :ivar filled: the offset up to which the file has disk blocks.
+    :ivar recycled: whether it is an old journal file that is used again.
     """
 
     file: IFile
@@ -68,10 +69,10 @@ class Blank:
 
 
 class JournalFiles:
-    """The journal files of a directory, with those prepared for later use; see the module docstring.
+    """The journal files of a directory, and its files that are prepared for later use; see the module docstring.
 
     :ivar ids: ids of the journal files, ascending.
-    :ivar created, recycled: number of new files, and number of old files, that were taken into use so far.
+    :ivar created, recycled: numbers of new and of recycled files that became journal files so far.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, settings: JournalSettings, first_id: int, salt: bytes) -> None:
@@ -92,9 +93,9 @@ class JournalFiles:
         return posixpath.join(self._directory, journal_name(file_id))
 
     def take(self) -> tuple[IFile, FileMark]:
-        """Return the next journal file, to be written after its header; its name is durable.
+        """Begin the next journal file, and return it; its header and its name are durable.
 
-        :raises OSError: no file could be made ready.  If the process had no file descriptor left
+        :raises OSError: no file could be prepared.  If the process had no file descriptor left
             (:data:`~bookkeeper_twisted.errors.NO_FILES`), call this again later.
         """
         file_id = self._next_id
@@ -104,7 +105,7 @@ class JournalFiles:
             blank = self._blank(file_id)
             while blank.filled < min(_AT_ONCE, self._settings.preallocate):
                 self._fill(blank, _AT_ONCE)
-        # the file was prepared for a lower id, which another file has got meanwhile
+        # write the header again if the file was prepared for an id that another file has got meanwhile
         if blank.file_id != file_id:
             self._write_header(blank.file, file_id)
         self._name(blank, self.path(file_id))
@@ -121,7 +122,8 @@ class JournalFiles:
 
         If the process has no file descriptor left to sync the directory, rename it back.
 
-        After a power cut, a replay may still find the new name; it ignores the newest file if this has no groups.
+        After a power cut, a replay may still find the new name.  That is harmless: it ignores the newest file if this
+        file has no groups.
         """
         spare = blank.file.path
         self._fs.rename(spare, path)
@@ -137,8 +139,9 @@ class JournalFiles:
     def prepare(self) -> bool:
         """Do one step of the preparation of the next file.
 
-        If the disk is full or no file descriptor is left, nothing is prepared.  That is not an error: a bookie that has
-        become read-only may never need the file.  If it does, :meth:`take` creates the file, or fails.
+        If the disk is full or no file descriptor is left, no file is prepared.  That is not an error here, because a
+        bookie that has become read-only may never need the file.  If it needs the file, :meth:`take` creates it or
+        fails.
 
         :returns: True if no step is left.
         """
@@ -159,7 +162,7 @@ class JournalFiles:
         return is_filled
 
     def _filled_further(self) -> bool:
-        """Write zeros to the next file; return whether it has all its disk blocks."""
+        """Write one step of zeros to the next file; return True if it is filled up to ``preallocate`` bytes."""
         blank = self._filling
         if blank is None:
             blank = self._filling = self._blank(self._next_id)
@@ -168,12 +171,12 @@ class JournalFiles:
         return blank.filled >= self._settings.preallocate
 
     def _remove(self, file: IFile) -> None:
-        """Close and delete a file for which there is not enough space."""
+        """Close and delete a file that could not be prepared."""
         file.close()
         self._fs.unlink(file.path)
 
     def release(self, file_id: int) -> None:
-        """Recycle or delete the oldest files below ``file_id``; keep the newest ``max_backups`` of them.
+        """Recycle or delete journal files with ids below ``file_id``; keep the newest ``max_backups`` of them.
 
         :raises OSError: an operation failed; other files may already be deleted.
         """
@@ -188,15 +191,15 @@ class JournalFiles:
                 self._fs.unlink(self.path(old))
             self.ids.remove(old)
         if len(below) > self._settings.max_backups:
-            # sync the directory before a recycled file is overwritten, as it must not be found under its old name
+            # sync the directory now: no start may find a recycled file under its old name once it is overwritten
             self._fs.sync_directory(self._directory)
             self._spares.extend(freed)
 
     def _is_itself(self, file_id: int) -> bool:
-        """Test whether the id in a file's header is that of the file's name.
+        """Test whether the id in a file's header is the id in its name.
 
-        It is another if the file was recycled, but a lost sync of the directory brought its old name back.  Then the
-        records under its other name may still be needed.
+        The ids differ if the file was recycled, but a power cut before the sync of the directory brought the old name
+        back.  Such a file may have records that are still needed.
         """
         file = self._fs.open(self.path(file_id))
         try:
@@ -208,13 +211,13 @@ class JournalFiles:
         return mark is None or mark.file_id == file_id
 
     def drop(self, file_id: int) -> None:
-        """Delete the file ``file_id``, which has no groups; its id is not used again."""
+        """Delete the journal file ``file_id``, which has no groups; its id is not used again."""
         self._fs.unlink(self.path(file_id))
         self._fs.sync_directory(self._directory)
         self.ids.remove(file_id)
 
     def close(self) -> None:
-        """Close the prepared files; the next start finds them as spares."""
+        """Close the prepared files; the next start finds them as spare files."""
         for blank in (*self._ready, self._filling):
             if blank is not None:
                 blank.file.close()
@@ -222,9 +225,9 @@ class JournalFiles:
     def _collect_spares(self) -> int:
         """Find the spare files that an earlier process has left.
 
-        Delete those beyond the limit; delete all of them if the directory has no journal.
+        Keep at most ``max_spares`` of them, or none if the directory has no journal file; delete the others.
 
-        :returns: the highest number in their names, 0 if there are none.
+        :returns: the highest number in the names of spare files, 0 if there are none.
         """
         names = [n for n in self._fs.list(self._directory) if n.endswith(SPARE_SUFFIX)]
         kept = names[: self._settings.max_spares] if self.ids and self._settings.reuse else []

@@ -25,11 +25,11 @@ A group is a number of records (``i32 length``, body), and one padding record th
              u32  CRC32C of the group up to this field
              u32  CRC32C of the trailer up to this field
 
-The trailer has a checksum of its own, so that it tells what was durable before its group even if the group is damaged.
-The nonce is different in each file, and clients do not know it.  So neither an old group in a recycled file nor bytes
-of an entry can be taken for a trailer (safety 3.4).
+The trailer has a checksum of its own.  So it tells up to where the journal was durable, even if the rest of its group
+is damaged.  The nonce is different in each file, and clients do not know it.  So a reader never takes an old group in a
+recycled file, or bytes of an entry, for a trailer (safety 3.4).
 
-Each group is written with zeros behind it, which the next group overwrites; Apache's readers end at the zeros.
+Each group is written with zeros behind it, where Apache's readers stop.  The next group overwrites the zeros.
 """
 
 import struct
@@ -46,7 +46,7 @@ SECTOR = 512
 HEADER_SIZE = 512
 PADDING = -256
 VERSION = 6
-MIN_BODY = 16  # ledger id and entry id
+MIN_BODY = 16  # every record body begins with a ledger id and an entry id, 8 bytes each
 FLAG_END = 1
 
 _MAGIC = b"BKLG"
@@ -62,16 +62,19 @@ assert _HEADER.size == 32 and TRAILER_SIZE == 52
 
 @attrs.frozen
 class FileMark:
-    """The mark in the header of our journal files, which Apache's files do not have."""
+    """The mark in the header of a journal file of our bookie; files of Apache's bookie have none.
+
+    :ivar nonce: 8 bytes that clients cannot guess, different for each file.
+    """
 
     file_id: int
     nonce: bytes
 
     @classmethod
     def of(cls, file_id: int, salt: bytes) -> "FileMark":
-        """Return the mark of a file.
+        """Return the mark of the journal file ``file_id``.
 
-        :param salt: random bytes of this journal, which make the mark impossible to guess.
+        :param salt: random bytes of this journal, which make the nonce impossible to guess.
         """
         return cls(file_id, blake2b(salt + file_id.to_bytes(8, "big"), digest_size=8).digest())
 
@@ -80,8 +83,9 @@ class FileMark:
 class FileHeader:
     """The decoded header of a journal file.
 
-    :ivar size: bytes of the header; the first record follows it.
-    :ivar mark: the mark of our files; None in a file of Apache's bookie.
+    :ivar size: number of bytes of the header; the first record follows it.
+    :ivar version: the version of the file format.
+    :ivar mark: the mark of the file; None in a file of Apache's bookie.
     """
 
     version: int
@@ -96,6 +100,7 @@ class Trailer:
     :ivar start: offset of the group in its file.
     :ivar durable: the position up to which the journal was known to be durable when the group was written.
     :ivar last: whether the file ends with this group.
+    :ivar group_crc: the checksum over the bytes of the group.
     """
 
     start: int
@@ -113,7 +118,7 @@ def pack_header(mark: FileMark) -> bytes:
 def parse_header(sector: bytes, path: str) -> FileHeader:
     """Decode the header of a journal file, written by our bookie or by Apache's.
 
-    :param sector: the first sector of the file, or less if the file is shorter.
+    :param sector: the first 512 bytes of the file, or fewer if the file is shorter.
     :param path: path of the file, for the error text.
     :raises JournalDamageError: the header is damaged, or of an unknown version.
     """
@@ -135,10 +140,10 @@ def parse_header(sector: bytes, path: str) -> FileHeader:
 
 
 def padding_size(length: int, alignment: int) -> int:
-    """Return the bytes of the padding record of a group: filler up to the alignment, ending with the trailer.
+    """Return the size in bytes of the padding record that ends a group, filler and trailer included.
 
     :param length: offset at which the records of the group end.
-    :param alignment: the padding record ends at a multiple of this.
+    :param alignment: the padding record ends at a multiple of this number of bytes.
     """
     gap = alignment - length % alignment
     return gap if gap >= _PADDING.size + TRAILER_SIZE else gap + alignment
@@ -157,7 +162,7 @@ def pack_group(
 
     :param mark: the mark of the file.
     :param start: offset of the group, a multiple of 512.
-    :param records: byte strings, each of one or more whole records.
+    :param records: byte strings, each with one or more complete records.
     :param durable: the position up to which the journal is durable, for the trailer.
     :param alignment: the group ends at a multiple of this number of bytes.
     :param block: the zeros end at a multiple of this number of bytes.
@@ -195,7 +200,7 @@ def parse_trailer(data: bytes, mark: FileMark) -> Trailer | None:
 
 
 def group_matches(group: bytes, trailer: Trailer) -> bool:
-    """Test whether all bytes of a ``group`` are as they were written, by the checksum in its trailer.
+    """Test whether the bytes of a ``group`` match the checksum in its trailer.
 
     :param trailer: the decoded trailer of the group.
     """

@@ -1,4 +1,4 @@
-"""The journal of one directory: appends and syncs groups, begins new files, replays the records at a start."""
+"""The journal of one directory: appends and syncs groups of records, begins new files, replays records at a start."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,14 +15,15 @@ from .replay import Cut, JournalReplay
 class Journal:
     """The journal of one directory; see :class:`~bookkeeper_twisted.storage.interfaces.IJournal`.
 
-    One other lane may call :meth:`prepare` and :meth:`release`.
+    The journal lane calls all methods; one other lane may call :meth:`prepare` and :meth:`release`.
 
-    An existing journal must be replayed before it is written, because only a replay finds out where it ends.  The first
-    group goes to a new file.  So a start writes to old files only at their end: it writes the last groups again, which
-    may not have reached the disk, and it cuts a torn tail.
+    An existing journal must be replayed before it is written, because only a replay finds its end.  The first group
+    after a start goes to a new file.  So a start writes to an old file only at its end: it writes the last groups
+    again, which may not have reached the disk, and it cuts off a torn tail.
 
     :ivar cuts: the torn tails that the replay has cut off.
-    :ivar groups, record_bytes, padding_bytes, syncs: numbers of groups, bytes and syncs so far.
+    :ivar groups, record_bytes, padding_bytes, syncs: number of groups, of bytes of records and of padding, and of syncs
+        so far.
     """
 
     def __init__(self, fs: IFileSystem, files: JournalFiles, directory: str, settings: JournalSettings) -> None:
@@ -60,12 +61,12 @@ class Journal:
 
     @property
     def files_created(self) -> int:
-        """Return the number of new files that were taken into use so far."""
+        """Return the number of new files that became journal files so far."""
         return self._files.created
 
     @property
     def files_recycled(self) -> int:
-        """Return the number of recycled files that were taken into use so far."""
+        """Return the number of recycled files that became journal files again so far."""
         return self._files.recycled
 
     def replay(self, mark: JournalPosition) -> Iterator[bytes]:
@@ -95,7 +96,7 @@ class Journal:
         self._check()
         try:
             file = self._file
-            # begin a file only between groups, because a group never spans two files
+            # begin a new file only between two groups, because a group never spans two files
             if file is None or self.position.offset > self._settings.max_size:
                 file = self._next_file()
             self._write(file, records, sync)
@@ -120,7 +121,7 @@ class Journal:
             self._files.release(mark.file_id)
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_FILES:
-                return  # a later release, with a higher mark, releases these files, too
+                return  # a later call, with a higher mark, releases these files, too
             self._failure = error
             raise
 
@@ -133,7 +134,7 @@ class Journal:
             raise
 
     def close(self) -> None:
-        """Sync all groups and write that the file ends, unless the journal has failed; then close the files."""
+        """Write and sync a group that ends the file, unless the journal has failed; then close the files."""
         file, self._file = self._file, None
         if self._failure is None and file is not None:
             try:
@@ -153,7 +154,7 @@ class Journal:
         group, end = pack_group(
             self._mark, start, records, self.durable, self._settings.alignment, self._settings.block, last
         )
-        # write and sync by one call, unless groups before this one are still not synced
+        # write and sync by one call, unless earlier groups are not synced yet
         at_once = sync and (self.durable == self.position or start == HEADER_SIZE)
         file.pwritev(group, start, durable=at_once)
         self.position = JournalPosition(self._mark.file_id, end)
@@ -174,9 +175,9 @@ class Journal:
         self.durable = self.position
 
     def _next_file(self) -> IFile:
-        """Sync the current file to its last byte, and only then begin the next one (S1, safety 3.5).
+        """Sync the current file completely, and only then begin the next file (S1, safety 3.5).
 
-        :returns: the next file; or the current file, to be used further, if no file descriptor is left.
+        :returns: the next file; if the process has no file descriptor left, the current file, which then stays in use.
         """
         if not self._replayed:
             raise StorageError(f"the journal in {self.directory} was not replayed: its end is not known")
@@ -191,7 +192,7 @@ class Journal:
             return old
         if old is not None:
             old.close()
-        # ``durable`` stays at the end of the previous file, which the first group of the new file will record
+        # ``durable`` stays at the end of the previous file; the first group of the new file records this position
         self.position = JournalPosition(self._mark.file_id, HEADER_SIZE)
         return self._file
 

@@ -1,4 +1,4 @@
-"""The mark of a journal, from which a replay begins.  Every ledger directory has a file with it::
+"""The mark of a journal: the position from which a replay begins.  Every ledger directory has a file with the mark::
 
     0   i64  id of a journal file
     8   i64  offset in it
@@ -23,10 +23,11 @@ assert _SIZE == 20
 
 
 def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> JournalPosition:
-    """Return the lowest mark in the directories, from which a replay misses no record (S7); (0, 0) without a mark.
+    """Return the lowest valid mark in the directories, so that a replay misses no record (S7); (0, 0) without any.
 
-    A torn, damaged or missing file is ignored.  This is safe: a mark is written to all directories before a journal
-    file below it is deleted, so any valid copy will do.  Without one, all records of the journals are replayed.
+    A torn, damaged or missing file of a mark is ignored.  This is safe: a journal file is deleted only after a mark
+    behind it was written to all directories.  So any valid copy of the mark can be used.  Without a valid copy, all
+    records are replayed.
 
     :param directories: paths of the ledger directories, each ending in ``current``.
     :param name: name of the mark's file, see :func:`~bookkeeper_twisted.storage.ledger_dirs.mark_name`.
@@ -56,15 +57,15 @@ def read_marks(fs: IFileSystem, directories: Sequence[str], count: int) -> list[
 
 
 def _checked(numbers: bytes) -> bytes:
-    """Return the bytes of a mark's file: the numbers, and their checksum."""
+    """Return the content of a mark's file: ``numbers`` (file id and offset), followed by their checksum."""
     return numbers + _SUM.pack(crc32c(numbers))
 
 
 class LogMark:
-    """The mark of one journal, as a running bookie moves it.
+    """The mark of one journal, in all ledger directories of a running bookie.
 
-    The mark that was read at the start may be in the page cache only, if the previous process ended while it wrote.  So
-    it is written once more, even unchanged, before a journal file below it is deleted.
+    If the previous process ended during a write, the mark that was read at the start may be in the page cache only.  So
+    the mark is written once more, even unchanged, before any journal file is deleted.
 
     :ivar position: the mark in the files of all directories.
     """
@@ -80,7 +81,7 @@ class LogMark:
         self._durable = JournalPosition()
 
     def advance(self, position: JournalPosition) -> None:
-        """Write a higher mark to all directories; it is durable on return.  A mark never moves back (S7).
+        """Write a new mark to all directories; it is durable on return.  A mark never moves back (S7).
 
         :param position: the new mark; a position below the present mark is ignored.
         :raises OSError: a file could not be written; :attr:`position` is unchanged.

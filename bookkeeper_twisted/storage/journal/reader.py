@@ -1,7 +1,7 @@
-"""Reads one journal file: a file of ours group by group, one of Apache's bookie by the rules of Apache's reader.
+"""Reads one journal file: a file of our bookie group by group, a file of Apache's bookie by Apache's rules.
 
-It needs memory for one chunk and for the largest group.  A length may be damaged, so it is trusted only after the
-trailer of its group was read.
+It needs memory for one chunk of the file and for the largest group.  A length field may be damaged, so it is trusted
+only after the trailer of its group was read and verified.
 """
 
 import struct
@@ -31,7 +31,12 @@ CHUNK = 2 << 20
 
 @attrs.frozen
 class Group:
-    """A group that was verified; ``starts`` has the offset in ``data`` of each record and of the padding record."""
+    """A group of a journal file that was verified.
+
+    :ivar data: the bytes of the group, padding record included.
+    :ivar starts: the offset in ``data`` of each record, and of the padding record.
+    :ivar end: offset in the file at which the group ends.
+    """
 
     data: bytes
     starts: Sequence[int]
@@ -46,10 +51,10 @@ class Group:
 
 @attrs.frozen
 class JournalEnd:
-    """The findings of a reader behind the last valid group of a file.
+    """The bytes that a reader found behind the last valid group of a journal file.
 
-    :ivar torn: whether bytes were written there.
-    :ivar durable: the highest position that trailers there name as durable.
+    :ivar torn: whether there are bytes other than zeros, as a torn write leaves them.
+    :ivar durable: the highest position that a trailer among these bytes records as durable.
     """
 
     torn: bool
@@ -62,15 +67,15 @@ class JournalReader:
     :ivar mark: the mark in the header; None if Apache's bookie wrote the file.
     :ivar version: the version of the file format.
     :ivar start: offset of the first record in the file.
-    :ivar at: during :meth:`records`, the offset of the first record of the list that was yielded last; the other
-        records of this list follow without a gap.
-    :ivar durable: after :meth:`records`, the offset up to which this file was durable, as the last groups record.
+    :ivar at: during :meth:`records`, the offset of the first record in the list that was yielded last.  The other
+        records of the list follow it without gaps.
+    :ivar durable: after :meth:`records`, the highest offset that a valid group records as durable in this file.
     :ivar end: after :meth:`records`, the offset behind the last valid record or group.
     :ivar finished: after :meth:`records`, whether the last group says that the file ends there.
     """
 
     def __init__(self, file: IFile, file_id: int, chunk: int = CHUNK) -> None:
-        """:param chunk: number of bytes that one read reads, a multiple of 512.
+        """:param chunk: number of bytes of one read from the file, a multiple of 512.
         :raises JournalDamageError: the header is damaged, or names another file.
         """
         self.path = file.path
@@ -92,16 +97,16 @@ class JournalReader:
         """Yield the bodies of all records behind ``offset``, in lists."""
         if self.mark is None:
             return self._foreign_records(max(offset, self.start))
-        # a mark of Apache's bookie may lie a few bytes behind the end of a group: begin at the start of its sector
+        # begin at the start of the sector: a mark of Apache's bookie may lie a few bytes behind the end of a group
         return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:
-        """Return the durable position that the first group records; None if the file has no valid group of ours."""
+        """Return the position that the first group records as durable; None without a valid first group of ours."""
         group = self._group(self.mark, self.start) if self.mark else None
         return group.trailer.durable if group else None
 
     def tail(self) -> JournalEnd:
-        """Search the rest of the file for bytes that cannot come from a torn write (safety 3.3)."""
+        """Search the bytes behind the last valid group for trailers, which may prove a loss of records (safety 3.3)."""
         assert self.mark is not None
         nonce, offset = self.mark.nonce, self.end
         torn, durable = any(self._file.pread(SECTOR, offset)), JournalPosition()
@@ -111,7 +116,7 @@ class JournalReader:
                 if (offset + at + TRAILER_SIZE) % SECTOR == 0:
                     trailer = parse_trailer(data[at : at + TRAILER_SIZE], self.mark)
                     if trailer is not None:
-                        # its group began before ``self.end``, because reading began inside that group
+                        # reading began inside the group of this trailer, which begins before ``self.end``
                         inside = JournalPosition(self.file_id, offset + at) if trailer.start < self.end else durable
                         torn, durable = True, max(durable, trailer.durable, inside)
                 at = data.find(nonce, at + 1)
@@ -137,7 +142,7 @@ class JournalReader:
             self.finished = group.trailer.last
 
     def _group(self, mark: FileMark, start: int) -> Group | None:
-        """Return the group at an offset; return None if any byte of it differs from what was written."""
+        """Return the group at offset ``start``; return None if it is incomplete, or does not match its checksums."""
         starts = self._walk(start)
         if starts is None:
             return None
@@ -154,9 +159,9 @@ class JournalReader:
         return Group(data, [at - start for at in starts], end, trailer)
 
     def _walk(self, at: int) -> list[int] | None:
-        """Return the offset of each record from ``at`` on, and of the padding record that follows them.
+        """Follow the length fields from offset ``at`` on; return the offsets of the records and of the padding record.
 
-        :returns: None if there is no padding record where the lengths lead.
+        :returns: None if the lengths do not lead to a padding record.
         """
         starts = []
         unpack, limit = _LENGTH.unpack_from, self._size - 8
@@ -174,7 +179,7 @@ class JournalReader:
         return None
 
     def _foreign_records(self, at: int) -> Iterator[list[bytes]]:
-        """Yield the records of a file without checksums, up to a length of zero or an incomplete record."""
+        """Yield the records of a file of Apache's bookie, up to a length of zero or an incomplete record."""
         first = at
         self.end = at
         while at + 4 <= self._size:
@@ -203,7 +208,7 @@ class JournalReader:
             self._check_empty()
 
     def _check_empty(self) -> None:
-        """Check that a file without header and records holds only zeros; this is how a crash may leave a new file."""
+        """Check that a file without a header has only zeros: a crash may leave a new file like that."""
         offset = 0
         while data := self._file.pread(self._chunk, offset):
             if any(data):

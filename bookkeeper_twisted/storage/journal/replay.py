@@ -1,18 +1,19 @@
 """Replays the journal of a directory from a mark on: yields every durable record, or raises an error (safety 3.3).
 
-Groups record up to which position the journal was durable before them; this tells whether a file of ours ends too
-early.  Records are lost, and the bookie must not start, in three cases: a trailer behind the end of a file records a
-durable position behind that end; the first group of a later file does; or a file has torn bytes, although it is not the
-last (a file is synced before the next one gets its name).  In all other cases, bytes behind the end of the last file
-are a torn tail, of which nothing was acknowledged.  The tail is cut off by a group that says "the file ends here",
-which is synced before anything else is written.
+Each group records a durable position: up to there, the journal was durable when the group was written.  So a replay can
+tell whether a file ends too early.  Here, the end of a file is the end of its last valid group.  Records are lost, and
+the bookie must not start, in three cases: a trailer behind the end of a file records a durable position behind that
+end; the first group of a later file records such a position; or there are torn bytes behind the end of a file that is
+not the last one (a file is synced before the next file gets its name).  In all other cases, the bytes behind the end of
+the last file are a torn tail, and no record in it was acknowledged.  The replay cuts the tail off: before anything else
+is written, it writes and syncs a group that says "the file ends here".
 
-The replayed bytes may be in memory only.  If a sync failed and the process ended, the kernel treats pages as written
-that never reached the disk.  So groups that no later group records as durable are written and synced again, before a
-last group records them as durable.
+The replayed bytes may be in the page cache only: after a failed sync, the kernel treats pages as written that never
+reached the disk.  So groups that no later group records as durable are written and synced again, before the group at
+the end of the file records them as durable.
 
-File names may be in memory only, too: a sync of the directory failed, and the process ended.  This can be so if the
-newest file has no group.  Nothing refers to such a file, so it is ignored and deleted.
+The name of the newest file may be in memory only, too, if a sync of the directory failed and the process ended.  Such a
+file has no group, and no other file refers to it.  So a newest file without a group is ignored and deleted.
 """
 
 import posixpath
@@ -29,7 +30,7 @@ from .reader import CHUNK, JournalReader
 
 @attrs.frozen
 class Cut:
-    """A torn tail that the replay has cut off: it began at ``offset`` of the file ``path``."""
+    """A torn tail that the replay has cut off; it began at ``offset`` of the journal file ``path``."""
 
     path: str
     offset: int
@@ -45,7 +46,8 @@ class JournalReplay:
 
     def __init__(self, fs: IFileSystem, directory: str, file_ids: Sequence[int], alignment: int) -> None:
         """:param file_ids: ids of all journal files in the directory, ascending.
-        :param alignment: alignment of the group that this replay writes to end a file.
+        :param alignment: the group that this replay writes at the end of a file ends at a multiple of this number of
+            bytes.
         """
         self.end = JournalPosition()
         self.cuts: list[Cut] = []
@@ -90,7 +92,7 @@ class JournalReplay:
             file.close()
 
     def _check_predecessor(self, reader: JournalReader, ids: Sequence[int]) -> None:
-        """Raise an error if a file is missing: the one in which the journal ended when the reader's file was begun."""
+        """Raise an error if the journal file before the reader's file is missing; the reader's first group names it."""
         durable = reader.first_durable()
         if durable is not None and ids[0] <= durable.file_id and durable.file_id not in ids:
             raise JournalDamageError(
@@ -98,7 +100,7 @@ class JournalReplay:
             )
 
     def _judge(self, file: IFile, reader: JournalReader, later: Sequence[int]) -> None:
-        """Decide whether a file may end behind the last group that was found; raise an error if records are lost."""
+        """Check that no durable records are lost behind the last group found in a file; end the last file there."""
         if reader.mark is None or reader.finished:
             return
         durable = self._known_durable(later)
@@ -120,7 +122,7 @@ class JournalReplay:
         self._finish(file, reader)
 
     def _known_durable(self, later: Sequence[int]) -> JournalPosition:
-        """Return the durable position that the first group in later files records; (0, 0) if they have no group."""
+        """Return the position that the first group in later files records as durable; (0, 0) if they have no group."""
         for file_id in later:
             file = self._fs.open(self._path(file_id))
             try:
@@ -132,7 +134,7 @@ class JournalReplay:
         return JournalPosition()
 
     def _finish(self, file: IFile, reader: JournalReader) -> None:
-        """Write and sync the replayed bytes again, then write a group that ends the file."""
+        """Write and sync the bytes again that may be in the page cache only; then write a group that ends the file."""
         assert reader.mark is not None
         for offset in range(reader.durable, reader.end, CHUNK):
             file.pwrite(file.pread(min(CHUNK, reader.end - offset), offset), offset)

@@ -1,6 +1,6 @@
 """Scrubs a journal while the bookie runs: it verifies the records that a replay would need.
 
-So damage is found while the entries behind the mark are still in memory; after a crash they would be lost.
+Damage is found while the damaged records' entries are still in memory; after a crash they would be lost.
 """
 
 import errno
@@ -14,9 +14,9 @@ from .reader import JournalReader
 
 
 class JournalScrub:
-    """One scrub of a journal, step by step on the maintenance lane, while the bookie writes this journal.
+    """One scrub of a journal, in steps on the maintenance lane, while the bookie writes to the journal.
 
-    :ivar damages: texts about the damage found so far, each with file and offset.
+    :ivar damages: one text for each damage found so far, with file and offset.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, mark: JournalPosition, durable: JournalPosition) -> None:
@@ -34,7 +34,7 @@ class JournalScrub:
         """Verify the next group.
 
         :returns: the number of verified bytes; None when the scrub has ended.
-        :raises OSError: the disk failed in another way than by unreadable bytes.
+        :raises OSError: the disk failed, other than by unreadable bytes (which count as damage).
         """
         return next(self._steps, None)
 
@@ -48,7 +48,7 @@ class JournalScrub:
             try:
                 yield from self._verify(file_id, ids[number:])
             except FileNotFoundError:
-                continue  # the journal has recycled or deleted this file
+                continue  # the journal has recycled or deleted this file meanwhile
             except JournalDamageError as error:
                 self._found(file_id, str(error))
             except OSError as error:
@@ -69,13 +69,13 @@ class JournalScrub:
                 if at >= end:
                     return
             yield max(min(reader.end, end) - at, 0)
-            if reader.mark is not None and reader.end < end:  # only a file of ours has checksums, and so a known end
+            if reader.mark is not None and reader.end < end:  # only files of ours have checksums, and so a known end
                 self._found(file_id, f"{reader.path}: damaged at offset {reader.end}, durable up to {end}")
         finally:
             file.close()
 
     def _needed_end(self, file_id: int, later: Sequence[int]) -> int:
-        """Return the offset up to which a file is durable, as the first group of a later file records it."""
+        """Return the offset up to which a file must be intact, as the first group of a later file records it."""
         if file_id == self._durable.file_id:
             return self._durable.offset
         for each in later:
@@ -89,7 +89,7 @@ class JournalScrub:
         return 0
 
     def _found(self, file_id: int, text: str) -> None:
-        """Record damage, unless the file was released during the read, and may be overwritten as a recycled file."""
+        """Record damage, unless the journal has recycled the file meanwhile: then it may have been overwritten."""
         if self._fs.exists(self._path(file_id)):
             self.damages.append(text)
 

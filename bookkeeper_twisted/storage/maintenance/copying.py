@@ -1,7 +1,8 @@
 """Copies the live entries of sealed entry logs to new logs.
 
-Index rows are copied whole, sorted by ledger and entry; consecutive rows of a ledger become one row.  Only verified
-rows are copied, so that damage is never copied.  The bytes are written from the buffers into which they were read.
+The records of an index row are copied together, in the order of ledger and entry; consecutive rows of a ledger become
+one row.  Only verified records are copied, so that damage is never copied.  They are written from the buffers into
+which they were read.
 """
 
 import posixpath
@@ -19,24 +20,24 @@ from .log_space import UNFINISHED_SUFFIX
 from .row_reader import VerifiedRow
 
 MOST_ROWS = 50_000
-"""Most index rows of one new log; they are in memory until the index has them."""
+"""Most index rows of one new log, because they are all in memory until they are committed to the index."""
 
 
 class _JoinedRow:
     """An index row of a new log, which joins consecutive index rows of old logs.
 
-    :param head: the first of these rows; its records are added by :meth:`append`, like those of the others.
+    :param head: the first of the old rows; call :meth:`append` for it and for each of the others.
     :param offset: offset of its first record in the new log.
     """
 
     def __init__(self, head: IndexRow, offset: int) -> None:
         self._ledger_id, self._first, self._last = head.ledger_id, head.first, head.first - 1
         self._offset = offset
-        # for each joined row: its record sizes as in an index row, and the number of its records
+        # for each of the joined rows: its record sizes as in an index row, and its number of records
         self._sizes: list[tuple[int | bytes, int]] = []
         self._n_bytes = 0
-        self._checksums: list[int] = []  # CRC32C of each whole block
-        self._checksum = 0  # CRC32C of a last block that is not whole
+        self._checksums: list[int] = []  # CRC32C of each complete block
+        self._checksum = 0  # CRC32C of the last block, as long as it is not complete
 
     def takes(self, row: IndexRow, n_bytes: int) -> bool:
         """Test whether ``row``, with records of ``n_bytes`` bytes, can be joined to the end of this row."""
@@ -98,7 +99,7 @@ class LogCopy:
         self._rows: list[_JoinedRow] = []
 
     def write(self, rows: deque[VerifiedRow]) -> None:
-        """Take rows from the front of ``rows`` and copy them to the new log, until none is left or the log is full."""
+        """Remove rows from the front of ``rows`` and copy their records to the new log, until the log is full."""
         log = self._log
         assert log is not None
         while rows and self._make_room(log, *rows[0]):
@@ -108,7 +109,7 @@ class LogCopy:
         log.write_blocks()
 
     def _make_room(self, log: OpenLog, row: IndexRow, data: Buffer) -> bool:
-        """Let ``row`` continue the last joined row, or begin another one; return False if the log is full."""
+        """Prepare to add ``row`` to the last joined row or to a new joined row; return False if the log is full."""
         if log.has_records and log.position + len(data) > self._directory.log.size_limit:
             return False
         if not self._rows or not self._rows[-1].takes(row, len(data)):
@@ -118,9 +119,9 @@ class LogCopy:
         return True
 
     def finish(self) -> list[IndexRow]:
-        """Make the new log durable, and then its name; only after that index rows may refer to it (S8).
+        """Make the new log durable, and then its name.  Index rows may refer to the log only after that (S8).
 
-        :returns: its index rows, which the caller commits to the index.
+        :returns: the index rows of the copies, which the caller commits to the index.
         """
         assert self._log is not None
         self._log.seal_unnamed(self._fs)

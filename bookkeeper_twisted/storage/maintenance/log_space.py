@@ -1,4 +1,4 @@
-"""The disk space of the entry logs in one ledger directory: it is listed and measured, and logs are deleted."""
+"""The disk space of the entry logs in one ledger directory: lists and measures the logs, and deletes unneeded ones."""
 
 import posixpath
 from bisect import bisect_left
@@ -22,7 +22,7 @@ _MAX_ID = 2**63 - 1
 
 
 class LogSpace:
-    """The disk space of the entry logs in one ledger directory.
+    """Lists and measures the entry logs of one ledger directory, and deletes logs.
 
     :ivar directory: the storage of the ledger directory.
     """
@@ -32,16 +32,16 @@ class LogSpace:
         self._fs = fs
 
     def sealed_logs(self) -> list[int]:
-        """Return the ids of the logs that get no more entries, and whose index rows are committed.  Flush lane.
+        """Return the ids of all logs but the active one: they get no more entries, and their rows are committed.
 
-        No checkpoint is being written meanwhile, because it would run on this lane.  So the rows of a full log are
-        either committed or never will be.
+        Flush lane.  A checkpoint runs on this lane, too, so none is in progress meanwhile.  So all index rows of these
+        logs that will ever be committed are committed.
         """
         active = self.directory.log.active_log_id
         return [log_id for log_id in entry_log_ids(self._fs, self.directory.path) if log_id != active]
 
     def usage(self, log_ids: Sequence[int]) -> list[LogUsage]:
-        """Return size and live bytes of sealed logs.  Maintenance lane.
+        """Return the size and the live bytes of each of some sealed logs.  Maintenance lane.
 
         :param log_ids: the ids of the logs.
         :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
@@ -50,7 +50,7 @@ class LogSpace:
         return [LogUsage(log_id, self._record_bytes(log_id), live.get(log_id, (0, 0))[1]) for log_id in log_ids]
 
     def _record_bytes(self, log_id: int) -> int:
-        """Return the bytes between header and ledgers map, or up to the end of the file if the header is damaged."""
+        """Return the number of bytes between header and ledgers map, or the end of the file if there is no map."""
         path = self.path(log_id)
         file = self._fs.open(path)
         try:
@@ -64,10 +64,10 @@ class LogSpace:
         return max((header.map_offset or size) - layout.HEADER_SIZE, 0)
 
     def files(self) -> list[tuple[int, int]]:
-        """Return (log id, bytes of the file) for every entry log, even the one being written.  Maintenance lane."""
+        """Return (log id, size of the file) for every entry log, the active one included.  Maintenance lane."""
         found = []
         for log_id in entry_log_ids(self._fs, self.directory.path):
-            if self._fs.exists(self.path(log_id)):  # another lane may have deleted it since the listing
+            if self._fs.exists(self.path(log_id)):  # another lane may have deleted this log since the listing
                 file = self._fs.open(self.path(log_id))
                 try:
                     found.append((log_id, file.size()))
@@ -76,8 +76,9 @@ class LogSpace:
         return found
 
     def mapped_bytes(self, log_id: int) -> dict[int, int] | None:
-        """Return the bytes of each ledger by the ledgers map of ``log_id``; None if there is no map.  Maintenance lane.
+        """Return the number of bytes of each ledger in ``log_id``, from its ledgers map.  Maintenance lane.
 
+        :returns: None if the log has no valid map.
         :raises OSError: the log cannot be read.
         """
         path = self.path(log_id)
@@ -93,7 +94,7 @@ class LogSpace:
             file.close()
 
     def remove_left_over(self) -> int:
-        """Delete the files that an interrupted compaction has left.  Maintenance lane, while no compaction runs.
+        """Delete the files that interrupted compactions have left.  Maintenance lane, while no compaction runs.
 
         :returns: the number of deleted files.
         """
@@ -108,7 +109,7 @@ class LogSpace:
         """Delete a log that has passed :meth:`checks`; the deletion is durable after :meth:`sync`.  Maintenance lane.
 
         :param log_id: the id of the log.
-        :returns: the bytes that the file had.
+        :returns: the size that the file had, in bytes.
         """
         path = self.path(log_id)
         file = self._fs.open(path)
@@ -134,9 +135,9 @@ class LogSpace:
 
 
 class RemovalChecks:
-    """The checks, ledger by ledger, that no index row refers to logs that are to be deleted (S8).
+    """Checks, ledger by ledger, that no index row refers to entry logs that are to be deleted (S8).
 
-    If an index row is damaged, the log to which it refers is unknown; then none of the logs may be deleted.
+    If an index row is damaged, it is unknown to which log it refers.  Then none of the logs may be deleted.
     """
 
     def __init__(self, fs: IFileSystem, directory: DirectoryStorage, log_ids: Sequence[int]) -> None:
@@ -148,7 +149,8 @@ class RemovalChecks:
     def step(self) -> tuple[int, int] | None:
         """Check a limited number of index rows, or read a limited part of a log.  Maintenance lane.
 
-        :returns: bytes of a log, and number of index rows, that were read; None when all checks have passed.
+        :returns: (number of bytes of a log, number of index rows) that this step read; None when all checks have
+            passed.
         :raises DamageError: an index row still refers to one of the logs, or a log or an index row is damaged.
         """
         return next(self._steps, None)
@@ -173,7 +175,7 @@ class RemovalChecks:
             at = bisect_left(named, after[0], at)
 
     def _named(self, scan: LogScan, ledger_ids: set[int]) -> Iterator[tuple[int, int]]:
-        """Add the ids of a log's ledgers to ``ledger_ids``: from its ledgers map, or else from its records."""
+        """Add the ids of a log's ledgers to ``ledger_ids``, from its ledgers map or, without one, from its records."""
         sizes = scan.ledgers_map()
         if sizes is not None:
             ledger_ids.update(sizes)

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 MOST_LOGS = 16
-"""Most logs that are compacted and deleted together; the more they are, the longer the runs of the new logs."""
+"""Most old logs to compact and delete together; with more old logs, more entries of a ledger become one run."""
 
 MOST_TARGETS = 8
-"""Most new logs for one group; old logs are deleted only when all new ones are finished, and take space until then."""
+"""Most new logs for one group of old logs, which take space until all new logs of the group are finished."""
 
 
 @attrs.frozen
 class LogUsage:
-    """The size of a sealed entry log, and its live bytes.
+    """The size of a sealed entry log, and the number of its live bytes.
 
     :ivar size: bytes of all its records.
     :ivar live: bytes of its records that index rows refer to.
@@ -26,16 +26,17 @@ class LogUsage:
     def share(self, target_size: int = 0) -> float:
         """Return the share of the log's bytes that is live, from 0 to 1.
 
-        :param target_size: if the log is smaller, the share of this size is returned (``useTargetEntryLogSizeForGc``).
+        :param target_size: a log that is smaller counts as having this size (``useTargetEntryLogSizeForGc``).
         """
         size = max(self.size, target_size)
         return self.live / size if size else 0.0
 
 
 def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0) -> list[LogUsage]:
-    """Return the logs whose live share is below a threshold, the lowest first: it frees most per copied byte.
+    """Return the logs to compact: their live share is below a threshold; the log with the lowest share comes first.
 
-    A log without live bytes is left out, because it is deleted without compaction.
+    A low share frees the most space for each copied byte.  A log without live bytes is left out, because it is deleted
+    without compaction.
 
     :param threshold: a share from 0 to 1.
     :param target_size: see :meth:`LogUsage.share`.
@@ -45,7 +46,7 @@ def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0)
 
 
 def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
-    """Test whether fewer ``logs`` are compacted together because too little disk space is free.
+    """Test whether too little disk space is free to compact as many ``logs`` together as usual.
 
     :param size_limit: most bytes of an entry log.
     :param free: free bytes of the disk.
@@ -54,15 +55,15 @@ def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
 
 
 def next_group(logs: Sequence[LogUsage], size_limit: int, free: int) -> list[LogUsage]:
-    """Return the logs to compact together, from the first on: their copies may take half of the free space.
+    """Return the logs to compact together: the first of ``logs``, as many as fit into half of the free space.
 
-    The first log may take up to seven eighths of the free space, because part of a log cannot be compacted.  If it
-    needs more, it is skipped.
+    A single log may take up to seven eighths of the free space, because a log can only be compacted completely.  A
+    first log that needs more is skipped.
 
     :param logs: the logs in the order of :func:`candidates`.
     :param size_limit: most bytes of an entry log.
     :param free: free bytes of the disk.
-    :returns: the logs; none if no log fits.
+    :returns: the logs; empty if no log fits.
     """
     group: list[LogUsage] = []
     room = min(MOST_TARGETS * size_limit, free // 2)

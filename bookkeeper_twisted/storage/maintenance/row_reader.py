@@ -1,9 +1,9 @@
 """Reads the records of index rows from entry logs, and verifies each row as a whole.
 
-A step reads parts of rows, called pieces, in the order of ledger and entry, and adjacent pieces by one read.  It reads
-past the page cache, for three reasons: what is verified are the bytes on the disk; the cached pages of clients' reads
-stay in memory; and a rate limiter can count just what the disk reads, without the kernel's read-ahead, which is several
-times as much.
+The rows are read in steps of limited size.  A step reads the records of several rows, or of parts of rows, called
+pieces, in the order of ledger and entry; one read reads adjacent pieces.  Reads bypass the page cache, for three
+reasons: the bytes on the disk are verified; the cached pages of clients' reads stay in memory; and a rate limiter can
+count exactly what the disk reads (the kernel's read-ahead would read several times as much).
 """
 
 import errno
@@ -22,29 +22,34 @@ from ..index.rows import first_bad_block, record_offsets, row_bytes
 from ..interfaces import IFile, IFileSystem, IndexRow, IRunIndex
 
 STEP_BYTES = 4 * 1024 * 1024
-"""Most bytes of the pieces of one step."""
+"""Most bytes of the pieces (parts of index rows) of one step."""
 
 EXTENT_BYTES = 1024 * 1024
-"""Most bytes of one read, unless a single piece is longer."""
+"""Most bytes of one read, unless a single piece (part of an index row) is longer."""
 
 PASSED_OVER = 8 * 1024
-"""Most unneeded bytes between two pieces of one read; to read them takes less time than to begin another read."""
+"""Most unneeded bytes between two pieces of one read: reading them takes less time than beginning another read."""
 
 PAGE = 4096
 
-_ROWS = 500  # index rows per look-up
+_ROWS = 500  # index rows that one look-up reads
 
 _UNREADABLE = (errno.EIO, errno.ENOENT)
-_HEAD = struct.Struct(">iqq")  # size word, ledger id, entry id
+_HEAD = struct.Struct(">iqq")  # the head of a record: size word, ledger id, entry id
 
 
 VerifiedRow = tuple[IndexRow, Buffer]
-"""An index row, and its records."""
+"""An index row, and the bytes of its verified records."""
 
 
 @attrs.frozen
 class RowPiece:
-    """A part of the records of an index row: ``size`` bytes from byte ``start`` of the row on."""
+    """A part of the records of an index row, for one step.
+
+    :ivar start: offset of the part in the row's records, in bytes.
+    :ivar size: number of bytes.
+    :ivar ends_row: whether it is the last part of the row.
+    """
 
     row: IndexRow
     start: int
@@ -59,7 +64,7 @@ class RowPiece:
 
 @attrs.frozen
 class Extent:
-    """Whole pages of an entry log, from offset ``start`` to ``end``, in which pieces lie."""
+    """Adjacent pages of an entry log that one read reads, from offset ``start`` to ``end``, for one or more pieces."""
 
     log_id: int
     start: int
@@ -68,10 +73,10 @@ class Extent:
 
 @attrs.frozen
 class Step:
-    """The pieces that are read together.
+    """A step of a reader: the pieces of index rows that are read together.
 
-    :ivar n_bytes: bytes of the pieces.
-    :ivar n_entries: number of entries in the rows whose last piece is in the step.
+    :ivar n_bytes: number of bytes of all pieces.
+    :ivar n_entries: number of entries of the index rows whose last piece is in the step.
     :ivar extents: the pages to read, sorted by log and offset.
     """
 
@@ -82,7 +87,7 @@ class Step:
 
     @classmethod
     def of(cls, pieces: Sequence[RowPiece], passed_over: int) -> "Step | None":
-        """Return a step for the given pieces, or None if there are none.
+        """Return a step for the given pieces, or None if the list of pieces is empty.
 
         :param passed_over: most unneeded bytes between two pieces of one read.
         """
@@ -94,7 +99,7 @@ class Step:
 
     @property
     def n_disk_bytes(self) -> int:
-        """Return the bytes that the disk reads for the step: all bytes of its pages."""
+        """Return the number of bytes that the disk reads for the step: all bytes of its pages."""
         return sum(extent.end - extent.start for extent in self.extents)
 
 
@@ -120,11 +125,11 @@ def extents_of(pieces: Sequence[RowPiece], passed_over: int) -> list[Extent]:
 
 
 def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
-    """Return the next piece of an index row.
+    """Return the next piece of an index row: a part of its records.
 
     A piece ends where its row ends, or else at the end of a page, so that no page is read twice.
 
-    :param start: bytes of the row in the pieces before.
+    :param start: number of bytes of the row in the earlier pieces.
     :param room: most bytes of the piece.
     """
     left, begin = row_bytes(row) - start, row.offset + start
@@ -135,13 +140,14 @@ def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
 
 
 class RowCutter:
-    """Cuts the rows of an index into steps.  Maintenance lane.
+    """Cuts the records of all index rows into steps of limited size.  Maintenance lane.
 
-    :ivar after: ledger id and first entry id of the last row whose last piece is in a step.
-    :ivar is_last: whether the index has no row behind it.
+    :ivar after: ledger id and first entry id of the last row that is completely in the steps so far.
+    :ivar is_last: whether that was the last row of the index.
     :param after: ledger id and first entry id of the row after which to begin.
     :param sources: ids of the entry logs whose rows are wanted; None for all.
-    :param admits: called with each row before its first piece; False ends the step before this row.
+    :param admits: called with each row before its first piece is used; if it returns False, the step ends before this
+        row.
     """
 
     def __init__(
@@ -158,7 +164,7 @@ class RowCutter:
         self._start = 0
 
     def next_step(self, max_bytes: int = STEP_BYTES, passed_over: int = 0) -> Step | None:
-        """Return the next step; return None if no row is left, or if the next one is not admitted.
+        """Return the next step; return None if no row is left, or if ``admits`` refuses the next row.
 
         :param passed_over: most unneeded bytes between two pieces of one read.
         :param max_bytes: most bytes of the pieces.
@@ -192,13 +198,13 @@ class RowCutter:
         self._start = 0
 
     def skip(self, row: IndexRow) -> None:
-        """Leave out the remaining pieces of ``row``, if the last step ended inside it."""
+        """If the last step ended inside ``row``, leave out the other pieces of this row."""
         if self._start and self._ahead[0] is row:
             self._end_row()
 
 
 class RowReader:
-    """Reads one step after the other; it keeps entry logs open until :meth:`close`.  Maintenance lane.
+    """Reads and verifies one step after the other; keeps entry logs open until :meth:`close`.  Maintenance lane.
 
     :ivar queue: the disk queue through which it reads.
     """
@@ -228,7 +234,7 @@ class RowReader:
         """Wait for the pages of a step; then call :meth:`take` for each of its pieces, in order.
 
         :param step: the oldest step that was begun and not loaded.
-        :raises OSError: the disk failed in another way than by unreadable bytes.
+        :raises OSError: the disk failed, other than by unreadable bytes, which :meth:`take` reports.
         """
         self._loaded = {}
         found = iter(self.queue.take())
@@ -244,18 +250,18 @@ class RowReader:
         """Wait for the pages of a step; return the verified rows whose last pieces are in it.
 
         :param step: the oldest step that was begun and not loaded.
-        :raises LogDamageError: a log does not hold the records that its index row describes.
+        :raises LogDamageError: a log does not have the records that its index row describes.
         :raises OSError: an entry log cannot be read.
         """
         self.load(step)
         return [(piece.row, data) for piece in step.pieces if (data := self.take(piece)) is not None]
 
     def take(self, piece: RowPiece) -> Buffer | None:
-        """Return the verified records of a whole row if ``piece`` is its last piece, else None.
+        """Return the verified records of a complete index row if ``piece`` is its last piece, else None.
 
         The returned buffer is valid until the next step is loaded.
 
-        :raises LogDamageError: the log does not hold the records that the index row describes, or they are unreadable.
+        :raises LogDamageError: the log does not have the records that the index row describes, or they are unreadable.
         """
         if not piece.start:
             self._parts = []
@@ -289,7 +295,7 @@ class RowReader:
             raise self._damage(piece.row, f"the disk cannot read it: {error.strerror}") from error
 
     def _verify(self, row: IndexRow, data: Buffer) -> None:
-        """Verify the records of a row by its checksums, and by the heads of its first and last record.
+        """Verify the records of an index row by its checksums, and by the heads of its first and last record.
 
         If the row has no checksums, the head of every record is verified: size, ledger id and entry id.
         """

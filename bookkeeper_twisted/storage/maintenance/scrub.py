@@ -1,9 +1,9 @@
-"""Scrubs a ledger directory: verifies all entries that its index names, and keeps a list of damaged ones on disk.
+"""Scrubs a ledger directory: verifies all entries in its index, and keeps a list of the damaged ones on disk.
 
-Index rows are verified in the order of ledger and entry, piece by piece.  If a row fails, it is looked up again: if it
-was copied to another log meanwhile, or its ledger was deleted, nothing is damaged.  A pass may take days.  So its
-findings and its position are stored, and the next process continues the pass.  Damage that compactions find is added to
-the same list.
+The entries are verified in the order of ledger and entry, in steps.  If the entries of an index row are damaged, the
+row is looked up again: if the entries were copied to another log meanwhile, or their ledger was deleted, nothing is
+wrong.  A pass over a directory may take days.  So its findings and its position are stored, and after a restart, the
+pass is continued.  Damage that compactions find is added to the same list.
 """
 
 import json
@@ -22,18 +22,21 @@ from .row_reader import RowCutter, RowReader, Step
 
 FINDINGS = "damage.json"
 MOST_FINDINGS = 10_000
-"""Most findings that are kept: if there are more, the disk must be replaced, and a longer list would not help."""
+"""Most findings that are kept.
+
+With more damage, the disk must be replaced anyway, and a longer list would not help.
+"""
 
 NO_LEDGER = -1
-"""The ledger id of damage in a journal, which holds records of all ledgers."""
+"""The ledger id of damage in a journal, which has records of all ledgers."""
 
 
 @attrs.frozen
 class DamagedEntries:
-    """Damage of the entries ``first`` to ``last`` of a ledger, or of a place in a journal.
+    """A finding: damage of the entries ``first`` to ``last`` of a ledger, or of a place in a journal.
 
     :ivar ledger_id: the ledger; :data:`NO_LEDGER` for a journal.
-    :ivar found_at: when it was found, in seconds since the epoch.
+    :ivar found_at: when the damage was found, in seconds since the epoch.
     :ivar text: file, offset, and what is wrong there.
     """
 
@@ -45,16 +48,16 @@ class DamagedEntries:
 
     @property
     def key(self) -> tuple[int, int]:
-        """Return ledger id and first entry id, by which findings are sorted."""
+        """Return the sort key: ledger id and first entry id."""
         return self.ledger_id, self.first
 
 
 @attrs.frozen
 class ScrubRecord:
-    """The stored findings and the position of the passes over one ledger directory.
+    """The state of the scrubs of one ledger directory, as it is stored on disk.
 
-    :ivar findings: the damage found, sorted.  Up to ``after`` the present pass has found it, behind that the previous
-        one.
+    :ivar findings: the damage found, sorted.  The findings up to ``after`` are of the present pass, the others of the
+        previous pass.
     :ivar after: ledger id and first entry id of the last row that the present pass has verified; None between passes.
     :ivar ended_at: when the last complete pass ended, in seconds since the epoch; 0 if none has.
     """
@@ -64,7 +67,7 @@ class ScrubRecord:
     ended_at: int = 0
 
     def joined(self, found: Iterable[DamagedEntries]) -> "ScrubRecord":
-        """Return a copy of the record to which the ``found`` damage is added, as far as it is new and there is room."""
+        """Return a copy with the ``found`` damage added, as far as it is new, up to :data:`MOST_FINDINGS` findings."""
         findings = list(self.findings)
         for each in found:
             at = bisect_left(findings, each.key, key=_key_of)
@@ -78,9 +81,9 @@ def _key_of(found: DamagedEntries) -> tuple[int, int]:
 
 
 def damage_now(index: IRunIndex, damage: LogDamageError, now: int) -> DamagedEntries | None:
-    """Return the damage of an index row that failed; None if its entries were copied meanwhile, or its ledger deleted.
+    """Return the finding for a damaged index row; None if its entries were copied or deleted meanwhile.
 
-    :param damage: the error that the row raised.
+    :param damage: the error that the verification of the row raised.
     :param now: the present time, in seconds since the epoch.
     """
     row = index.find(damage.ledger_id, damage.first)
@@ -93,12 +96,12 @@ _NOTHING = ScrubRecord()
 
 
 class Scrub:
-    """One pass over a ledger directory, which verifies its index rows step by step.  Maintenance lane.
+    """One pass over a ledger directory: verifies all its entries in steps.  Maintenance lane.
 
-    :ivar cutter: returns the steps to verify.
-    :ivar record: the record of this pass, which the caller stores from time to time.
-    :param now: the present time, for the findings, in seconds since the epoch.
-    :param record: the stored record; if a pass is incomplete, it is continued.
+    :ivar cutter: cuts the records of the index rows into steps.
+    :ivar record: the state of this pass, which the caller stores from time to time.
+    :param now: the present time, in seconds since the epoch, for the findings.
+    :param record: the stored record; if it has an incomplete pass, this scrub continues it.
     """
 
     def __init__(self, fs: IFileSystem, directory: DirectoryStorage, now: int, record: ScrubRecord = _NOTHING) -> None:
@@ -110,9 +113,9 @@ class Scrub:
         self.cutter = RowCutter(directory.index, after)
 
     def read(self, step: Step) -> list[DamagedEntries]:
-        """Verify the pieces of a step, and return the damage; pass the result to :meth:`take`.
+        """Verify the records of a step, and return the damage; then pass the result to :meth:`take`.
 
-        :raises OSError: the disk failed in another way than by unreadable bytes.
+        :raises OSError: the disk failed, other than by unreadable bytes, which count as damage.
         """
         found: list[DamagedEntries] = []
         failed: IndexRow | None = None
@@ -131,9 +134,9 @@ class Scrub:
         return found
 
     def take(self, found: Sequence[DamagedEntries]) -> Sequence[DamagedEntries]:
-        """Add the ``found`` damage of a step to the record, and remove older findings about the rows that it verified.
+        """Add the damage ``found`` by a step to the record; remove older findings about the rows of this step.
 
-        :returns: the damage for which there was room in the record.
+        :returns: the damage that was added; some is left out if the record has too many findings.
         """
         before, last = self.record, self.cutter.after
         passed = before.after or (-1, -1)
@@ -143,7 +146,7 @@ class Scrub:
         return found
 
     def ended(self, now: int) -> ScrubRecord:
-        """Return the record after a complete pass.
+        """Return the record to store after a complete pass.
 
         :param now: the present time, in seconds since the epoch.
         """
