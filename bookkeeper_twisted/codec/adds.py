@@ -1,8 +1,8 @@
-"""Batches of add requests: they hold the frames that a client sends to bookies, for new or for stored entries.
+"""Batches of add requests, with the frames that a client sends to bookies, for new or for stored entries.
 
-One :class:`Adds` holds a whole batch, of one ledger or of thousands.  Its frames are encoded once, as V2, and all
-bookies get the same bytes.  V3 frames contain a request number, which differs for each connection and attempt; so V3
-encodes its own frames from these (:meth:`~.wire_protocol.IWireProtocol.encode_adds`).
+One :class:`Adds` is a batch, with entries of one ledger or of thousands.  Its frames are encoded once, in V2, and all
+bookies get the same bytes.  V3 frames contain a request number, which is different for each connection and attempt.  So
+V3 frames are encoded from the V2 frames each time (:meth:`~.wire_protocol.IWireProtocol.encode_adds`).
 
 ======  ====  ==========================================================================
 0       28    length word, header word, key (20)
@@ -24,31 +24,31 @@ from .operations import MASTER_KEY_SIZE, V2Op
 from .v2 import layout, replies_out, requests_out
 
 ENTRY_AT = 4 + layout.ADD_OVERHEAD
-"""Offset of the entry in a frame."""
+"""Offset of the entry in a V2 add frame."""
 
 FRAME_OVERHEAD = ENTRY_AT + ENTRY_HEADER_SIZE
-"""Bytes of a frame in front of the digest: length word, header word, key and entry header."""
+"""Number of bytes in front of the digest in a V2 add frame: length word, header word, key and entry header."""
 
 _FLAGS = 0xFFFF
 _IDS = struct.Struct(">qq")
 _REPLY = replies_out.ids_reply(layout.VERSION, V2Op.ADD, Status.EOK, 0, 0)
 _REPLY_HEAD = _REPLY[: -_IDS.size]
 _RESERVE = 128
-"""Upper bound of the bytes that a frame adds to its entry, for any operation in V2 or V3."""
+"""Upper bound of the bytes that a frame has in addition to its entry, for any operation in V2 or V3."""
 
 _WORDS = ENTRY_HEADER_SIZE // 8
 
 
 class Adds:
-    """One or more add requests with one key and the same flags; immutable.
+    """A batch of one or more add requests with one master key and the same flags; immutable.
 
     :ivar ledger_ids: the ledger id of each entry, in the order of the frames.
     :ivar entry_ids: the id of each entry; a range only if all are of one ledger.
     :ivar frames: the V2 frames, one after the other.
-    :ivar offsets: the offset of each frame; the last one is the end of the frames.
-    :ivar deferred_sync: whether bookies acknowledge before they sync, which only V3 can express.
-    :ivar encodings: the results of :meth:`~.wire_protocol.IWireProtocol.encode_adds` that can be sent to every bookie,
-        because the protocol has no request numbers; the sender stores them here.
+    :ivar offsets: the offset of each frame in ``frames``, and at last the end of the last frame.
+    :ivar deferred_sync: whether bookies acknowledge the adds before they sync, which only V3 can express.
+    :ivar encodings: results of :meth:`~.wire_protocol.IWireProtocol.encode_adds` in protocols without request numbers.
+        The sender stores them here, because it can send the same bytes to every bookie.
     """
 
     __slots__ = ("ledger_ids", "entry_ids", "frames", "offsets", "deferred_sync", "encodings")
@@ -71,7 +71,7 @@ class Adds:
         """Return the add requests at the given indexes as a separate batch.
 
         :param places: indexes into :attr:`entry_ids`, ascending and without repetition, at least one.
-        :returns: this object if ``places`` names all requests; else a new object with a copy of their frames.
+        :returns: this object if ``places`` has all indexes; else a new object with copies of the frames.
         """
         count, offsets, frames = len(places), self.offsets, self.frames
         if count == len(self.entry_ids):
@@ -106,24 +106,24 @@ class Adds:
 
     @property
     def master_key(self) -> bytes:
-        """The master key of all requests."""
+        """The master key, which is the same in all requests."""
         return self.frames[8 : 8 + MASTER_KEY_SIZE]
 
     @property
     def flags(self) -> int:
-        """The flags of all requests."""
+        """The flags, which are the same in all requests."""
         return int.from_bytes(self.frames[4:8], "big") & _FLAGS
 
 
 def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]:
-    """Return the V2 frames of ``adds``, and the replies that a bookie sends if it executes them all.
+    """Return the V2 frames of ``adds``, and the bytes of the replies if a bookie executes all of them.
 
     :param first_number: ignored, because V2 requests have no numbers.
     """
     if adds.deferred_sync:
         raise CodecError("V2 has no deferred sync")
     count, ids, frames = len(adds.entry_ids), adds.entry_ids, adds.frames
-    if count == 1:  # the reply repeats ledger id and entry id, as they are in the frame
+    if count == 1:  # the reply contains ledger id and entry id in the same form as the frame
         replies = _REPLY_HEAD + frames[ENTRY_AT : ENTRY_AT + _IDS.size]
     elif isinstance(ids, range):
         replies = replies_out.counting(_REPLY_HEAD + _IDS.pack(adds.ledger_ids[0], ids[0]), ids)
@@ -133,7 +133,7 @@ def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]
 
 
 def largest_payload(max_frame_size: int, digest_size: int) -> int:
-    """Return the size of the largest payload that fits into one frame, both in the add and in every reply to a read.
+    """Return the size of the largest payload that fits into one frame, in an add and in any reply to a read.
 
     :param max_frame_size: bytes of the longest frame with its length word.
     :param digest_size: bytes of the ledger's digest (:attr:`.Digester.size`).
@@ -146,9 +146,9 @@ def seal_adds(
     digester: Digester, ledger_ids: Sequence[int], entry_ids: Sequence[int], headers: bytes,
     payloads: Sequence[bytes], flags: int = 0, deferred_sync: bool = False,
 ) -> Adds:  # fmt: skip
-    """Make add requests of new payloads; the ledgers share a digest type and a password.
+    """Make a batch of add requests for new payloads, of ledgers with one digest type and password.
 
-    :param digester: the digester of this type and password.
+    :param digester: makes the digests of these ledgers.
     :param ledger_ids: the ledger id of each entry.
     :param entry_ids: the id of each entry; a range only if all are of one ledger.
     :param headers: the packed headers of all entries, as :func:`~.digest.pack_headers` (for one ledger) or
@@ -158,7 +158,7 @@ def seal_adds(
     :param deferred_sync: whether bookies acknowledge before they sync.
     """
     key, fixed = digester.master_key, ENTRY_HEADER_SIZE + digester.size
-    if len(payloads) == 1:  # a single entry needs no columns, and this way takes a quarter of the time
+    if len(payloads) == 1:  # without columns, a single entry takes a quarter of the time
         (payload,) = payloads
         front = requests_out.add_front(key, fixed + len(payload), flags)
         frame = front + headers + digester.digest(headers + payload) + payload
@@ -175,7 +175,7 @@ def seal_adds(
 
 
 def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync: bool = False) -> Adds:
-    """Make add requests of stored entries of one ledger, whose digests are kept as they are.
+    """Make a batch of add requests for stored entries of one ledger, whose digests stay unchanged.
 
     :param flags: the flags of the adds on the wire; ``RECOVERY_ADD`` for fenced ledgers.
     :param deferred_sync: whether bookies acknowledge before they sync.
@@ -188,22 +188,22 @@ def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync:
 def scattered_adds(
     master_key: bytes, ledger_id: int, entry_ids: Sequence[int], entries: Sequence[bytes], flags: int = 0
 ) -> Adds:
-    """Make add requests of stored entries of one ledger; the entry ids may have gaps.
+    """Make a batch of add requests for stored entries of one ledger, whose ids may have gaps.
 
     :param entry_ids: ids of the entries, ascending, at least one.
     :param entries: header, digest and payload of each entry.
     :raises CodecError: the master key does not have 20 bytes.
     """
-    # the run numbers its entries consecutively, which may be wrong; only the ids inside the stored entries are sent
+    # the run numbers its entries consecutively, which may be wrong, but only the ids inside the stored entries are sent
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
     return Adds((ledger_id,) * run.count, entry_ids, requests_out.encode_adds(master_key, run, flags), _offsets_of(run))
 
 
 def mix_headers(*fields: Sequence[int]) -> bytes:
-    """Pack the headers of entries of several ledgers into one byte string.
+    """Encode the headers of entries of several ledgers, joined in one byte string.
 
-    :param fields: one sequence for each field: ledger ids, entry ids, LACs, ledger lengths in bytes (with the entry's
-        own payload).
+    :param fields: one sequence for each field of the header: ledger ids, entry ids, LACs, and the lengths of the
+        ledgers in bytes, up to and including the entry.
     """
     words = [0] * (_WORDS * len(fields[0]))
     for number, field in enumerate(fields):
@@ -212,9 +212,9 @@ def mix_headers(*fields: Sequence[int]) -> bytes:
 
 
 def _offsets_of(run: EntryRun) -> Sequence[int]:
-    """Return the offset of each add frame that is made from a run of stored entries, and the end of the last frame."""
+    """Return the offset of each add frame for a run of stored entries, and the end of the last frame."""
     if run.offsets is None:
-        stride = run.stride + layout.ADD_OVERHEAD  # in a run each entry has a length word, so add only the rest
+        stride = run.stride + layout.ADD_OVERHEAD  # an entry in a run has a length word already
         return range(0, run.count * stride + 1, stride)
     return [offset + layout.ADD_OVERHEAD * number for number, offset in enumerate(run.offsets)]
 
@@ -222,7 +222,7 @@ def _offsets_of(run: EntryRun) -> Sequence[int]:
 def _offsets(sizes: Sequence[int]) -> Sequence[int]:
     """Return the offset of each add frame, and the end of the last frame.
 
-    :param sizes: bytes of each entry (header, digest and payload).
+    :param sizes: size in bytes of each entry (header, digest and payload).
     """
     size, count = sizes[0], len(sizes)
     if sizes.count(size) == count:

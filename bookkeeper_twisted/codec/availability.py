@@ -1,9 +1,8 @@
-"""``availabilityOfEntriesOfLedger``: the entries of a ledger that a bookie holds, as in the reply to a list request.
+"""``availabilityOfEntriesOfLedger``: the ids of a ledger's entries on a bookie, in the reply to a list request.
 
-Layout, big-endian: version i32 (0), number of groups i32, 56 zero bytes; then for each group
-firstSequenceStart i64, lastSequenceStart i64, sequenceSize i32, sequencePeriod i32, ascending.  A group
-stands for runs of ``sequenceSize`` ids that start at first, first + period, ... last; with period 0 it
-is one run.
+Layout, big-endian: version i32 (0), number of groups i32, 56 zero bytes.  Then follow the groups, ascending, each with
+firstSequenceStart i64, lastSequenceStart i64, sequenceSize i32, sequencePeriod i32.  A group stands for several ranges
+of ``sequenceSize`` ids, which start at first, first + period, ... last.  With period 0 it stands for one range.
 """
 
 import struct
@@ -17,17 +16,17 @@ _GROUP = struct.Struct(">qqii")
 assert _HEADER.size == 64 and _GROUP.size == 24
 
 MAX_RANGES = 1_000_000
-"""Most ranges that one reply may contain: without a limit, one group of 24 bytes could stand for 2**63 ranges."""
+"""Most ranges that a decoder accepts in one reply: a group of 24 bytes can stand for 2**63 ranges."""
 
 _MAX_SIZE = (1 << 31) - 1
 
 
 def encode_availability(ranges: Iterable[tuple[int, int]]) -> bytes:
-    """Encode ranges of entry ids; like Java, write one group for each range.
+    """Encode ranges of entry ids, with one group for each range as Apache's bookie does.
 
     A range of more than 2**31 - 1 ids becomes several groups.
 
-    :param ranges: first and last id of each range, ascending; two ranges never touch.
+    :param ranges: first and last id of each range, ascending; there are ids missing between two ranges.
     """
     groups = []
     for first, last in ranges:
@@ -39,9 +38,9 @@ def encode_availability(ranges: Iterable[tuple[int, int]]) -> bytes:
 
 
 def decode_availability(data: bytes, max_ranges: int = MAX_RANGES) -> tuple[tuple[int, int], ...]:
-    """Decode ranges of entry ids, as (first id, last id) in ascending order; ranges that touch are merged.
+    """Decode ranges of entry ids, as (first id, last id) in ascending order; merge adjacent ranges.
 
-    :param max_ranges: most ranges that are accepted; this is checked before memory is used for them.
+    :param max_ranges: most ranges that are accepted; checked before the ranges take memory.
     :raises CodecError: the layout is broken, or there are too many ranges.
     """
     if len(data) < _HEADER.size:
@@ -61,7 +60,7 @@ def decode_availability(data: bytes, max_ranges: int = MAX_RANGES) -> tuple[tupl
 
 
 def _sequences(first: int, last: int, size: int, period: int) -> int:
-    """Return the number of id ranges that one group stands for.
+    """Return the number of id ranges for which a group stands.
 
     :raises CodecError: the fields of the group contradict each other.
     """
@@ -73,7 +72,7 @@ def _sequences(first: int, last: int, size: int, period: int) -> int:
 
 
 def _merged(starts: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Merge ranges of entry ids, given as (start, size), that touch or overlap."""
+    """Merge adjacent and overlapping ranges of entry ids, which are given as (start, size)."""
     ranges: list[tuple[int, int]] = []
     for start, size in sorted(starts):
         if ranges and start <= ranges[-1][1] + 1:

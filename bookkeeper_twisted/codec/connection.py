@@ -1,8 +1,7 @@
-"""Decoders of the bytes that one connection receives: of requests in a bookie, of replies in a client.
+"""Decoders of the bytes that a connection receives: requests in a bookie, replies in a client.
 
-A bookie detects which protocol a client speaks.  It expects V3 first.  The first frame that is not V3 switches the
-connection to V2 for good, from that frame on; so V3 frames may come before V2 frames, never after them.  A client knows
-the protocol of its connection.
+A bookie detects which protocol a client uses.  It expects V3 first.  The first frame that is not V3 switches the
+connection to V2, from this frame to the end of the connection.  A client knows the protocol of its connection.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,8 +17,8 @@ class ServerDecoder:
     """A decoder of the requests that a bookie receives on one connection.
 
     :param max_frame_size: bytes of the longest frame with its length word.
-    :param protocols: the protocols that a peer may speak, in the order in which they are tried; at least one.
-    :ivar wire: the protocol of the next frame, unless that frame proves to be of another protocol.
+    :param protocols: the protocols that a client may use, in the order in which they are tried; at least one.
+    :ivar wire: the protocol in which the next frame is expected.
     :ivar error: the error that ended the decoder, else None; after an error, the owner must close the connection.
     """
 
@@ -35,20 +34,20 @@ class ServerDecoder:
 
     @property
     def incomplete(self) -> int:
-        """The number of buffered bytes; 0 if the received bytes ended with a whole frame."""
+        """The number of buffered bytes; 0 if the received bytes ended with a complete frame."""
         return len(self._buffer)
 
     @property
     def ready(self) -> bool:
-        """Whether complete frames are left for another call of :meth:`receive`; each call decodes a limited number."""
+        """Whether the buffer still has complete frames: one call of :meth:`receive` decodes a limited number."""
         return self._buffer.ready
 
     def receive(self, chunk: bytes) -> list[object]:
-        """Decode the requests that this chunk completes.
+        """Decode the requests that are complete with this chunk.
 
         :param chunk: the next bytes of the stream.
-        :returns: runs, messages and refusals, in order; none after an error.  Of very many requests, only the first are
-            returned; see :attr:`ready`.
+        :returns: runs, messages and refusals (RejectedRequest), in order; none after an error.  If there are very many
+            requests, only the first are returned; see :attr:`ready`.
         """
         items: list[object] = []
         if self.error is not None:
@@ -68,7 +67,7 @@ class ServerDecoder:
         return items
 
     def receive_all(self, chunk: bytes) -> Iterator[object]:
-        """Yield all requests that this ``chunk`` completes, however many they are."""
+        """Yield all requests that are complete with this ``chunk``, even very many."""
         yield from self.receive(chunk)
         while self.ready:
             yield from self.receive(b"")
@@ -81,7 +80,7 @@ class ClientDecoder:
     :param max_frame_size: bytes of the longest frame with its length word.
     :ivar error: the error that ended the decoder, else None; after an error, the owner must close the connection and
         fail its requests.
-    :ivar keeps: whether part of a reply is buffered; if not, :meth:`add` returns the chunk as it is.
+    :ivar keeps: whether part of a reply is buffered.  If not, :meth:`add` returns its argument unchanged.
     """
 
     __slots__ = ("error", "keeps", "_limit", "_buffer", "_scan")
@@ -94,7 +93,7 @@ class ClientDecoder:
         self._scan = wire.scan_replies
 
     def receive(self, chunk: bytes) -> list[object]:
-        """Decode the replies that this chunk completes.
+        """Decode the replies that are complete with this chunk.
 
         :param chunk: the next bytes of the stream.
         :returns: complete replies, in order; none after an error.
@@ -105,14 +104,15 @@ class ClientDecoder:
         """Add a chunk to the buffered bytes without decoding it.
 
         :param chunk: the next bytes of the stream.
-        :returns: bytes for :meth:`scan`, which begin with a whole reply; empty if no reply is complete yet.
+        :returns: bytes for :meth:`scan`, which begin at the start of a reply; empty while a buffered reply is
+            incomplete.
         """
         data = self._buffer.add(chunk)
         self.keeps = bool(self._buffer)
         return data
 
     def scan(self, data: bytes, at: int) -> list[object]:
-        """Decode the replies in the bytes that :meth:`add` returned, and buffer the incomplete reply at their end.
+        """Decode the replies in the bytes that :meth:`add` returned; buffer an incomplete reply at their end.
 
         :param at: offset of the first reply to decode; the caller has processed the replies before it.
         :returns: complete replies, in order; none after an error.

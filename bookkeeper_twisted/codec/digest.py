@@ -1,4 +1,4 @@
-"""Entry headers and digests: making and verifying them.  A stored entry is header, digest, payload.
+"""Makes and verifies entry headers and digests.  A stored entry is header, digest, payload.
 
     ====  ====  =============================================================
     0     8     ledgerId
@@ -10,9 +10,9 @@
     ====  ====  =============================================================
 
 All integers are big-endian.  An explicit LAC packet is ledger id, LAC, and a digest over these 16 bytes.  The functions
-process all entries of a run in a few C calls, because one Python statement an entry costs more than its checksum.
-Verification frees the slice for one checksum before it cuts the next, so that both use the same memory, which is still
-in the processor's cache.
+process all entries of a run (consecutive entries of one ledger) in a few C calls, because one Python statement for each
+entry costs more than its checksum.  Verification frees the bytes of one entry before it copies those of the next one,
+so that all use the same memory, which stays in the processor's cache.
 """
 
 import hashlib
@@ -43,10 +43,10 @@ assert _HEADER.size == ENTRY_HEADER_SIZE
 
 _ONES = int.from_bytes(struct.pack(">Q", 1) * _BLOCK)
 _COUNTS = int.from_bytes(struct.pack(f">{_BLOCK}Q", *range(_BLOCK)))
-"""Large numbers: their big-endian words of eight bytes are 1, 1, 1, ... and 0, 1, 2, ..."""
+"""Two large numbers; as big-endian words of eight bytes they are 1, 1, 1, ... and 0, 1, 2, ..."""
 
 Digests = Callable[[Iterable[bytes]], bytes]
-"""A function that takes, for each entry, the bytes under its digest; it returns all digests in one byte string."""
+"""A function that returns the digests of several entries in one byte string, from the bytes under each digest."""
 
 
 def _big_endian(values: "array[int]") -> bytes:
@@ -86,12 +86,12 @@ def _one_hmac(key: bytes, covered: bytes) -> bytes:
 def pack_headers(
     ledger_id: int, first: int, last_add_confirmed: int, length: int, sizes: Sequence[int]
 ) -> bytes:  # fmt: skip
-    """Pack the headers of consecutive entries of one ledger into one byte string.
+    """Encode the headers of consecutive entries of one ledger, joined in one byte string.
 
     :param first: id of the first entry.
     :param last_add_confirmed: the LAC that each header contains.
-    :param length: bytes of all payloads of the ledger before the first entry.
-    :param sizes: bytes of each payload.
+    :param length: number of bytes of all payloads of the ledger before the first entry.
+    :param sizes: size in bytes of each payload.
     """
     count, size = len(sizes), sizes[0]
     heads = array("q", _HEADER.pack(ledger_id, 0, last_add_confirmed, 0)) * count
@@ -106,7 +106,7 @@ def pack_headers(
 def _progression(first: int, step: int, count: int) -> bytes:
     """Encode ``first``, ``first + step``, ... in words of eight bytes.
 
-    All words together are one large number, which takes two multiplications and one addition.
+    All words are computed together as one large number, by two multiplications and one addition.
     """
     if count > _BLOCK:
         return _progression(first, step, _BLOCK) + _progression(first + step * _BLOCK, step, count - _BLOCK)
@@ -117,9 +117,9 @@ def _progression(first: int, step: int, count: int) -> bytes:
 class Digester:
     """Makes and verifies the digests of entries, for all ledgers with one digest type and password.
 
-    :ivar size: bytes of a digest.
-    :ivar digest: a function that takes header + payload of one entry and returns the digest.
-    :ivar payload_at: offset of the payload in a record: size word, header, digest, payload.
+    :ivar size: size of a digest in bytes.
+    :ivar digest: a function that returns the digest of one entry; its argument is the entry's header + payload.
+    :ivar payload_at: offset of the payload in a record of a run (size word, header, digest, payload).
     :ivar master_key: the key that clients send to bookies instead of the password; it does not depend on the digest
         type.
     """
@@ -140,7 +140,7 @@ class Digester:
         self.payload_at = _HEAD_END + self.size
 
     def digests(self, headers: Iterable[bytes], payloads: Iterable[bytes]) -> bytes:
-        """Return the digests of several entries in one byte string, each of :attr:`size` bytes.
+        """Return the digests of several entries, joined in one byte string; each has :attr:`size` bytes.
 
         :param headers: the header of each entry, of 32 bytes.
         :param payloads: the payload of each entry, in the same order.
@@ -163,9 +163,9 @@ class Digester:
             self._blame(run)
 
     def payloads(self, run: EntryRun) -> Sequence[bytes]:
-        """Return a copy of the payload of each entry of a run; see :meth:`verify` for the check that must come first.
+        """Return a copy of the payload of each entry of a run that :meth:`verify` has accepted.
 
-        :param run: entries that :meth:`verify` accepted; this method does not check them.
+        :param run: the entries; this method does not check them.
         """
         start = self.payload_at
         if run.offsets is None:
@@ -174,7 +174,7 @@ class Digester:
         return [data[a + start : b] for a, b in pairwise(run.offsets)]
 
     def opened(self, run: EntryRun) -> "tuple[EntryRun, Digester]":
-        """Return the verified entries of a ``run`` as the application wrote them, and the digester that cuts them.
+        """Return a verified ``run`` with entries as the application wrote them, and a digester to cut the payloads.
 
         A subclass for encrypted ledgers decrypts the entries.
         """
@@ -183,8 +183,9 @@ class Digester:
     def entry(self, ledger_id: int, entry_id: int | None, stored: bytes) -> Entry:
         """Verify one stored entry, and return its fields.
 
-        :param entry_id: the id that the entry must have; None accepts any id, which a read of the last entry needs.
-        :raises DigestMatchError: the digest is wrong, or the bytes are another entry.
+        :param entry_id: the id that the entry must have; None for any id, because a reader of the last entry does not
+            know its id.
+        :raises DigestMatchError: the digest is wrong, or the bytes are those of another entry.
         """
         found_entry, lac, length, payload = self._open(ledger_id, entry_id, stored)
         return Entry(ledger_id, found_entry, payload, length, lac)
@@ -245,7 +246,7 @@ class Digester:
         return b"".join([data[a + _HEAD_END : a + start] for a in at]) == self._digests(covered)
 
     def _blame(self, run: EntryRun) -> None:
-        """Raise the error of the first invalid entry of a run, which is found by verifying entry by entry."""
+        """Raise the error for the first invalid entry of a run; verify the entries one by one to find it."""
         for entry_id, stored in enumerate(run.entries(), run.first):
             self._open(run.ledger_id, entry_id, stored)
         raise AssertionError(f"columns and entries of {run!r} disagree")
@@ -258,12 +259,12 @@ def _slices(stride: int, start: int, end: int, count: int) -> Sequence[slice]:
 
 
 def _covered(data: bytes, stride: int, count: int, payload_at: int) -> Iterable[bytes]:
-    """Yield, for each record, the bytes under its digest: header and payload."""
+    """Yield, for each of ``count`` records of equal size, the bytes under its digest: header and payload."""
     if count > _BLOCK:
         step = _BLOCK * stride
         blocks = [(data[at : at + step], min(_BLOCK, count - at // stride)) for at in range(0, len(data), step)]
         return chain.from_iterable([_covered(block, stride, n, payload_at) for block, n in blocks])
-    # rounded up to a power of two, so that runs of all lengths share a few cached lists of slices
+    # round up to a power of two, so that runs of all lengths use a few cached lists of slices
     rounded = 1 << (count - 1).bit_length()
     heads = islice(_slices(stride, _HEAD_AT, _HEAD_END, rounded), count)
     return map(add, map(data.__getitem__, heads), map(data.__getitem__, _slices(stride, payload_at, stride, rounded)))

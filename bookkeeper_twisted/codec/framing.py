@@ -1,7 +1,7 @@
 """Length-prefixed frames in a stream: limits for their size, and a buffer for an incomplete frame.
 
 A frame is ``u32 length`` and as many bytes.  The length is checked as soon as its four bytes are received, so that no
-peer makes us buffer a frame that is too long.
+peer can make us buffer too many bytes.
 """
 
 import struct
@@ -10,10 +10,10 @@ from ..errors import CodecError
 
 LENGTH_SIZE = 4
 MOST_ITEMS = 64
-"""Most requests that are decoded one by one in one turn, which takes some three milliseconds."""
+"""Most requests that are decoded one by one in one turn of the reactor; they take some three milliseconds."""
 
 MIN_LENGTH = 4
-"""Bytes of the shortest V2 packet, its four-byte header; a V3 packet has at least eight bytes."""
+"""Length in bytes of the shortest V2 packet, a four-byte header; a V3 packet has at least eight bytes."""
 
 _LENGTH = struct.Struct(">I")
 _SMALL = 4096
@@ -36,9 +36,9 @@ def frame_length(data: bytes, at: int, limit: int) -> int:
 class FrameBuffer:
     """A buffer for the received bytes of an incomplete frame.
 
-    The pieces of a frame are joined once, when it is complete: a large frame is copied once, whatever the size of the
-    chunks.  Small pieces are appended to one bytearray, so that no object is kept for each byte if a peer sends byte by
-    byte.
+    The pieces of a frame are joined only when the frame is complete.  So a large frame is copied once, even if it
+    arrives in many chunks.  Small pieces are appended to one bytearray, so that there is not an object for each byte if
+    a peer sends byte by byte.
     """
 
     __slots__ = ("_limit", "_pieces", "_have", "_need")
@@ -58,9 +58,9 @@ class FrameBuffer:
         return 0 < self._need <= self._have
 
     def add(self, chunk: bytes) -> bytes:
-        """Add a ``chunk`` of the stream, and return what can be decoded now.
+        """Add a ``chunk`` of the stream, and return the bytes that can be decoded now.
 
-        :returns: the buffered bytes and the chunk, from the start of a frame on; empty while that frame is known to be
+        :returns: the buffered bytes and the chunk, which begin at the start of a frame; empty if this frame is still
             incomplete.
         """
         if not self._pieces:
@@ -80,7 +80,7 @@ class FrameBuffer:
         return data
 
     def keep(self, data: bytes, at: int) -> None:
-        """Buffer the bytes from ``at`` onwards: an incomplete frame, or complete frames for a later turn.
+        """Buffer the bytes from offset ``at`` on: an incomplete frame, or complete frames for a later turn.
 
         :param data: the bytes that :meth:`add` returned.
         :raises CodecError: the length of the frame is out of bounds.

@@ -1,7 +1,7 @@
 """A frozen class for each kind of request other than adds and plain reads, and for each kind of response.
 
-A response has the ``header`` of its request, which correlates the two and determines the encoding.  An encoder ignores
-the fields that its protocol does not have.
+A response has the ``header`` of its request, by which the client matches the two and which determines the encoding.  An
+encoder ignores the fields that its protocol does not have.
 """
 
 import attrs
@@ -13,13 +13,13 @@ from .runs import IReplyEncoding
 
 @attrs.frozen
 class Header:
-    """The fields that correlate a response with its request and determine the encoding of both.
+    """The fields by which a client matches a response with its request; they also determine the encoding of both.
 
     :ivar wire: the protocol of the request, which encodes the response.
-    :ivar version: the version in the V2 packet header or in the V3 header (3 is V3's only good value).
+    :ivar version: the version in the V2 packet header or in the V3 header, where only 3 is valid.
     :ivar operation: V2 opcode or V3 operation number.
-    :ivar txn_id: V3 correlation id, 0 in V2.
-    :ivar priority: the priority, V3 only; above 0 the request is preferred to background work.
+    :ivar txn_id: number of the request in V3, which the response repeats; 0 in V2.
+    :ivar priority: the priority, in V3 only; a request with a priority above 0 is served before background work.
     """
 
     wire: IReplyEncoding
@@ -34,9 +34,12 @@ class Header:
 
 @attrs.frozen
 class ReadRequest:
-    """A read that is more than ledger and entry id: a fencing read, a long poll, or a read with a key.
+    """A read with more fields than ledger and entry id: a fencing read, a long poll, or a read with a master key.
 
-    :ivar piggyback: the V3 flag ENTRY_PIGGYBACK: the reply with a new LAC also has the entry after ``previous_lac``.
+    :ivar piggyback: the V3 flag ENTRY_PIGGYBACK: when the LAC has advanced, the reply also has the entry after
+        ``previous_lac``.
+    :ivar previous_lac, timeout_ms: a long poll waits until the LAC is above ``previous_lac``, at most so many
+        milliseconds; None if not sent.
     """
 
     header: Header
@@ -52,8 +55,9 @@ class ReadRequest:
 
 @attrs.frozen
 class AuthRequest:
-    """A token of the client's authentication exchange.
+    """A message of the client in the authentication exchange.
 
+    :ivar payload: the token of the plugin.
     :ivar plugin: name of the authentication plugin; empty if a V3 request has no ``AuthMessage``.
     """
 
@@ -66,7 +70,8 @@ class AuthRequest:
 class WriteLacRequest:
     """A request to store an explicit LAC.
 
-    :ivar body: the LAC packet, which holds the LAC that the bookie stores; ``lac`` is only logged.
+    :ivar body: the LAC packet, which the bookie stores, with LAC and digest.
+    :ivar lac: the same LAC, only for logs.
     """
 
     header: Header
@@ -84,7 +89,7 @@ class ReadLacRequest:
 
 @attrs.frozen
 class BookieInfoRequest:
-    """A request for total and free space of a bookie's disks.
+    """A request for the total and free space of a bookie's disks.
 
     :ivar requested: a sum of bits: 1 asks for total capacity, 2 for free space.
     """
@@ -112,11 +117,12 @@ class ListEntriesRequest:
 
 @attrs.frozen
 class RejectedRequest:
-    """A request that the bookie refuses without executing it.
+    """A request that the bookie refuses and does not execute.
 
-    Its version or operation is not supported, or it is invalid, for example because its body has other ids.
+    Its version or operation is not supported, or it is invalid, for example because the ids in its body differ from
+    those in the request.
 
-    :ivar reply: the whole frame of the reply.
+    :ivar reply: the complete frame of the reply.
     """
 
     header: Header
@@ -140,11 +146,12 @@ class ReadResponse:
 
 @attrs.frozen
 class AuthResponse:
-    """A reply to an authentication token.
+    """A reply of the bookie in the authentication exchange.
 
-    A V2 reply has no status.  For the plugin ``AUTH_DISABLED_PLUGIN``, a V2 reply has version 2.
+    A V2 reply has no status.  With the plugin name ``AUTH_DISABLED_PLUGIN``, a V2 reply has version 2, whatever the
+    version of the request.
 
-    :ivar status: the status; V3 sends the ``AuthMessage`` only with EOK.
+    :ivar status: the status; a V3 reply contains the ``AuthMessage`` only if this is EOK.
     """
 
     header: Header
@@ -181,7 +188,7 @@ class BookieInfoResponse:
 class StartTlsResponse:
     """A reply to the request to begin TLS.
 
-    :ivar status: the status; the ``StartTLSResponse`` is sent only with EOK.
+    :ivar status: the status; the reply contains the ``StartTLSResponse`` only if this is EOK.
     """
 
     header: Header
@@ -197,7 +204,7 @@ class ForceLedgerResponse:
 
 @attrs.frozen
 class ListEntriesResponse:
-    """A reply that lists the entries of a ledger that a bookie holds.
+    """A reply that lists the entries of a ledger that the bookie has.
 
     :ivar ranges: first and last ids of contiguous ranges, ascending.
     """
@@ -210,7 +217,7 @@ class ListEntriesResponse:
 
 @attrs.frozen
 class ErrorResponse:
-    """A V3 reply with a status and no message of its operation, for example if the client is not authenticated."""
+    """A V3 reply with a status but without fields of an operation, for example to an unauthenticated client."""
 
     header: Header
     status: Status

@@ -1,39 +1,42 @@
-"""Constants of the wire protocols: operations, flags, sizes.  Decoded V3 requests use the flag bits of V2, too."""
+"""Constants of the wire protocols: operations, flags, sizes.
+
+The flag bits are those of V2; decoded V3 requests use them, too.
+"""
 
 from enum import IntEnum
 
 FENCE = 0x0001
-"""Flag of a read or batch read: fence the ledger first."""
+"""Flag of a read or batch read: the bookie fences the ledger before the read."""
 
 RECOVERY_ADD = 0x0002
-"""Flag of an add that is allowed on a fenced ledger."""
+"""Flag of an add in a recovery or replication: it is allowed on a fenced ledger."""
 
 HIGH_PRIORITY = 0x0004
-"""Flag of any request that is preferred to background work."""
+"""Flag of any request: the bookie serves it before background work."""
 
 V3_HIGH_PRIORITY = 100
-"""The priority that a V3 header has in place of the flag :data:`HIGH_PRIORITY`; readers accept any value above 0."""
+"""The priority in a V3 header that stands for the flag :data:`HIGH_PRIORITY`; decoders accept any value above 0."""
 
 DEFAULT_MAX_FRAME_SIZE = 5 * 1024 * 1024
-"""Bytes of the longest frame with its length word (``nettyMaxFrameSizeBytes``)."""
+"""Size in bytes of the longest frame, with its length word (``nettyMaxFrameSizeBytes``)."""
 
 MAX_COUNT = (1 << 31) - 1
-"""Number of entries that a batch read can ask for at most."""
+"""Most entries that a batch read can ask for."""
 
 MIN_ENTRY_SIZE = 24
-"""Bytes of the shortest entry that a bookie stores.  No client can read an entry of less than 32 bytes."""
+"""Size in bytes of the shortest entry that a bookie stores.  Clients can only read entries of at least 32 bytes."""
 
 MASTER_KEY_SIZE = 20
-"""Bytes of a ledger's key in V2.  Apache's clients and ours make keys of this size; V3 could carry other sizes."""
+"""Size in bytes of a master key in V2.  Apache's clients and ours use keys of this size; V3 could carry others."""
 
 MAX_MASTER_KEY_SIZE = 64
-"""Bytes of the longest key that a bookie accepts in V3; it is limited because bookies keep all keys in memory."""
+"""Size in bytes of the longest master key that a bookie accepts in V3: a bookie keeps all keys in memory."""
 
 MAX_DIGEST_SIZE = 20
-"""Bytes of the longest digest, which is that of HMAC."""
+"""Size in bytes of the longest digest (HMAC)."""
 
 AUTH_DISABLED_PLUGIN = "AuthDisabledPlugin"
-"""Plugin name in the reply of a bookie that requires no authentication, or none any more."""
+"""Plugin name in the reply of a bookie that requires no authentication, or no further authentication."""
 
 
 class V2Op(IntEnum):

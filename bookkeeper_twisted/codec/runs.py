@@ -1,7 +1,7 @@
-"""Runs of adds or reads: the requests of one kind in a chunk as one object, whose replies one call encodes.
+"""Runs of adds or reads: the requests of one kind in a chunk are one object, whose replies are encoded by one call.
 
 A bookie's decoder makes the requests, a client's decoder the replies.  In all requests, ``wire`` is the protocol of the
-request, which also encodes its replies, and ``version`` is the version byte of a V2 header, which the reply repeats.
+request, which also encodes its replies.  ``version`` is the version byte of a V2 header, which the reply repeats.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,10 @@ __all__ = [
 
 
 class IReplyEncoding(Interface):
-    """The encoding of replies in one wire protocol; a reply is encoded in the protocol of its request."""
+    """The encoding of replies in one wire protocol, which is that of the request.
+
+    V2Protocol and V3Protocol implement it.
+    """
 
     carries_lac: bool = Attribute("Whether a reply to a read has a place for the LAC that the bookie knows.")
     batch_overhead: tuple[int, int] = Attribute(
@@ -37,7 +40,8 @@ class IReplyEncoding(Interface):
 
         :param index: index of the read in the run, from 0.
         :param entry: the entry, None unless ``status`` is EOK.
-        :param max_lac: the highest LAC that the bookie knows, -1 if none; ignored unless :attr:`carries_lac` is true.
+        :param max_lac: the highest LAC of the ledger that the bookie knows, -1 if none; ignored if :attr:`carries_lac`
+            is false.
         """
 
     def read_replies(run: "ReadRun", first: int, entries: Sequence[bytes], lacs: Sequence[int]) -> bytes:
@@ -46,10 +50,10 @@ class IReplyEncoding(Interface):
     def batch_reply(
         request: "BatchRead", status: Status, runs: Sequence[EntryRun], max_lac: int | None
     ) -> list[bytes]:
-        """Encode the reply to a batch read, as a list of pieces to write in order.
+        """Encode the reply to a batch read, as a list of byte strings to write one after the other.
 
-        :param runs: runs of consecutive entries, each beginning where the previous one ends; none unless ``status`` is
-            EOK.
+        :param runs: runs of consecutive entries; each run begins where the previous one ends.  Empty unless ``status``
+            is EOK.
         :param max_lac: as in :meth:`read_reply`.
         """
 
@@ -61,23 +65,25 @@ class IReplyEncoding(Interface):
         """
 
     def refusal(request: object, status: Status) -> bytes | None:
-        """Encode replies that refuse a request unexecuted, for example because the client is not authenticated.
+        """Encode the replies to a request that the bookie refuses, for example before authentication.
 
-        :param request: a run or a message, as :meth:`~.wire_protocol.IWireProtocol.scan_requests` made it.
-        :returns: the frames; None if the protocol cannot refuse such a request, so that the connection must be closed.
+        :param request: a run or a message from :meth:`~.wire_protocol.IWireProtocol.scan_requests`.
+        :returns: the frames.  None if the protocol has no refusal for this request; the caller then closes the
+            connection.
         """
 
 
 class AddRun:
-    """Adds with one key and the same flags: consecutive entries of one ledger, or entries of several ledgers.
+    """Several adds with one master key and the same flags, of one ledger or of several ledgers.
 
-    Ledger and entry ids are not negative.  Each entry is at least 24 bytes long and begins with these ids.
+    No ledger or entry id is negative.  Each entry has at least 24 bytes, and begins with its ledger id and entry id.
 
-    :ivar entries: a run of consecutive entries, or a mixed run if entries of several ledgers alternate.
-    :ivar flags: bits ``RECOVERY_ADD`` and ``HIGH_PRIORITY``, which in V3 are the flag and the priority; V2 may set
-        unknown bits.
-    :ivar deferred_sync: whether entries are acknowledged before they are durable (V3 write flag).
-    :ivar txn_ids: the txnId of each entry in V3; empty in V2.
+    :ivar entries: the entries: a run of consecutive entries, a sequence of such runs, or a mixed run of single entries
+        in any order.
+    :ivar flags: the bits ``RECOVERY_ADD`` and ``HIGH_PRIORITY``.  A V3 request has a flag and a priority instead; a V2
+        request may have unknown bits, too.
+    :ivar deferred_sync: whether the bookie acknowledges the entries before they are durable (V3 write flag).
+    :ivar txn_ids: the txnId of each add in V3; empty in V2.
     """
 
     __slots__ = ("wire", "version", "flags", "deferred_sync", "master_key", "entries", "txn_ids", "_unanswered")
@@ -98,14 +104,14 @@ class AddRun:
     def replies(self, status: Status, part: Entries | None = None) -> bytes:
         """Encode the replies to the adds of the run, in order.
 
-        :param part: the entries of the run to reply to, None for all.
+        :param part: the entries whose adds are answered; None for all of the run.
         """
         return self.wire.add_replies(self, status, part)
 
     def numbers(self, part: Entries | None = None) -> Sequence[int]:
-        """Return the V3 request numbers (txnIds) of entries of the run.
+        """Return the V3 request numbers (txnIds) of some or all adds of the run.
 
-        :param part: the entries, as in :meth:`replies`.
+        :param part: the entries of these adds; None for all of the run.
         """
         if part is None or part is self.entries:
             return self.txn_ids
@@ -117,9 +123,9 @@ class AddRun:
 
 
 class ReadRun:
-    """Plain reads (no fencing, no long poll) that arrived one after the other.
+    """Several plain reads (no fencing, no long poll) that arrived one after the other.
 
-    :ivar ledger_ids: the ledger id of each read; the other sequences are parallel to it.
+    :ivar ledger_ids: the ledger id of each read.
     :ivar entry_ids: the entry id of each read; -1 for the last entry of the ledger.
     :ivar txn_ids: the txnIds in V3; empty in V2.
     """
@@ -162,10 +168,11 @@ class ReadRun:
 class BatchRead:
     """One batch read (BP-62; V3: batch-read-v3.md).
 
-    :ivar request_id: V2 requestId or V3 txnId, which the reply repeats.
-    :ivar max_count: number of entries at most; <= 0 for any number.
-    :ivar master_key: the key, None if the request has no key.
-    :ivar previous_lac, timeout_ms: the long poll of V3: wait until the LAC is above ``previous_lac``; None if not sent.
+    :ivar request_id: the V2 requestId or V3 txnId, which the reply repeats.
+    :ivar max_count: most entries to return; <= 0 for any number.
+    :ivar master_key: the master key; None if the request has none.
+    :ivar previous_lac, timeout_ms: the long poll of V3: the bookie waits until the LAC is above ``previous_lac``, at
+        most ``timeout_ms`` milliseconds; None if not sent.
     """
 
     __slots__ = (
@@ -191,13 +198,13 @@ class BatchRead:
         self.timeout_ms = timeout_ms
 
     def wait(self, timeout_ms: int) -> None:
-        """Make this read a V3 long poll: the bookie waits at most ``timeout_ms`` until the first entry is confirmed."""
+        """Make this read a V3 long poll: the bookie waits up to ``timeout_ms`` until the first entry is confirmed."""
         self.previous_lac, self.timeout_ms = self.first - 1, timeout_ms
 
     def failure(self, status: Status) -> bytes:
-        """Encode an error reply.
+        """Encode a reply that reports an error.
 
-        :param status: any but EOK.
+        :param status: the error: any status but EOK.
         :returns: one frame.
         """
         return b"".join(self.wire.batch_reply(self, status, (), None))
@@ -205,17 +212,18 @@ class BatchRead:
     def success(self, runs: Sequence[EntryRun], max_lac: int | None = None) -> list[bytes]:
         """Encode a successful reply.
 
-        :param runs: runs of consecutive entries from :attr:`first` on, each beginning where the previous one ends.
+        :param runs: runs of consecutive entries, from :attr:`first` on; each run begins where the previous one ends.
         :param max_lac: the highest LAC that the bookie knows, -1 if none; V2 does not send it.
-        :returns: one frame in pieces, to be written in order; pieces may be the buffers of ``runs`` themselves.
+        :returns: one frame, as byte strings to write one after the other.  They may be the buffers of ``runs``
+            themselves.
         """
         return self.wire.batch_reply(self, Status.EOK, runs, max_lac)
 
 
 class AddReplies:
-    """Replies to adds, all with the same status, as a client receives them.
+    """Several replies to adds with the same status, as a client receives them.
 
-    :ivar ledger_ids, entry_ids: the ids of each reply, in order.
+    :ivar ledger_ids, entry_ids: the ledger id and the entry id of each reply, in order.
     :ivar txn_ids: the txnIds in V3, in order; empty in V2.
     """
 
@@ -230,9 +238,9 @@ class AddReplies:
         self.txn_ids = list(txn_ids)
 
     def append_to(self, items: list[object]) -> None:
-        """Append these replies to a list; if its last item is AddReplies with the same status, extend that item.
+        """Append these replies to a list of items; if its last item is AddReplies with the same status, extend it.
 
-        :param items: the list, which is changed in place.  This object must not be used afterwards.
+        :param items: the list, which is changed in place.  Do not use this AddReplies object afterwards.
         """
         last = items[-1] if items else None
         if isinstance(last, AddReplies) and last.status is self.status:
@@ -244,11 +252,11 @@ class AddReplies:
 
 
 class ReadReply:
-    """The reply to one read, plain or fencing.
+    """The reply to one read, as a client receives it.
 
     :ivar txn_id: the txnId in V3, None in V2.
     :ivar entry_id: the requested entry id in V2; the id of the returned entry in V3.
-    :ivar entry: header, digest and payload; None if the reply has no entry.
+    :ivar entry: the entry as it is stored (header, digest and payload); None if the reply has no entry.
     """
 
     __slots__ = ("status", "ledger_id", "entry_id", "txn_id", "entry", "max_lac", "lac_update_timestamp")
@@ -267,7 +275,10 @@ class ReadReply:
 
 
 class BatchReply:
-    """A reply to a batch read; ``entries`` is None on error, else a run whose ids and digests are not verified yet."""
+    """A reply to a batch read.
+
+    :ivar entries: a run whose ids and digests are not verified yet; None if the status is an error.
+    """
 
     __slots__ = ("status", "ledger_id", "first", "request_id", "entries", "max_lac")
 

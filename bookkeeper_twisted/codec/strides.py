@@ -1,7 +1,8 @@
-"""Decoding of many equal-sized frames by a few C calls, instead of one round of a Python loop for each frame.
+"""Decoding of many frames of equal size by a few C calls, instead of a Python loop over the frames.
 
 Consecutive requests or replies of one kind usually have the same size and begin with the same bytes (length word,
-header, key).  :func:`same_columns` splits such a series; all other frames are decoded one by one.
+header, key).  They are called a series here.  :func:`same_columns` splits a series into columns.  All other frames are
+decoded one by one.
 """
 
 import struct
@@ -15,16 +16,16 @@ from operator import eq, ne, sub
 from ..entries.columns import Unpack, column, unpack_all
 
 FEW_A_RUN = 16
-"""If runs have at most this many entries on average, one mixed run costs less than separate runs."""
+"""If runs of consecutive entries have at most so many entries on average, one mixed run costs less than these runs."""
 
 _FIRST_TRY = 16
 _GROWTH = 8
 _FEW = 24
 _CUT_PER_BYTE = 5
-"""Up to this many records for each byte of the key, cutting out all keys is faster than comparing byte by byte."""
+"""With at most so many records for each byte of the key, copying all keys is faster than comparing their bytes."""
 _LOW = bytes(range(256)) * 256
 _HIGH = b"".join([bytes((byte,)) * 256 for byte in range(256)])
-"""The low bytes, and the high bytes, of the numbers below 2**16."""
+"""The low bytes, and the high bytes, of all numbers below 2**16, in order."""
 
 
 @lru_cache(maxsize=1024)
@@ -33,10 +34,10 @@ def _splitter(sizes: tuple[int, ...], count: int) -> Unpack:
 
 
 def same_columns(data: bytes, at: int, sizes: tuple[int, ...], fixed: tuple[int, ...]) -> list[list[bytes]]:
-    """Split a series of frames with one layout into columns, one column for each part of the layout.
+    """Split a series of frames of one layout into columns, one column for each part of the layout.
 
-    The first frame, at offset ``at``, must be complete.  The number of frames that are compared at once grows while all
-    of them match, so that a short series costs little.
+    The first frame, at offset ``at``, must be complete.  Frames are compared in groups; each group is larger than the
+    one before, so that a short series costs little.
 
     :param sizes: the size in bytes of each part of the layout.
     :param fixed: indexes of the parts that must be equal in all frames; the first frame that differs ends the series.
@@ -69,18 +70,18 @@ def _equal_until(values: Sequence[bytes], expected: bytes) -> int:
 
 
 def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
-    """Return the bytes behind the prefix of each frame, for a series of frames with one size and the same prefix.
+    """Return, for a series of frames of one size with the same prefix, the bytes of each frame behind the prefix.
 
     :param at: offset in ``data`` of the first frame, which must be complete.
     :param stride: bytes of each frame.
-    :param prefix: number of bytes that all frames begin with.
+    :param prefix: number of bytes at the begin of the first frame that all frames of the series share.
     :returns: ``stride - prefix`` bytes of each frame up to the first frame with another prefix; at least one item.
     """
     return same_columns(data, at, (prefix, stride - prefix), (0,))[1]
 
 
 def row_ahead(data: bytes, at: int, stride: int, prefix: int) -> bool:
-    """Test whether three complete frames of one size begin at offset ``at``, all with the same first bytes.
+    """Test whether three complete frames of one size begin at offset ``at``, with the same first bytes.
 
     :param stride: bytes of each frame.
     :param prefix: number of first bytes that are compared.
@@ -115,9 +116,9 @@ def from_big_endian(data: bytes) -> "array[int]":
 
 
 def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequence[int]]:
-    """Convert arrays of keys (such as ledger ids) and of ids to lists, tuples or ranges.
+    """Convert an array of keys (such as ledger ids) and an array of ids to lists, or to a tuple and a range.
 
-    If all keys are equal and the ids go up by one, the ids become a range, which later steps process faster.
+    If all keys are equal and the ids are consecutive, the ids become a range, which later steps process faster.
 
     :param keys: the key of each id, at least one.
     :returns: keys and ids.
@@ -129,10 +130,11 @@ def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequ
 
 
 def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: int) -> bool:
-    """Test whether every record has the given key at an offset, followed by an i64 id that goes up by one.
+    """Test whether every record has the given key at an offset, followed by an i64 id; the ids are consecutive.
 
-    For each byte position, one slice over all records is compared: the two low bytes of the ids must count up, all
-    other bytes must be constant.  Of few records, the keys are cut out instead.
+    For each position in a record, the bytes of all records are compared by one slice: the two low bytes of the ids must
+    count up, all other bytes must be equal.  If there are few records, their keys and ids are copied and compared
+    instead.
 
     :param data: the records, of ``stride`` bytes each; the first one begins at 0.
     :param count: number of records, at least one.
@@ -162,9 +164,9 @@ def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: 
 
 
 def low_bytes(ids: range) -> tuple[bytes, bytes] | None:
-    """Return the second lowest and the lowest byte of each id as two byte strings; None if higher bytes differ.
+    """Return the second lowest byte and the lowest byte of all ids, as two byte strings; None if higher bytes differ.
 
-    :param ids: ids that go up by one.
+    :param ids: consecutive ids.
     """
     low = ids.start & 0xFFFF
     end = low + len(ids)
@@ -172,7 +174,7 @@ def low_bytes(ids: range) -> tuple[bytes, bytes] | None:
 
 
 def consecutive(ids: Sequence[int]) -> bool:
-    """Test whether one or more ``ids`` go up by one."""
+    """Test whether one or more ``ids`` are consecutive and ascending."""
     wanted = range(ids[0], ids[0] + len(ids))
     return ids == wanted if isinstance(ids, range) else tuple(ids) == tuple(wanted)
 
@@ -193,11 +195,11 @@ def joined(ids: Sequence[int], more: Sequence[int]) -> Sequence[int]:
 
 
 def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[tuple[int, int]]:
-    """Return the ranges of indexes in which the ids go up by one and the key stays the same.
+    """Cut a sequence of ids into stretches in which the ids are consecutive and the key stays the same.
 
     :param ids: at least one id.
     :param keys: the key of each id.
-    :returns: (start, end) indexes, end exclusive.
+    :returns: for each stretch its (start, end) indexes, end exclusive.
     """
     count = len(ids)
     if count == 1:
@@ -216,9 +218,10 @@ def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[
 
 
 def take_turns(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
-    """Test whether one mixed run of the given entries costs less than separate runs of consecutive entries.
+    """Test whether the given entries cost less as one mixed run than as several runs of consecutive entries.
 
-    :param ledger_ids: the ledger id of each entry, parallel to ``entry_ids``.
+    :param ledger_ids: the ledger id of each entry.
+    :param entry_ids: the entry id of each entry.
     """
     cuts: int = sum(map(ne, ledger_ids, ledger_ids[1:]))
     if cuts * FEW_A_RUN < len(ledger_ids):

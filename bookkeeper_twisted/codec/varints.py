@@ -1,6 +1,6 @@
-"""Protobuf encoding of frequent messages without the protobuf library: varints, fields, columns of varints.
+"""Protobuf encoding for frequent messages, without the protobuf library: varints, fields, columns of varints.
 
-The bytes are those that the protobuf library writes; a negative number takes ten bytes.
+The bytes are the same as those of the protobuf library; a negative number takes ten bytes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,17 +13,17 @@ _MAX_SIZE = 10
 _BLOCK = 1 << 14
 _LOWEST = bytes([i & 127 | 128 for i in range(_BLOCK)])
 _SECOND = bytes([i >> 7 | 128 for i in range(_BLOCK)])
-"""The first and the second byte of a varint, by the low 14 bits of its value; both have the continuation bit set."""
+"""The first and the second byte of a varint, indexed by the low 14 bits of its value, with the continuation bit set."""
 
 _LAST = bytes(range(128)) * 2
-"""A translation table that clears the high bit of a byte, which makes it the last byte of a varint."""
+"""A translation table that clears the continuation bit of a byte, which makes it the last byte of a varint."""
 
 
 def varint(value: int) -> bytes:
     """Encode one varint; a negative ``value`` takes ten bytes, as its 64-bit two's complement."""
     if 0 <= value < 128:
         return _ONE_BYTE[value]
-    if value == -1:  # frequent: the entry id when the last entry is read, and the LAC of a ledger without entries
+    if value == -1:  # frequent: entry id -1 reads the last entry, and a ledger without entries has LAC -1
         return _MINUS_ONE
     if 0 <= value < _BLOCK:
         return bytes((value & 127 | 128, value >> 7))
@@ -42,7 +42,7 @@ def width(value: int) -> int:
 
 
 def common_width(values: Sequence[int]) -> int:
-    """Return the size in bytes that the varints of all ``values`` have; 0 if sizes differ or a value is negative."""
+    """Return the size in bytes of the varints of all ``values``; 0 if they differ in size, or one value is negative."""
     low, high = (values[0], values[-1]) if isinstance(values, range) else (min(values), max(values))
     size = width(high)
     return size if low >= 0 and width(low) == size else 0
@@ -68,7 +68,7 @@ def bytes_field(key: bytes, value: bytes | None) -> bytes:
 def decode_varint(data: bytes, at: int, end: int) -> int:
     """Decode the varint in ``data[at:end]``.
 
-    :param end: the end of the varint, which the caller has found; it is not checked.
+    :param end: offset behind the varint, which the caller has found; it is not checked here.
     """
     value = 0
     for byte in reversed(data[at:end]):
@@ -79,8 +79,8 @@ def decode_varint(data: bytes, at: int, end: int) -> int:
 def decode_column(column: bytes, size: int) -> Sequence[int]:
     """Decode consecutive varints of ``size`` bytes each; stop before the first varint of another size.
 
-    :param size: at most 9, so that no value is negative.
-    :returns: the values, as a range if they go up by one.
+    :param size: size of a varint, at most 9, so that no value is negative.
+    :returns: the values, as a range if they are consecutive.
     """
     count, first = len(column) // size, decode_varint(column, 0, size)
     if decode_varint(column, len(column) - size, len(column)) == first + count - 1 and width(first) == size:
@@ -98,7 +98,7 @@ def decode_column(column: bytes, size: int) -> Sequence[int]:
         if min(plane) < 128:
             plane = plane[: next(i for i, byte in enumerate(plane) if byte < 128)]
         same = same and plane.count(plane[:1]) == len(plane)
-        if same:  # all values are equal so far; this is usual, because the high bytes of ids seldom differ
+        if same:  # all values are equal so far, which is usual, because the high bytes of ids seldom differ
             values = [(values[0] << 7) + plane[0] - 128] * min(len(values), len(plane))
         else:
             values = [(value << 7) + byte - 128 for value, byte in zip(values, plane, strict=False)]
@@ -106,11 +106,11 @@ def decode_column(column: bytes, size: int) -> Sequence[int]:
 
 
 def equal_widths(txn_ids: Sequence[int], first: int) -> Iterator[tuple[int, int, int, int]]:
-    """Cut replies into parts in which all txnIds have varints of one size, and so have all entry ids.
+    """Cut a sequence of replies into parts in which the varints of all txnIds, and of all entry ids, have one size.
 
     :param txn_ids: the txnId of each reply.
-    :param first: the entry id of the first reply; the others count up from it.
-    :returns: (start, end, varint size of the txnIds, varint size of the entry ids), end exclusive.
+    :param first: the entry id of the first reply; the others are consecutive.
+    :returns: for each part (start, end, varint size of the txnIds, varint size of the entry ids), end exclusive.
     """
     count = len(txn_ids)
     size, id_size = common_width(txn_ids), width(first)
@@ -158,6 +158,6 @@ def fill_column(frames: bytearray, at: int, stride: int, values: Sequence[int], 
             return
         frames[i::stride] = bytes([value >> shift & 127 | 128 for value in values])
         shift += 7
-    top = 1 if size == _MAX_SIZE else 127  # mask of the last byte: the tenth byte holds one bit of a 64-bit value
+    top = 1 if size == _MAX_SIZE else 127  # mask of the last byte: a tenth byte has only one bit of a 64-bit value
     if low >> shift != high >> shift:
         frames[at + size - 1 :: stride] = bytes([value >> shift & top for value in values])

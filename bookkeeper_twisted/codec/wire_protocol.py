@@ -1,6 +1,6 @@
 """The interface of a wire protocol, which encodes and decodes requests and replies for clients and bookies.
 
-Each call processes many requests at once, all of a chunk or of a turn of the reactor, because a call for each entry
+Each call processes many requests, all of a received chunk or of a turn of the reactor, because a call for each entry
 would be slow.
 """
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class IWireProtocol(IReplyEncoding):
-    """A wire protocol, for clients and bookies.  Providers have no state; any thread may call them."""
+    """A wire protocol, for clients and bookies.
+
+    Its implementations (V2Protocol, V3Protocol) have no state; any thread may call them.
+    """
 
     names: frozenset[str] = Attribute("Values of ``wireProtocol`` it answers to.")
     number: int = Attribute("What it is called in metrics.")
@@ -32,17 +35,17 @@ class IWireProtocol(IReplyEncoding):
     # ---- a client's side -------------------------------------------------------------------------------
 
     def encode_adds(adds: "Adds", first_number: int) -> tuple[bytes, bytes]:
-        """Encode the frames of add requests, and the replies of a bookie that executes all these adds in order.
+        """Encode the frames of add requests, and the replies that a bookie sends if it executes all adds in order.
 
         :param first_number: the number of the first request; the others count up from it.  Ignored by a protocol
             without numbers.
-        :returns: the frames, and the replies that a bookie sends if it executes all adds; these are empty if they
-            cannot be predicted.
+        :returns: the frames, and the expected replies, to compare with the received bytes; no replies if they cannot be
+            predicted.
         :raises bookkeeper_twisted.errors.CodecError: the protocol cannot express the adds.
         """
 
     def encode_reads(ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:
-        """Encode the frames of plain reads of one ledger.
+        """Encode the frames of plain reads of entries of one ledger.
 
         :param first_number: as in :meth:`encode_adds`.
         """
@@ -54,7 +57,7 @@ class IWireProtocol(IReplyEncoding):
 
         :param first: id of the first entry.
         :param number: the number of the request, which the reply repeats in every protocol.
-        :param max_count: number of entries at most, <= 0 for any number.
+        :param max_count: most entries to return, <= 0 for any number.
         :param max_size: most bytes of the reply.
         :param flags: as in :class:`~.runs.BatchRead`.
         """
@@ -62,27 +65,27 @@ class IWireProtocol(IReplyEncoding):
     def encode_batch_read(request: BatchRead) -> bytes:
         """Encode the frame of a batch read.
 
-        :param request: one that :meth:`batch_read` of the same protocol made.
-        :raises bookkeeper_twisted.errors.CodecError: V2: its key does not have 20 bytes.
+        :param request: a batch read from :meth:`batch_read` of the same protocol.
+        :raises bookkeeper_twisted.errors.CodecError: in V2, the master key does not have 20 bytes.
         """
 
     def header(operation: Operation, number: int, priority: int) -> Header:
         """Make the header of a request that is neither an add, nor a plain read, nor a batch read.
 
         :param number: the number of the request, which the reply repeats; ignored by protocols without numbers.
-        :param priority: greater than 0 for a request that is preferred to background work.
+        :param priority: greater than 0 for a request that the bookie serves before background work.
         :raises bookkeeper_twisted.errors.CodecError: the protocol has no such operation.
         """
 
     def encode_request(request: object) -> bytes:
         """Encode a request that is neither an add, nor a plain read, nor a batch read.
 
-        :param request: one of :mod:`.messages`, with a header that :meth:`header` of this protocol made.
+        :param request: one of :mod:`.messages`, with a header from :meth:`header` of this protocol.
         :raises bookkeeper_twisted.errors.CodecError: the protocol has no such request.
         """
 
     def scan_replies(data: bytes, at: int, limit: int, items: list[object]) -> int:
-        """Decode all complete replies that a client received, from offset ``at`` onwards.
+        """Decode all complete replies in the bytes ``data`` that a client received, from offset ``at`` on.
 
         :param limit: bytes of the longest frame with its length word.
         :param items: a list to which replies are added in order.
@@ -94,13 +97,14 @@ class IWireProtocol(IReplyEncoding):
     # ---- a bookie's side -------------------------------------------------------------------------------
 
     def scan_requests(data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
-        """Decode complete requests of this protocol that a bookie received, from offset ``at`` onwards.
+        """Decode complete requests of this protocol in ``data`` that a bookie received, from offset ``at`` on.
 
-        After ``framing.MOST_ITEMS`` requests that are decoded one by one, the rest is left for the next turn.
+        If ``framing.MOST_ITEMS`` requests were decoded one by one, the other requests are left for the next turn.
 
         :param limit: bytes of the longest frame with its length word.
         :param items: a list to which runs, messages and refusals are added in order.
-        :returns: offset of the first frame that is not decoded, and False if that frame is of another protocol.
-        :raises bookkeeper_twisted.errors.CodecError: a frame is over the limit, or is of no protocol; ``items`` has
-            the requests before it.
+        :returns: offset of the first frame that is not decoded, and True; False instead of True if this frame is of
+            another protocol.
+        :raises bookkeeper_twisted.errors.CodecError: a frame is over the limit, or is of no protocol; ``items`` has the
+            requests before it.
         """

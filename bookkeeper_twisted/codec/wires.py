@@ -1,4 +1,4 @@
-"""The two wire protocols of BookKeeper as providers of :class:`~.wire_protocol.IWireProtocol`."""
+"""The two wire protocols of BookKeeper, V2 and V3, as implementations of :class:`~.wire_protocol.IWireProtocol`."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ _V3_HEADER_ROOM = 512
 class V2Protocol:
     """V2: fixed layouts, no request numbers; only adds, reads, batch reads and authentication (:mod:`.v2`).
 
-    The ``max_size`` of a batch read limits all bytes of the reply: 36, and the records.
+    The ``max_size`` of a batch read limits all bytes of the reply: 36 bytes in front, and the records of the entries.
     """
 
     names = frozenset({"v2"})
@@ -129,8 +129,8 @@ class V2Protocol:
 class V3Protocol:
     """V3: protobuf messages with request numbers, for all operations (:mod:`.v3`).
 
-    The ``max_size`` of a batch read limits the sum of its entries and eight bytes for each; the fields in front of them
-    do not count.
+    The ``max_size`` of a batch read limits the bytes of its entries, plus eight bytes for each.  The fields in front of
+    the entries do not count.
     """
 
     names = frozenset({"v3"})

@@ -1,7 +1,7 @@
 """Cookies, which record to which bookie and cluster a directory belongs (S6).
 
-The metadata store and the ``VERSION`` file of every directory hold the same bytes: the layout version in decimal, LF,
-and then protobuf text (versions 4 and 5) or three more lines (version 3).
+The metadata store and the cookie file of every directory contain the same bytes: the layout version in decimal, LF, and
+then protobuf text (versions 4 and 5) or three more lines (version 3).
 """
 
 import attrs
@@ -19,8 +19,8 @@ class Cookie:
     """The cookie of one bookie.
 
     :ivar journal_dirs: the journal directories, joined with commas, as in the configuration.
-    :ivar index_dirs: the index directories; None if the configuration names none, because indexes are then in the
-        ledger directories.
+    :ivar index_dirs: the index directories; None if the configuration names none.  Indexes are then in the ledger
+        directories.
     :ivar instance_id: the id of the cluster, None if the cluster has none.
     """
 
@@ -34,7 +34,8 @@ class Cookie:
     def encode(self) -> bytes:
         """Encode the text of a cookie file.
 
-        :raises CodecError: the cookie has a layout version that is only read, or a directory cannot be stored.
+        :raises CodecError: the cookie has an old layout version, which is read but not written; or a directory cannot
+            be stored.
         """
         with codec_errors("cookie"):
             if not _LINES_VERSION < self.layout_version <= LAYOUT_VERSION:
@@ -81,15 +82,15 @@ class Cookie:
     def _pairs(self) -> set[tuple[str, str]]:
         """Return each ledger directory with its index directory.
 
-        An index covers only the entry logs of its own ledger directory.
+        The pairs must not change, because an index covers only the entry logs of its own ledger directory.
         """
         return set(zip(self.ledger_dirs, self.index_dirs or self.ledger_dirs, strict=False))
 
     def verify(self, stored: "Cookie", allow_expansion: bool = False) -> None:
         """Check that a ``stored`` cookie agrees with this cookie, which was made from the configuration.
 
-        :param allow_expansion: whether the configuration may name more ledger directories, each with an index
-            directory.
+        :param allow_expansion: whether this cookie may have more ledger directories than the stored one, each with an
+            index directory.
         :raises InvalidCookieError: the cookies differ; the text says in which field.
         """
         _same("layout version", f">= {_LINES_VERSION}", stored.layout_version, stored.layout_version >= _LINES_VERSION)
@@ -110,7 +111,7 @@ def _same(field: str, expected: object, found: object, same: bool | None = None)
 
 
 def _join(directories: tuple[str, ...]) -> str:
-    """Return the text ``<count> TAB <directory> TAB <directory>...``."""
+    """Return a list of directories in the form ``<count> TAB <directory> TAB <directory>...``."""
     if not directories or any("\t" in directory for directory in directories):
         raise CodecError(f"not a list of directories: {directories!r}")
     return "\t".join([str(len(directories)), *directories])

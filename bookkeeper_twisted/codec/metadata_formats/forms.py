@@ -1,4 +1,4 @@
-"""Stored values in three forms: protobuf text, protobuf binary and decimal numbers."""
+"""Encoding and decoding of stored values in three forms: protobuf text, protobuf binary and decimal numbers."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _DECIMAL = re.compile(r"-?[0-9]{1,19}")
 
 @contextmanager
 def codec_errors(what: str) -> Iterator[None]:
-    """Turn errors of libraries in the body of the ``with`` statement into CodecErrors about ``what``."""
+    """Convert errors of libraries in a ``with`` statement to CodecErrors; their text begins with ``what``."""
     try:
         yield
     except CodecError as error:
@@ -32,8 +32,8 @@ def parse_text(message: M, data: bytes) -> M:
     :param message: an empty message, which is filled in place.
     :returns: the same message.
     :raises CodecError: a required field is missing.
-    :raises google.protobuf.text_format.ParseError: the text is malformed; :func:`codec_errors` turns this error and
-        UnicodeDecodeError into CodecError.
+    :raises google.protobuf.text_format.ParseError: the text is malformed; :func:`codec_errors` converts this error, and
+        UnicodeDecodeError, to CodecError.
     """
     text_format.Merge(data.decode("utf-8"), message, allow_unknown_field=True)
     return _complete(message)
@@ -45,14 +45,15 @@ def parse_binary(message: M, data: bytes) -> M:
     :param message: an empty message, which is filled in place.
     :returns: the same message.
     :raises CodecError: a required field is missing.
-    :raises google.protobuf.message.DecodeError: the bytes are malformed; :func:`codec_errors` turns it into CodecError.
+    :raises google.protobuf.message.DecodeError: the bytes are malformed; :func:`codec_errors` converts it to
+        CodecError.
     """
     message.MergeFromString(data)
     return _complete(message)
 
 
 def text_of(message: Message) -> bytes:
-    """Encode a message as protobuf text, byte for byte as Java does for ASCII values.
+    """Encode a message as protobuf text; for ASCII values, the bytes are those that Java writes.
 
     :raises CodecError: a required field is missing.
     """
@@ -62,7 +63,7 @@ def text_of(message: Message) -> bytes:
 def binary_of(message: Message) -> bytes:
     """Encode a message as binary protobuf, with the fields in the order of their numbers.
 
-    :raises google.protobuf.message.EncodeError: a required field is missing; :func:`codec_errors` turns it into
+    :raises google.protobuf.message.EncodeError: a required field is missing; :func:`codec_errors` converts it to
         CodecError.
     """
     return message.SerializeToString(deterministic=True)
@@ -71,7 +72,7 @@ def binary_of(message: Message) -> bytes:
 def decimal(text: str, bits: int = 64) -> int:
     """Parse a decimal number as strictly as Java; :class:`int` would accept more forms.
 
-    :raises CodecError: the text is not such a number, or the number has more than ``bits`` bits.
+    :raises CodecError: the text is not a decimal number, or the number has more than ``bits`` bits.
     """
     value = int(text) if _DECIMAL.fullmatch(text) else None
     if value is None or not -(1 << bits - 1) <= value < 1 << bits - 1:

@@ -1,6 +1,6 @@
-"""The LAYOUT record: how ledgers are arranged below the root of a ZooKeeper-like store.
+"""The LAYOUT record: how ledgers are arranged below the root of a metadata store such as ZooKeeper.
 
-``<format version> LF <factory class> : <factory version>``, without a final LF.
+Its form is ``<format version> LF <factory class> : <factory version>``, without a final LF.
 """
 
 import attrs
@@ -14,9 +14,9 @@ HIERARCHICAL = "org.apache.bookkeeper.meta.HierarchicalLedgerManagerFactory"
 
 @attrs.frozen
 class Layout:
-    """The arrangement of ledgers in a metadata store.
+    """The arrangement of ledgers in a metadata store, as the LAYOUT record names it.
 
-    :ivar factory: name of the Java class of the ledger manager factory; in format 1 ``flat`` or ``hierarchical``.
+    :ivar factory: class name of Java's ledger manager factory; in format version 1 ``flat`` or ``hierarchical``.
     """
 
     factory: str = HIERARCHICAL
@@ -24,7 +24,7 @@ class Layout:
     format_version: int = FORMAT_VERSION
 
     def encode(self) -> bytes:
-        """Encode the data of the layout node.
+        """Encode the LAYOUT record.
 
         :raises CodecError: the class name cannot be stored.
         """
@@ -36,7 +36,7 @@ class Layout:
 
     @classmethod
     def parse(cls, data: bytes) -> "Layout":
-        """Decode the data of the layout node.
+        """Decode a LAYOUT record.
 
         :raises CodecError: the bytes are not a layout.
         """

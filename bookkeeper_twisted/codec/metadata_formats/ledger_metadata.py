@@ -1,8 +1,8 @@
 """Ledger metadata: versions 1 (text lines), 2 (protobuf text) and 3 (protobuf binary).
 
 Every version begins with the line ``BookieMetadataFormatVersion TAB version``.  An update writes the version that was
-read, as Java does.  Length and last entry are valid only in a closed ledger; before that, 0 and -1 are stored, and
-readers ignore them.
+read, as Java does.  Length and last entry are valid only if the ledger is closed.  In other states, 0 and -1 are
+stored, and readers ignore them.
 """
 
 import re
@@ -18,7 +18,7 @@ from .forms import binary_of, codec_errors, decimal, parse_binary, parse_text, t
 _HEADER = re.compile(rb"BookieMetadataFormatVersion\t([0-9]{1,9})\n")
 _CLOSED = "CLOSED"
 _IN_RECOVERY = -102
-"""The number that version 1 stores in place of the last entry while a ledger is in recovery."""
+"""The number that version 1 stores instead of the last entry while a ledger is in recovery."""
 
 
 def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
@@ -42,7 +42,7 @@ def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
 def decode_ledger_metadata(data: bytes) -> LedgerMetadata:
     """Decode the metadata of a ledger.
 
-    :raises CodecError: the bytes are not ledger metadata, or break a rule that readers rely on.
+    :raises CodecError: the bytes are not ledger metadata, or break a rule on which readers rely.
     """
     with codec_errors("ledger metadata"):
         header = _HEADER.match(data)
@@ -62,7 +62,7 @@ def decode_ledger_metadata(data: bytes) -> LedgerMetadata:
 
 
 def _check(metadata: LedgerMetadata) -> None:
-    """Check the rules that every reader of ledger metadata relies on."""
+    """Check the rules on which every reader of ledger metadata relies."""
     if not metadata.segments:
         raise CodecError("no segment")
     for segment in metadata.segments:
@@ -140,7 +140,7 @@ def _message(metadata: LedgerMetadata) -> LedgerMetadataFormat:
     )
     for segment in metadata.segments:
         message.segment.add(firstEntryId=segment.first_entry_id, ensembleMember=segment.bookies)
-    # Java cannot read a digest type without a password, so neither is written alone
+    # Java cannot read a digest type without a password, so both are written or none
     if metadata.has_password:
         message.digestType = LedgerMetadataFormat.DigestType.ValueType(metadata.digest_type)
         message.password = metadata.password

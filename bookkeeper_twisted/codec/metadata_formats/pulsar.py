@@ -7,9 +7,9 @@ from ...errors import CodecError
 
 
 def encode_leader(bookie_id: str) -> bytes:
-    """Encode the bookie id of the elected auditor, as clusters with Pulsar's metadata driver store it.
+    """Encode the record that names the elected auditor, in clusters with Pulsar's metadata driver.
 
-    :param bookie_id: the id of the auditor's bookie.
+    :param bookie_id: id of the bookie that is the auditor.
     """
     return json.dumps(bookie_id).encode("ascii")
 
@@ -28,9 +28,8 @@ def decode_leader(data: bytes) -> str:
 def decode_racks(data: bytes) -> dict[str, str]:
     """Return the rack of each bookie in Pulsar's rack configuration, as Pulsar's brokers understand it.
 
-    The record maps groups to bookies, and each bookie to its ``rack`` and ``hostname``; groups and host names are
-    ignored.  A rack may be written without its leading slash.  Bookies without a rack, or with the rack ``/``, are left
-    out.
+    The record maps groups to bookies, and each bookie to its ``rack`` and ``hostname``.  Groups and host names are
+    ignored.  A rack may lack its leading slash.  Bookies without a rack, or with the rack ``/``, are left out.
 
     :raises CodecError: the bytes are not a rack configuration.
     """

@@ -30,8 +30,8 @@ def encode_service_info(info: BookieServiceInfo) -> bytes:
 def decode_service_info(data: bytes, bookie_id: str) -> BookieServiceInfo:
     """Decode the service info that a bookie published.
 
-    :param data: empty if the bookie runs an old version, which publishes nothing.
-    :param bookie_id: the id of the bookie, which contains the address of such a bookie.
+    :param data: the published bytes; empty if the bookie runs an old version, which publishes nothing.
+    :param bookie_id: the id of the bookie.  If it runs an old version, the id is its address.
     :raises CodecError: the bytes are not a service info.
     """
     if not data:
@@ -45,7 +45,7 @@ def decode_service_info(data: bytes, bookie_id: str) -> BookieServiceInfo:
 
 
 def _of_bookie_id(bookie_id: str) -> BookieServiceInfo:
-    """Return the address in a bookie id of the form ``host:port``; return no address for an id of another form."""
+    """Return a service info with the address in a bookie id ``host:port``; for another id, without an address."""
     host, _, port = bookie_id.partition(":")
     try:
         return BookieServiceInfo((Endpoint("bookie", host, decimal(port, 32), RPC_PROTOCOL),))

@@ -37,7 +37,7 @@ def decode_underreplicated(data: bytes) -> UnderreplicatedLedger:
 
 
 def encode_rereplication_layout() -> bytes:
-    """Encode the record that names the layout of underreplicated marks; only one layout exists."""
+    """Encode the record that names the layout of the stored underreplicated marks; only one layout exists."""
     return text_of(pb.LedgerRereplicationLayoutFormat(type=_BASIC, version=_VERSION))
 
 
@@ -64,7 +64,7 @@ def encode_lock(host: str) -> bytes:
 
 
 def decode_lock(data: bytes) -> str | None:
-    """Return the host in a replication lock, None if the lock names none.
+    """Return the host name in a replication lock; None if the lock has none.
 
     :raises CodecError: the bytes are not a lock.
     """
@@ -84,7 +84,7 @@ def encode_vote(bookie_id: str) -> bytes:
 
 
 def decode_vote(data: bytes) -> str | None:
-    """Return the id of the bookie that cast a vote, None if the vote names none.
+    """Return the id of the candidate in a vote; None if the vote has none.
 
     :raises CodecError: the bytes are not a vote.
     """
@@ -105,9 +105,9 @@ def encode_check_time(check: AuditorCheck, ms: int) -> bytes:
 
 
 def decode_check_time(check: AuditorCheck, data: bytes) -> int | None:
-    """Decode the time at which the auditor last finished a check, in ms since the epoch; None if there is none.
+    """Decode the time of the auditor's last finished check, in ms since the epoch; None if the record has none.
 
-    :raises CodecError: the bytes are not such a record.
+    :raises CodecError: the bytes are not the record of a check time.
     """
     factory, field = _CHECK_FIELDS[check]
     with codec_errors(check.value):
@@ -117,7 +117,7 @@ def decode_check_time(check: AuditorCheck, data: bytes) -> int | None:
 
 
 def encode_recovery_delay(seconds: int) -> bytes:
-    """Encode how long the auditor waits after the loss of a bookie, as decimal digits.
+    """Encode the time that the auditor waits after the loss of a bookie, as decimal digits.
 
     :param seconds: the delay in seconds, 0 for none.
     """
@@ -125,7 +125,7 @@ def encode_recovery_delay(seconds: int) -> bytes:
 
 
 def decode_recovery_delay(data: bytes) -> int:
-    """Decode how long the auditor waits after the loss of a bookie, in seconds.
+    """Decode the time that the auditor waits after the loss of a bookie, in seconds.
 
     :raises CodecError: the bytes are not a number.
     """

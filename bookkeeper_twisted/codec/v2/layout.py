@@ -29,7 +29,7 @@ from ..protobuf import parse, text, wire_pb
 VERSION = 2
 
 ADD_OVERHEAD = 24
-"""Bytes of an add request without the entry and the length word."""
+"""Number of bytes of an add request without its length word and its entry."""
 
 READ_LENGTH = 20
 BATCH_READ_LENGTH = 40
@@ -41,10 +41,10 @@ BATCH_READ = struct.Struct(">IIqqqiq")
 assert READ.size == READ_LENGTH + 4 and BATCH_READ.size == BATCH_READ_LENGTH + 4
 
 IDS_REPLY = struct.Struct(">IIiqq")
-"""The layout of an add reply: length word, header word, error code, ledgerId, entryId."""
+"""The layout of an add reply and of the begin of others: length word, header word, error code, ledgerId, entryId."""
 
 BATCH_REPLY = struct.Struct(">IIiqqq")
-"""The beginning of a batch reply: the fields of an add reply, and requestId."""
+"""The first fields of a reply to a batch read: the fields of an add reply, and requestId."""
 
 assert IDS_REPLY.size == 28 and BATCH_REPLY.size == 36
 
@@ -53,7 +53,7 @@ BATCH_REPLY_LENGTH = BATCH_REPLY.size - 4
 
 
 def header_word(version: int, opcode: int, flags: int = 0) -> int:
-    """Pack the four bytes of a V2 packet header into an integer.  A header of version 0 has the opcode only.
+    """Return the four bytes of a V2 packet header as an integer; a header of version 0 has only the opcode.
 
     :param opcode: a :class:`~.operations.V2Op`.
     :param flags: bits of :mod:`.operations`, in the low 16 bits.
@@ -84,7 +84,7 @@ def encode_auth(version: int, plugin: str, payload: bytes) -> bytes:
 
 
 def auth_message(data: bytes, at: int, length: int) -> tuple[str, bytes]:
-    """Decode the plugin name and the payload of a V2 AUTH frame, request or response.
+    """Return the plugin name and the payload of a V2 AUTH frame, request or response.
 
     :param at: offset of the frame.
     :param length: bytes of the frame after its length word.

@@ -15,14 +15,14 @@ from .layout import BATCH_REPLY, IDS_REPLY, IDS_REPLY_LENGTH, auth_message, spli
 _WORD = struct.Struct(">I")
 _SIZE = struct.Struct(">i")
 _ADD_HEAD = 12
-"""Bytes of a reply in front of the ledger id: length word, header and error code."""
+"""Number of bytes in front of the ledger id in a reply: length word, header and error code."""
 
 _READ_HEAD = _ADD_HEAD + 8
-"""Bytes of a reply in front of the entry id: length word, header, error code and ledger id."""
+"""Number of bytes in front of the entry id in a reply: length word, header, error code and ledger id."""
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
-    """Decode all complete V2 replies from offset ``at`` onwards.
+    """Decode all complete V2 replies in ``data`` from offset ``at`` on.
 
     :param wire: the protocol of the replies.
     :param items: a list to which replies are added in order.
@@ -60,7 +60,7 @@ def _status(code: int) -> Status:
 
 
 def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
-    """Decode consecutive add replies with one status; return the offset after the last one."""
+    """Decode consecutive add replies with one status; return the offset behind them."""
     if length < IDS_REPLY_LENGTH:
         raise CodecError(f"V2 add response of {length} bytes")
     _, _, code, ledger_id, entry_id = IDS_REPLY.unpack_from(data, at)
@@ -75,9 +75,9 @@ def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
 
 
 def _read_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
-    """Decode consecutive read replies of one ledger with entries of one size; return the offset after the last one.
+    """Decode consecutive read replies of one ledger with entries of one size; return the offset behind them.
 
-    If the replies that follow differ in ledger or size, only the first one is decoded.
+    If the next replies are of another ledger or size, only the first reply is decoded.
     """
     if length < IDS_REPLY_LENGTH:
         raise CodecError(f"V2 read response of {length} bytes")
@@ -106,8 +106,9 @@ def _batch_reply(data: bytes, at: int, end: int) -> BatchReply:
 
 
 def records(ledger_id: int, first: int, data: bytes) -> EntryRun:
-    """Return a run over ``i32 size, entry`` records, which are not copied.
+    """Return a run of entries over the records ``i32 size, entry`` in ``data``, without copying them.
 
+    :param first: the id of the first entry.
     :raises CodecError: there is no record, or the sizes do not add up.
     """
     if len(data) < _SIZE.size:

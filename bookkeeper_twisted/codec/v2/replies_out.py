@@ -1,6 +1,6 @@
 """The encoder of V2 replies, for bookies; one call encodes the replies to many adds or reads.
 
-Their layouts are in :mod:`.layout`.
+:mod:`.layout` defines the layouts of these replies.
 """
 
 import struct
@@ -23,13 +23,13 @@ from .layout import (
 )
 
 _HEAD, _IDS = struct.Struct(">IIi"), struct.Struct(">qq")
-"""The two parts of :data:`.IDS_REPLY`: length, header and error code; ledger and entry id."""
+"""The two halves of :data:`.IDS_REPLY`: length word, header word and error code; ledger id and entry id."""
 
 _FEW = 4
 
 
 def ids_reply(version: int, opcode: int, status: Status, ledger_id: int, entry_id: int) -> bytes:
-    """Encode a reply without a body (to an add, or to a failed read): status, ledger id and entry id.
+    """Encode a reply without an entry, to an add or to a failed read: status, ledger id and entry id.
 
     :param version: the version in the request's header word, which a reply repeats.
     :param opcode: the opcode of the request.
@@ -38,7 +38,7 @@ def ids_reply(version: int, opcode: int, status: Status, ledger_id: int, entry_i
 
 
 def ids_replies(version: int, opcode: int, status: Status, ledger_id: int, first: int, count: int) -> bytes:
-    """Encode replies without a body for consecutive entries of one ledger, in order.
+    """Encode replies without an entry for consecutive entries of one ledger, in order.
 
     :param version: the version in the requests' header words, which replies repeat.
     :param opcode: the opcode of the requests.
@@ -52,10 +52,10 @@ def ids_replies(version: int, opcode: int, status: Status, ledger_id: int, first
 
 
 def counting(frame: bytes, entry_ids: range) -> bytes:
-    """Encode replies that differ only in their entry ids.
+    """Encode replies that differ only in their entry ids, which are consecutive.
 
     :param frame: the first reply.
-    :param entry_ids: the entry ids of all replies, at least one; they go up by one.
+    :param entry_ids: the entry ids of all replies, at least one.
     """
     frames = bytearray(frame * len(entry_ids))
     low = low_bytes(entry_ids)
@@ -69,7 +69,7 @@ def counting(frame: bytes, entry_ids: range) -> bytes:
 def mixed_replies(
     version: int, opcode: int, status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int]
 ) -> bytes:
-    """Encode replies without a body for entries of any ledgers, in order.
+    """Encode replies without an entry for entries of any ledgers, in order.
 
     :param version: the version in the requests' header words, which replies repeat.
     :param opcode: the opcode of the requests.
@@ -80,9 +80,9 @@ def mixed_replies(
 
 
 def repeated(frame: bytes, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bytes:
-    """Encode copies of one reply, each with the ids of another entry.
+    """Encode copies of one reply, each with other ids.
 
-    :param frame: the reply, with any ids.
+    :param frame: a reply, with any ids.
     :param ledger_ids: the ledger id of each reply.
     :param entry_ids: the entry id of each reply.
     """
@@ -94,7 +94,7 @@ def repeated(frame: bytes, ledger_ids: Sequence[int], entry_ids: Sequence[int]) 
 
 
 def _fill_in(frames: bytearray, at: int, packed: bytes) -> None:
-    """Write an id into each of many frames, at the same offset.
+    """Write one id into each of many frames, in place, at the same offset in each frame.
 
     :param packed: the ids as big-endian i64, one after the other.
     """
@@ -108,7 +108,7 @@ def read_reply(
     """Encode the reply to one read.
 
     :param version: the version in the request's header word, which a reply repeats.
-    :param entry: header, digest and payload, as they are stored; None unless ``status`` is EOK.
+    :param entry: the entry as it is stored (header, digest and payload); None unless ``status`` is EOK.
     """
     entry = entry or b""
     word = header_word(version, opcode)
@@ -121,8 +121,9 @@ def read_replies(
     """Encode successful replies to reads, in order.
 
     :param version: the version in the requests' header words, which replies repeat.
-    :param ledger_ids: the ledger id of each entry, parallel to ``entry_ids``.
-    :param entries: header, digest and payload of each, as they are stored; at least one.
+    :param ledger_ids: the ledger id of each entry.
+    :param entry_ids: the entry id of each entry.
+    :param entries: each entry as it is stored (header, digest and payload); at least one.
     """
     count, size = len(entries), len(entries[0])
     word = header_word(version, opcode)
@@ -139,12 +140,12 @@ def batch_reply(
     version: int, opcode: int, status: Status, ledger_id: int, first: int, request_id: int,
     runs: Sequence[EntryRun] = (),
 ) -> list[bytes]:  # fmt: skip
-    """Encode the reply to a batch read, as a list of pieces to write in order.
+    """Encode the reply to a batch read, as a list of byte strings to write one after the other.
 
     :param version: the version in the request's header word, which a reply repeats.
     :param first: the first entry id of the request.
-    :param runs: runs of consecutive entries; none unless ``status`` is EOK.
-    :returns: the head, and the buffers of the runs as they are, without a copy.
+    :param runs: runs of consecutive entries; empty unless ``status`` is EOK.
+    :returns: the fields in front of the entries, then the buffers of the runs themselves.
     """
     length = BATCH_REPLY_LENGTH + sum([run.size for run in runs])
     head = BATCH_REPLY.pack(length, header_word(version, opcode), status.v2, ledger_id, first, request_id)

@@ -23,21 +23,21 @@ _NUMBERS_SIZE = 24
 _ADD_PREFIX = LENGTH_SIZE + ADD_OVERHEAD
 _SHORTEST_ADD = ADD_OVERHEAD + MIN_ENTRY_SIZE
 _FEW_AHEAD = 8
-"""A short run pays only if another run follows; at least so many further frames are needed to tell."""
+"""A short run of entries saves time only if another run follows; at least so many later frames are looked at."""
 
 _VIEWED = 512
-"""From this entry size in bytes on, a memoryview costs less than a copy."""
+"""For entries of at least so many bytes, a memoryview costs less than a copy."""
 
 _READ_PREFIX = 8
 _READ_SIZE = LENGTH_SIZE + READ_LENGTH
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
-    """Decode complete V2 requests from offset ``at`` onwards; stop after many items, so that one call is short.
+    """Decode complete V2 requests from offset ``at`` on; stop after ``MOST_ITEMS`` items, so that no call is long.
 
     :param wire: the protocol that encodes the replies.
     :param items: a list to which runs, messages and refusals are added in order.
-    :returns: offset of the first frame that is not decoded: it is incomplete, or left for the next turn.
+    :returns: offset of the first frame that is not decoded, because it is incomplete, or left for the next turn.
     :raises CodecError: a frame is over the limit or is no request; ``items`` has the requests before it.
     """
     end = len(data)
@@ -74,7 +74,7 @@ def _refusal(
 def _adds(
     wire: IReplyEncoding, data: bytes, at: int, length: int, limit: int, head: tuple[int, int], items: list[object]
 ) -> int:
-    """Decode consecutive adds with the same header and key, of any sizes; return the offset after the last one.
+    """Decode consecutive adds with the same header and master key, of any sizes; return the offset behind them.
 
     :param head: version and flags in the header of the first add.
     """
@@ -102,10 +102,10 @@ def _adds(
 
 
 def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
-    """Decode adds with the same header, key and size as runs of consecutive entries; stop at frames that form no run.
+    """Decode adds with the same header, key and size as runs of consecutive entries; stop where no run begins.
 
     :param stride: bytes of each frame; the first frame is complete.
-    :returns: the runs, perhaps none, and the offset after the last one.
+    :returns: the runs, perhaps none, and the offset behind the last run.
     """
     runs: list[EntryRun] = []
     head, last = data[at : at + _ADD_PREFIX], len(data) - stride
@@ -121,18 +121,19 @@ def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
 
 
 def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
-    """Decode the adds at ``at`` as one run of consecutive entries of one size; return None if they form no run.
+    """Decode the adds at offset ``at`` as a run of consecutive entries of one size; return None if that fails.
 
-    A chunk from one writer usually is one run.  One call then compares all ids, and each entry is copied once.
+    The adds of one writer in a chunk are usually one run.  Then one call compares all ids, and each entry is copied
+    once.
 
     :param stride: bytes of the first frame, which is complete.
-    :param guess: the number of entries of the previous run, which this run probably has, too.
+    :param guess: the number of entries of the previous run; this run probably has the same number.
     """
     ledger_id, first = _IDS.unpack_from(data, at + _ADD_PREFIX)
     if ledger_id < 0 or first < 0:
         return None
     count = _following(data, at, stride, ledger_id, first, guess)
-    # ``frames`` may end with an incomplete frame, which is not read: cutting it off would cost a copy.
+    # ``frames`` may end with an incomplete frame, which is not read; cutting it off would cost a copy of all frames
     frames = data[at : at + count * stride] if at else data
     if not count or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):
         return None
@@ -147,9 +148,10 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
 
 
 def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, guess: int) -> int:
-    """Estimate how many frames belong to one run, by looking at a few ids; return 0 if a run would save no time.
+    """Estimate the number of frames in one run of consecutive entries, from a few ids; 0 if a run saves no time.
 
-    A short run pays if another run follows it, as when a writer changes the ledger after each few entries.
+    A short run saves time if another run follows it, for example if a client writes a few entries to each ledger in
+    turn.
     """
 
     def ids(number: int) -> tuple[int, int]:
@@ -174,11 +176,11 @@ def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, gu
 
 
 def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes], int]:
-    """Return the entries of the complete adds from ``at`` onwards that have the header and key of the first add.
+    """Return the entries of the complete adds from offset ``at`` on, as long as header and key are the same.
 
-    Frames of one size are split by :func:`~.strides.same_prefix`, others one by one.
+    Consecutive frames of one size are split by :func:`~.strides.same_prefix`, others one by one.
 
-    :returns: the entries, and the offset after the last frame.
+    :returns: the entries, and the offset behind the last frame.
     """
     entries: list[bytes] = []
     head = data[at + 4 : at + _ADD_PREFIX]
@@ -202,7 +204,7 @@ def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes]
 
 
 def _uniform_run(entries: Sequence[bytes]) -> EntryRun | None:
-    """Return a run of the entries if they are consecutive entries of one size, else None."""
+    """Return a run of the ``entries`` if they are consecutive entries of one ledger and one size, else None."""
     size, count = len(entries[0]), len(entries)
     ledger_id, first = _IDS.unpack_from(entries[0])
     if ledger_id < 0 or first < 0 or _IDS.unpack_from(entries[-1]) != (ledger_id, first + count - 1):
@@ -218,8 +220,8 @@ def _uniform_run(entries: Sequence[bytes]) -> EntryRun | None:
 def _parts(entries: Sequence[bytes]) -> Iterator[Entries | tuple[int, int]]:
     """Yield the entries as runs of consecutive entries, or as one mixed run.
 
-    They become a mixed run if ledgers alternate, or if ids have many gaps, as in striped ledgers.  An entry with a
-    negative id must be refused; for it, only ledger and entry id are yielded.
+    They become a mixed run if the ledger changes often, or if the ids have many gaps, as in striped ledgers.  For an
+    entry with a negative id, which must be refused, only (ledger id, entry id) is yielded.
     """
     run = _uniform_run(entries)
     if run is not None:
@@ -256,7 +258,7 @@ def _cut(
 def _reads(
     wire: IReplyEncoding, data: bytes, at: int, length: int, head: tuple[int, int], items: list[object]
 ) -> int:  # fmt: skip
-    """Decode consecutive plain reads, or one read that fences or has a key; return the offset after the last one.
+    """Decode consecutive plain reads, or one fencing read or read with a key; return the offset behind them.
 
     :param head: version and flags in the header of the first read.
     """
@@ -284,7 +286,7 @@ def _reads(
 
 
 def _ids_of_reads(data: bytes, at: int) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the ledger and entry ids of consecutive plain reads that have the header of the read at ``at``.
+    """Return the ledger ids and entry ids of consecutive plain reads that have the same header as the first.
 
     A plain read is three words of eight bytes: length and header, ledger id, entry id.
     """
@@ -313,8 +315,8 @@ def _batch_read(wire: IReplyEncoding, data: bytes, at: int, length: int, version
 def _key(data: bytes, at: int, length: int, fixed: int, version: int, fence: bool) -> bytes | None:
     """Return the key at the end of a read or batch read, or None if the request has no key.
 
-    A fencing read must have a key.  The Java client also sends the key in reads for which bookies ignore it.  Versions
-    0 and 1 have no keys.
+    A fencing read must have a key.  Apache's client also sends a key in other reads, where bookies ignore it.  Requests
+    of version 0 or 1 have no key.
     """
     signed_version = version - 256 if version > 127 else version
     if signed_version < VERSION:

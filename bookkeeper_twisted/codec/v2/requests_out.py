@@ -23,7 +23,7 @@ from .layout import (
 
 
 def encode_adds(master_key: bytes, entries: EntryRun, flags: int = 0, version: int = VERSION) -> bytes:
-    """Encode an add request for each entry of a run.
+    """Encode an add request for each entry of a run (consecutive entries of one ledger).
 
     :param flags: bits of :mod:`.operations`.
     :param version: the version in the header word, which the replies repeat.
@@ -40,9 +40,9 @@ def encode_adds(master_key: bytes, entries: EntryRun, flags: int = 0, version: i
 def add_fronts(
     master_key: bytes, sizes: Sequence[int], flags: int = 0, version: int = VERSION
 ) -> Sequence[bytes]:  # fmt: skip
-    """Encode, for each entry, the part of its add frame in front of the entry.
+    """Encode the part of an add frame in front of the entry, for each of several entries.
 
-    :param sizes: bytes of each entry.
+    :param sizes: size in bytes of each entry.
     :param flags: bits of :mod:`.operations`.
     :param version: the version in the header word, which the replies repeat.
     :raises CodecError: the master key does not have 20 bytes.
@@ -76,9 +76,9 @@ def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, versi
 
 
 def encode_batch_read(request: BatchRead) -> bytes:
-    """Encode a batch read.  Previous LAC and timeout are not sent, because only V3 has them.
+    """Encode a batch read; ``previous_lac`` and ``timeout_ms`` are not sent, because V2 does not have them.
 
-    :raises CodecError: the request has a master key that does not have 20 bytes.
+    :raises CodecError: the request has a master key of another size than 20 bytes.
     """
     key = _key(request.master_key)
     word = header_word(request.version, V2Op.BATCH_READ, request.flags)

@@ -1,9 +1,9 @@
-"""Series of V3 adds, plain reads or add replies: many frames of one layout are decoded together, column by column.
+"""Decodes series of V3 adds, plain reads or add replies: many frames of one layout together, column by column.
 
-Consecutive requests of one kind differ only in txnId, ledger id, entry id and body.  A strict reader finds the layout
-of the first frame; it accepts only the form that all known encoders write (also Java's, with ``flag`` first).  Every
-frame with the same bytes outside these four columns has the same layout.  Any other frame is left to protobuf, so that
-the values are always those that protobuf would return.
+Consecutive requests of one kind differ only in four columns: txnId, ledger id, entry id and body.  A strict reader
+finds the layout of the first frame.  It accepts only the usual form, which all known encoders write (with ``flag``
+first, as Java does).  A later frame with the same bytes outside the four columns has the same layout.  Any other frame
+is left to the protobuf library.  So the values are always those that the library would return.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from ..varints import decode_column, decode_varint, fill_column, width
 from .layout import ADD_KEY, FLAG_KEY, READ_KEY, TXN_AT
 
 MIN_SERIES = 8
-"""From this number of frames on, decoding by columns is faster than decoding one by one."""
+"""For at least so many frames, decoding by columns is faster than decoding one by one."""
 
 SINGLES = 32
-"""After a series shorter than MIN_SERIES, as if id sizes alternate, so many frames are decoded one by one."""
+"""After a series of less than MIN_SERIES frames (the sizes of ids may vary), so many frames are decoded one by one."""
 
 OPERATION_AT = 9
-"""Offset of the operation number in a frame of the usual form."""
+"""Offset of the operation number in a frame of the usual form, see the module docstring."""
 
 _MAX_ID_SIZE = 9
 _ADD_HEADER = b"\x08\x03\x10\x02\x18"
@@ -34,14 +34,18 @@ _VARYING, _FIXED = (1, 3, 5), (0, 2, 4, 6)
 
 
 class UnusualError(Exception):
-    """The frame does not have the usual form, so protobuf must decode it.  This error never leaves the codec."""
+    """A frame does not have the usual form, so the protobuf library must decode it.
+
+    This error never leaves the codec.
+    """
 
 
 @attrs.define
 class FrameColumns:
-    """The decoded columns of one or more frames of one layout.
+    """The decoded columns of a series: one or more frames of one layout.
 
-    :ivar ledger_ids: the ledger id of each frame; the other sequences are parallel to it.
+    :ivar ledger_ids: the ledger id of each frame.
+    :ivar txn_ids, entry_ids: the txnId and the entry id of each frame.
     :ivar bodies: the bodies of adds, empty byte strings for other operations.
     """
 
@@ -54,7 +58,7 @@ class FrameColumns:
 
 
 class _FrameReader:
-    """A strict reader of one V3 frame, from the first byte behind its length word."""
+    """A strict reader of one V3 frame; it begins behind the length word, and accepts only the usual form."""
 
     __slots__ = ("data", "at", "end")
 
@@ -64,7 +68,7 @@ class _FrameReader:
         self.end = end
 
     def skip(self, literal: bytes) -> bool:
-        """Skip the bytes ``literal`` if they come next; return whether they did."""
+        """Skip the bytes ``literal`` if they come next; return True if they did."""
         found = self.data.startswith(literal, self.at, self.end)
         if found:
             self.at += len(literal)
@@ -101,9 +105,9 @@ class _FrameReader:
 
 
 def _header(cursor: _FrameReader, operation: bytes) -> tuple[int, int]:
-    """Read the header of a request or response: version 3, the operation, a txnId, and a priority if there is one.
+    """Read the header of a request or response: version 3, the operation, a txnId, and perhaps a priority.
 
-    :returns: the end of the txnId, and the flags that follow from the priority.
+    :returns: offset of the end of the txnId, and the flags that stand for the priority.
     """
     frame = cursor.at - 4
     cursor.expect(b"\x0a")
@@ -200,7 +204,7 @@ def _ids_to_the_end(cursor: _FrameReader, before_ledger: bytes, before_entry: by
 def _columns(
     data: bytes, at: int, stride: int, cuts: tuple[int, ...], flags: int, master_key: bytes = b""
 ) -> FrameColumns:
-    """Decode the columns of a series; the series ends where a varint has another size than in the first frame.
+    """Decode the columns of a series, up to a frame in which a varint has another size than in the first frame.
 
     :param cuts: offsets in the first frame: end of the txnId, start and end of the ledger id, start and end of the
         entry id, start of the body.
@@ -219,9 +223,9 @@ def _columns(
 
 
 def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColumns) -> bool:
-    """Fill the columns if all frames are of one ledger and their txnIds and entry ids go up by one; else return False.
+    """Fill the columns if all frames are of one ledger and have consecutive txnIds and entry ids; else return False.
 
-    The requests of one writer usually are such frames.  One call then compares all bytes in front of the bodies.
+    The requests of one writer are usually like that.  Then one call compares all bytes in front of the bodies.
     """
     at, txn_at, txn_end, ledger_at, ledger_end, id_at, id_end, body_at, _ = edges
     count = (len(data) - at) // stride
@@ -240,7 +244,7 @@ def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColum
     if head == stride:
         found.bodies = [b""] * count
         return expected == data[at : at + count * stride]
-    block = data[at:] if at else data  # an incomplete last frame is not cut off, because nobody reads it
+    block = data[at:] if at else data  # an incomplete last frame is not cut off, because it is not read
     if expected != b"".join(column(block, stride, count, 0, head)):
         return False
     found.bodies = column(block, stride, count, head, stride)

@@ -1,7 +1,7 @@
-"""Layouts of V3 frames: keys of fields, flags, and the header, which requests and responses share.
+"""Layouts of V3 frames: keys of fields, flags, and the header, which is the same in requests and responses.
 
-A frame is a length word and a ``Request`` or ``Response``.  The fields of both are the header (1), in a response the
-status (2), and then the message of the operation (100 and above).
+A frame is a length word and a ``Request`` or ``Response``.  Its fields are the header (1), in a response the status
+(2), and then the message of the operation (100 and above).
 """
 
 import struct
@@ -25,11 +25,11 @@ FLAG_RECOVERY = 1
 LENGTH = struct.Struct(">I")
 
 TXN_AT = 11
-"""Offset of the txnId in a frame of the usual form: it follows length word, header key, version and operation."""
+"""Offset of the txnId in a frame of the usual form: behind length word, header key and size, version and operation."""
 
 
 def frame(message: bytes) -> bytes:
-    """Put the length word in front of a ``message``."""
+    """Return a frame: the ``message`` with a length word in front."""
     return LENGTH.pack(len(message)) + message
 
 
@@ -38,14 +38,14 @@ def header_field(operation: int, txn_id: int, priority: int = 0, version: int = 
 
     :param operation: an :class:`~.operations.Operation`.
     :param priority: the priority; 0 is not written.
-    :param version: the version, below 128.
+    :param version: the version, a number below 128.
     """
     fields = b"\x08%c\x10%c\x18%b" % (version, operation, varint(txn_id))
     return bytes_field(b"\x0a", fields + number_field(b"\x20", priority or None))
 
 
 def fill_header(message: Any, header: m.Header) -> None:
-    """Copy a header into a protobuf message; a priority of 0 is left out, which means the same.
+    """Copy a header into a protobuf message; leave out a priority of 0, which is the default.
 
     :param message: the protobuf message, ``Request`` or ``Response``, to be filled.
     :param header: the values of its fields.

@@ -32,13 +32,13 @@ from .layout import (
 _LAC_KEY = b"\x28"
 
 _ROW = 4
-"""From this number of replies on, encoding by columns is faster than encoding one by one."""
+"""For at least so many replies, encoding by columns is faster than encoding one by one."""
 
 
 def bare_reply(header: bytes, status: Status) -> bytes:
     """Encode a reply that has only a header and a status.
 
-    :param header: the header field, as :func:`header_field` makes it.
+    :param header: the encoded header, from :func:`header_field`.
     """
     return frame(header + b"\x10" + varint(status))
 
@@ -84,7 +84,8 @@ def mixed_add_replies(
 ) -> bytes:
     """Encode replies to adds of entries of any ledgers, in order.
 
-    :param txn_ids: the txnId of each add; the other sequences are parallel to it.
+    :param txn_ids: the txnId of each add.
+    :param ledger_ids, entry_ids: the ledger id and the entry id of each add.
     :param status: the status of all replies.
     """
     txn_size, ledger_size, id_size = map(common_width, (txn_ids, ledger_ids, entry_ids))
@@ -97,11 +98,11 @@ def _equal_add_replies(
     txn_ids: Sequence[int], status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int], txn_size: int,
     id_size: int,
 ) -> bytes:  # fmt: skip
-    """Encode add replies in which a field has the same size everywhere: repeat one frame, then fill in three columns.
+    """Encode add replies of one layout: repeat one frame, then write the ids into three columns.
 
     :param ledger_ids: the ledger id of each reply, or a single id for all replies.
-    :param txn_size: bytes of the varint of each txnId.
-    :param id_size: bytes of the varint of each entry id.
+    :param txn_size: size in bytes of the varint of each txnId.
+    :param id_size: size in bytes of the varint of each entry id.
     """
     one = add_reply(txn_ids[0], status, ledger_ids[0], entry_ids[0])
     stride, ledger_size = len(one), width(ledger_ids[0])
@@ -119,9 +120,10 @@ def read_reply(
     """Encode the reply to one read.
 
     :param operation: the operation of the request, which the reply repeats.
-    :param entry: header, digest and payload, as they are stored; None unless ``status`` is EOK.
-    :param max_lac: the highest LAC that the bookie knows, -1 if none; None is not written.
-    :param lac_update_timestamp: the time at which the LAC changed, ms since the epoch; None is not written.
+    :param entry: the entry as it is stored (header, digest and payload); None unless ``status`` is EOK.
+    :param max_lac: the highest LAC of the ledger that the bookie knows, -1 if none; with None, the field is left out.
+    :param lac_update_timestamp: the time at which the LAC changed, in ms since the epoch; with None, the field is left
+        out.
     """
     rest = number_field(_LAC_KEY, max_lac) + number_field(b"\x30", lac_update_timestamp)
     body = b"%b%b%b" % (_ids(status, ledger_id, entry_id), bytes_field(b"\x22", entry), rest)
@@ -134,9 +136,10 @@ def read_replies(
 ) -> bytes:  # fmt: skip
     """Encode successful replies to reads, in order.
 
-    :param txn_ids: the txnId of each read; the other sequences are parallel to it.
-    :param entries: header, digest and payload of each, as they are stored.
-    :param lacs: for each read, the highest LAC that the bookie knows of the ledger, -1 if none; empty to send no LACs.
+    :param txn_ids: the txnId of each read.
+    :param ledger_ids, entry_ids: the ledger id and the entry id of each read.
+    :param entries: each entry as it is stored (header, digest and payload).
+    :param lacs: for each read, the highest LAC of its ledger that the bookie knows, -1 if none; empty to send no LACs.
     """
     if len(entries) >= _ROW and len(set(map(len, entries))) == 1:
         one_lac = not lacs or lacs.count(lacs[0]) == len(lacs)
@@ -152,7 +155,7 @@ def read_replies(
 
 
 def _read_head(txn_id: int, ledger_id: int, entry_id: int, size: int, rest: int) -> bytes:
-    """Encode a successful read reply up to its entry of ``size`` bytes; ``rest`` more bytes follow the entry."""
+    """Encode a successful read reply up to its entry of ``size`` bytes; ``rest`` bytes will follow the entry."""
     ids = _ids(Status.EOK, ledger_id, entry_id) + b"\x22" + varint(size)
     head = _head(Operation.READ, txn_id, Status.EOK) + READ_KEY + varint(len(ids) + size + rest) + ids
     return LENGTH.pack(len(head) + size + rest) + head
@@ -162,11 +165,11 @@ def _equal_read_replies(
     txn_ids: Sequence[int], ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes],
     lacs: Sequence[int], sizes: Sequence[int],
 ) -> bytes:  # fmt: skip
-    """Encode read replies of one layout: repeat the bytes in front of an entry, then fill in four columns.
+    """Encode read replies of one layout: repeat the bytes in front of an entry, then write four columns into them.
 
-    In the repeated bytes, the first field is the LAC of the previous reply, because it follows that reply's entry.
+    The repeated bytes begin with the LAC of the previous reply, because in each reply the LAC follows the entry.
 
-    :param sizes: bytes of the varint in each column; the size for LACs does not matter if all are equal.
+    :param sizes: size in bytes of the varints in each column; any size for the LACs if all LACs are equal.
     """
     count, size = len(entries), len(entries[0])
     txn_size, ledger_size, id_size, lac_size = sizes
@@ -191,10 +194,10 @@ def _equal_read_replies(
 def batch_reply(
     txn_id: int, status: Status, ledger_id: int, first: int, runs: Sequence[EntryRun] = (), max_lac: int | None = None
 ) -> list[bytes]:
-    """Encode the reply to a batch read, as a list of pieces to write in order.
+    """Encode the reply to a batch read, as a list of byte strings to write one after the other.
 
     :param first: the first entry id of the request.
-    :param runs: runs of consecutive entries; none unless ``status`` is EOK.
+    :param runs: runs of consecutive entries; empty unless ``status`` is EOK.
     :param max_lac: as in :func:`read_reply`.
     """
     ids = _ids(status, ledger_id, first)
@@ -207,7 +210,7 @@ def batch_reply(
 
 
 def _body_fields(run: EntryRun) -> bytes:
-    """Encode field 4 of a batch read reply, the body, for each entry of a run."""
+    """Encode the entries of a run as repeated field 4 (body) of a batch read reply."""
     entries = run.entries()
     if run.stride:
         key = b"\x22" + varint(run.stride - 4)
@@ -248,7 +251,7 @@ def encode_response(message: object) -> bytes:
 
 
 def _response_header(message: Any) -> m.Header:
-    """Return the header of a response: for AUTH that of the request, else one of version 3 without a priority."""
+    """Return the header for a response: in AUTH the request's header, else a header of version 3 without priority."""
     header: m.Header = message.header
     if isinstance(message, m.AuthResponse):
         return header

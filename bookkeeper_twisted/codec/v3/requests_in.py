@@ -38,11 +38,11 @@ _MAX_PRIORITY = 1 << 31
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
-    """Decode complete V3 requests from offset ``at`` onwards; stop after ``MOST_ITEMS`` that are decoded one by one.
+    """Decode complete V3 requests from offset ``at`` on; stop after ``MOST_ITEMS`` that were decoded one by one.
 
     :param wire: the protocol that encodes the replies.
     :param items: a list to which runs, messages and refusals are added in order.
-    :returns: offset of the first frame that is not decoded, and False if that frame is not V3.
+    :returns: offset of the first frame that is not decoded, and True; False instead of True if this frame is not V3.
     :raises CodecError: a frame is over the limit, or is no request; ``items`` has the requests before it.
     """
     runs = _RunBuilder(wire, items)
@@ -74,7 +74,7 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> int:
-    """Decode a series of adds or plain reads; return the number of decoded frames, 0 if they form no series."""
+    """Decode a series of adds or plain reads of one layout; return the number of frames, 0 if no series begins."""
     operation = data[at + OPERATION_AT]
     if operation == _ADD and (found := add_columns(data, at, stride)) is not None:
         runs.add_columns(found)
@@ -86,9 +86,9 @@ def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> int:
 
 
 class _RunBuilder:
-    """A builder of runs: it joins successive adds with one key and the same flags, or successive plain reads.
+    """A builder of runs: it joins consecutive adds with one key and the same flags, or consecutive plain reads.
 
-    At most one run is open.  A request that does not fit it closes the run.
+    At most one run is open.  A request that does not fit into it closes the run.
     """
 
     __slots__ = ("wire", "_items", "_key", "_bodies", "_flags", "_ledger_ids", "_entry_ids", "_txn_ids")
@@ -109,7 +109,7 @@ class _RunBuilder:
         self._items.append(item)
 
     def add_columns(self, found: FrameColumns) -> None:
-        """Append a series of decoded adds."""
+        """Append a series of decoded adds to the open run."""
         key = (found.flags, False, found.master_key)
         if _are_entries(found):
             self._adds(key, found.ledger_ids, found.entry_ids, found.txn_ids, found.bodies)
@@ -118,11 +118,11 @@ class _RunBuilder:
             self.add(key, *add)
 
     def add(self, key: tuple[int, bool, bytes], txn_id: int, ledger_id: int, entry_id: int, body: bytes) -> None:
-        """Append one add to the open run, or a refusal if its body does not begin with the ids of the request.
+        """Append one add to the open run, or a refusal if its body does not begin with the request's ids.
 
-        A body with other ids must not reach the journal.
+        A body with other ids must not be written to the journal.
 
-        :param key: flags, deferred sync and master key, which all adds of a run share.
+        :param key: (flags, deferred sync, master key), which are the same for all adds of a run.
         """
         is_entry = ledger_id >= 0 <= entry_id and len(body) >= MIN_ENTRY_SIZE
         if not is_entry or body[:16] != _IDS.pack(ledger_id, entry_id) or len(key[2]) > MAX_MASTER_KEY_SIZE:
@@ -155,7 +155,7 @@ class _RunBuilder:
         self._txn_ids = joined(self._txn_ids, txn_ids)
 
     def flush(self) -> None:
-        """Close the open run, and append it to the items."""
+        """Close the open run, and append it to the list of items."""
         if self._bodies:
             entries = _entries_of(self._ledger_ids, self._entry_ids, self._bodies)
             self._items.append(AddRun(self.wire, VERSION, *self._key, entries, self._txn_ids))
@@ -168,7 +168,7 @@ class _RunBuilder:
 
 
 def _are_entries(found: FrameColumns) -> bool:
-    """Test whether the key of decoded adds has a valid size, and whether each body begins with the ids of its add."""
+    """Test whether the key of decoded adds has a valid size, and each body begins with the ids of its add."""
     ledger_ids, entry_ids, bodies = found.ledger_ids, found.entry_ids, found.bodies
     size, count, first = len(bodies[0]), len(bodies), ledger_ids[0]
     if size < MIN_ENTRY_SIZE or len(found.master_key) > MAX_MASTER_KEY_SIZE:
@@ -181,9 +181,10 @@ def _are_entries(found: FrameColumns) -> bool:
 
 
 def _entries_of(ledger_ids: Sequence[int], entry_ids: Sequence[int], bodies: Sequence[bytes]) -> Entries:
-    """Combine the bodies of adds into a run, a mixed run, or a sequence of runs.
+    """Combine the bodies of adds, which are entries, to a run, a mixed run, or a sequence of runs.
 
-    :param ledger_ids: the ledger id of each body, parallel to ``entry_ids``.
+    :param ledger_ids: the ledger id of each body.
+    :param entry_ids: the entry id of each body.
     """
     if ledger_ids.count(ledger_ids[0]) == len(bodies) and consecutive(entry_ids):
         return EntryRun.of_entries(ledger_ids[0], entry_ids[0], bodies)
@@ -213,7 +214,8 @@ def _accept(request: wire_pb.Request, runs: _RunBuilder) -> None:
 def _accept_cold(request: wire_pb.Request, header: Header, runs: _RunBuilder) -> None:
     """Decode a request that is neither an add nor a read.
 
-    An add or read without its sub-message comes here, too.  It has no ids, so that its reply is a header and a status.
+    An add or read without its sub-message is also decoded here.  It has no ids, so its reply has only a header and a
+    status.
     """
     name, read = _READERS.get(header.operation, ("", None))
     if read is not None and request.HasField(name):  # type: ignore[arg-type]
@@ -228,7 +230,7 @@ def _header(head: wire_pb.BKPacketHeader, runs: _RunBuilder) -> Header:
 
 
 def _flags(priority: int) -> int:
-    """Return the flags for a priority.  Java reads it as signed: 2**31 or more is negative, so not high."""
+    """Return the flags that stand for a priority; as in Java, 2**31 or more is a negative number, and so not high."""
     return HIGH_PRIORITY if 0 < priority < _MAX_PRIORITY else 0
 
 
@@ -248,7 +250,7 @@ def _add(request: wire_pb.AddRequest, head: wire_pb.BKPacketHeader, runs: _RunBu
         return
     flags = _flags(head.priority)
     deferred = False
-    if request.HasField("flag"):  # not ``request.flag``: its default is RECOVERY_ADD
+    if request.HasField("flag"):  # not ``request.flag``, because its default is RECOVERY_ADD
         flags |= RECOVERY_ADD
     else:  # only ordinary adds can defer the sync: Java ignores the write flags of recovery adds
         deferred = bool(request.writeFlags & _DEFERRED_SYNC)
@@ -277,7 +279,7 @@ def _read(request: wire_pb.ReadRequest, head: wire_pb.BKPacketHeader, runs: _Run
 
 
 def _is_long(master_key: bytes | None) -> bool:
-    """Test whether a key is too long to accept: a bookie keeps the key of a ledger for good."""
+    """Test whether a key is too long to accept: a bookie stores the key of a ledger as long as the ledger exists."""
     return master_key is not None and len(master_key) > MAX_MASTER_KEY_SIZE
 
 
@@ -306,8 +308,8 @@ def _auth(request: wire_pb.AuthMessage, header: Header, runs: _RunBuilder) -> No
 def _write_lac(request: wire_pb.WriteLacRequest, header: Header, runs: _RunBuilder) -> None:
     """Decode a request to store an explicit LAC; refuse it if its body is not a LAC packet of the same ledger.
 
-    The bookie journals the body under the ledger id inside it, so this id must be that of the request.  The bookie also
-    keeps the body in memory, so it may have at most ledger id, LAC and a digest.
+    The bookie writes the body to its journal, where a replay reads the ledger id in the body.  So this id must be that
+    of the request.  The bookie also keeps the body in memory, so the body may contain only ledger id, LAC and a digest.
     """
     ledger_id, body = request.ledgerId, request.body
     sized = _MIN_LAC_PACKET <= len(body) <= _MAX_LAC_PACKET and not _is_long(request.masterKey)
@@ -331,7 +333,7 @@ def _start_tls(_: wire_pb.StartTLSRequest, header: Header, runs: _RunBuilder) ->
 
 
 def _of_ledger(request_type: Callable[..., object], response_type: Callable[..., object]) -> "_Reader":
-    """Return a decoder for a kind of request whose only field is a ledger id."""
+    """Return a decoder for requests of one kind whose only field is a ledger id."""
 
     def read(request: Any, header: Header, runs: _RunBuilder) -> None:
         if header.version != VERSION:
@@ -357,7 +359,7 @@ _READERS: dict[int, tuple[str, _Reader]] = {
     Operation.BATCH_READ: ("batchReadRequest", _batch_read),
 }  # fmt: skip
 
-# what to return for a request without the message of its operation; other operations get an error without a message
+# the items for requests without the sub-message of their operation; other operations get an ErrorResponse
 _MISSING: dict[int, Callable[[Header], object]] = {
     Operation.AUTH: lambda header: m.AuthRequest(header, "", b""),
     Operation.BOOKIE_INFO: m.BookieInfoRequest,

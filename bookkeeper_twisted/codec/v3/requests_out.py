@@ -1,7 +1,8 @@
 """The encoder of V3 requests, for clients.
 
-Adds, reads and batch reads are encoded without protobuf, for two reasons: Java writes their ``flag`` (field 100) in
-front of field 1, which no protobuf library does, and adds are very frequent.  Other requests go through protobuf.
+Adds, reads and batch reads are encoded without the protobuf library, for two reasons: Java writes their ``flag`` (field
+100) in front of field 1, which no protobuf library does; and adds are very frequent.  The library encodes all other
+requests.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,12 +41,12 @@ def encode_adds(
     master_key: bytes, ledger_id: int, first: int, entries: Sequence[bytes], flags: int, deferred_sync: bool,
     first_txn_id: int,
 ) -> bytes:  # fmt: skip
-    """Encode an add request for each of consecutive entries of one ledger, with consecutive txnIds.
+    """Encode add requests for consecutive entries of one ledger, with consecutive txnIds.
 
     :param first: id of the first entry.
-    :param entries: header, digest and payload of each, at least one.
+    :param entries: header, digest and payload of each entry, at least one.
     :param flags: ``RECOVERY_ADD`` and ``HIGH_PRIORITY``; other bits are ignored.
-    :param deferred_sync: whether the bookie acknowledges before it syncs.
+    :param deferred_sync: whether the bookie acknowledges the adds before it syncs.
     """
     count, size = len(entries), len(entries[0])
     txn_ids = range(first_txn_id, first_txn_id + count)
@@ -97,7 +98,7 @@ def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first
 
 
 def encode_batch_read(request: BatchRead) -> bytes:
-    """Encode a batch read (BP-62); the number of its field in ``Request`` is this project's choice.
+    """Encode a batch read (BP-62); Apache has no V3 batch read, so the number of its field is this project's choice.
 
     :param request: the batch read, whose ``request_id`` becomes the txnId; fields that are None are not sent.
     """

@@ -124,8 +124,7 @@ class EntryLogReader:
             return self.read_slice(row, entry_id, 1)
 
     def read_slice(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """See :meth:`read`; the only difference is that this method raises an error if any of the entries is damaged.
-        """
+        """See :meth:`read`; unlike it, this method raises an error if any of the entries is damaged."""
         offsets = self.offsets_of(row)
         begin = entry_id - row.first
         end = _end(offsets, begin, row.last - entry_id + 1, max_bytes)
