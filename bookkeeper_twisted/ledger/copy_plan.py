@@ -1,7 +1,7 @@
-"""The plan of copies: which entries of a fragment go to which bookies.
+"""The plan of copies: which entries of a fragment are copied to which bookies.
 
-Each entry goes only to the positions of its write set that lack it, so that a copy of a striped ledger writes only
-the lost entries.  Consecutive entries for the same bookies are one run.
+An entry is copied only to the positions of its write set that lack it.  So the repair of a striped ledger writes only
+the lost entries.  Consecutive entries for the same bookies form one run.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,10 +30,11 @@ class CopyRun:
 
 
 def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: Mapping[int, str]) -> Iterator[CopyRun]:
-    """Yield the runs of entries that must be copied so that no target bookie lacks an entry, by ascending entry id.
+    """Yield the runs of entries to copy so that no target bookie lacks an entry, by ascending entry id.
 
     :param losses: the lost entries of this fragment, of no other one.
-    :param targets: the bookie to copy to, by position in the ensemble; a position without one gets no copies.
+    :param targets: for each position in the ensemble, the bookie to copy to.  Nothing is copied for a position that is
+        not in it.
     """
     lacking: dict[int, list[tuple[int, int]]] = {}
     for loss in losses:
@@ -58,13 +59,13 @@ def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: 
 def losses_of_targets(
     fragment: LedgerFragment, lost: Mapping[int, Sequence[ReplicaLoss]], targets: Mapping[int, str]
 ) -> list[ReplicaLoss]:
-    """Return the entries that each target bookie lacks, as losses.
+    """Return the entries that each target bookie lacks, as ReplicaLoss objects.
 
-    A target that is the bookie of its position already lacks only the lost entries.  A new bookie lacks all entries of
-    its position.
+    The bookie that is at its position already lacks only the lost entries.  A new bookie lacks all entries of its
+    position.
 
-    :param lost: the losses that a check found, by position in the ensemble.
-    :param targets: the bookie to copy to, by position; some positions with losses may have none.
+    :param lost: for each position in the ensemble, the lost entry ranges that a check has found.
+    :param targets: for each position to repair, the bookie to copy to.
     """
     found: list[ReplicaLoss] = []
     for position, target in targets.items():
@@ -77,9 +78,9 @@ def losses_of_targets(
 
 
 def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> Iterator[CopyRun]:
-    """Yield the runs of entries that every bookie of their write set has lost, according to ``losses``.
+    """Yield the runs of entries that all bookies of their write set have lost, according to ``losses``.
 
-    Losses of the kind ``LEAVING`` do not count, as such a bookie can still return its entries.
+    Losses of the kind ``LEAVING`` do not count, because such a bookie can still return its entries.
 
     :param losses: the lost entries of this fragment, of no other one.
     :returns: runs in ascending order; ``targets`` are the bookies of the write set.
@@ -93,7 +94,7 @@ def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> 
 def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[CopyRun]:
     """Yield the runs of a copy ``plan`` without the entries that are in ``left_out``.
 
-    A run of which only the middle is left out becomes two runs.
+    A run becomes two runs if only entries in its middle are left out.
 
     :param left_out: the entries not to copy, as runs in ascending order; their targets are ignored.
     """
@@ -109,7 +110,7 @@ def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[Co
 
 
 def _kept(fragment: LedgerFragment, position: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield first and last id of each series of entries in ``ranges`` that a position keeps; each entry once."""
+    """Yield (first id, last id) of each series of consecutive entries in ``ranges`` that a position keeps."""
     done = fragment.first - 1
     for first, last in sorted(ranges):
         low, high = max(first, done + 1), min(last, fragment.last)

@@ -1,7 +1,7 @@
-"""Consecutive verified entries in the buffer that a bookie sent; entry objects are made on demand.
+"""Consecutive verified entries in the buffer that a bookie sent; an Entry object is made only when it is asked for.
 
-The columns of a batch (ids, lengths, LACs, payloads) are cut from the received buffer; Apache Arrow takes
-them without an object for each entry.
+The columns of a batch (ids, lengths, LACs, payloads) are cut from the received buffer.  Apache Arrow can use them
+without an object for each entry.
 """
 
 import sys
@@ -18,14 +18,14 @@ from ..errors import DigestMatchError, MissingLibraryError
 from ..model import Entry
 
 LAC_AT, LENGTH_AT = 4 + 16, 4 + 24
-"""Offsets in an entry's record: of the LAC of its writer, and of the ledger length up to and including the entry."""
+"""Offsets in an entry's record of two fields: the writer's LAC, and the ledger length up to and including the entry."""
 
 
 class EntryBatch:
     """One or more verified entries of a ledger, with the ids ``first .. last``.
 
-    An iteration makes an :class:`~bookkeeper_twisted.model.Entry` for each of them; :attr:`payloads` costs less.  To
-    make no object for an entry at all, use :meth:`to_arrow`, or cut :attr:`buffer` by :attr:`starts` and :attr:`sizes`.
+    An iteration creates an :class:`~bookkeeper_twisted.model.Entry` for each entry; :attr:`payloads` costs less.  To
+    avoid an object for each entry, use :meth:`to_arrow`, or cut :attr:`buffer` by :attr:`starts` and :attr:`sizes`.
     """
 
     __slots__ = ("_run", "_digester", "_payloads")
@@ -37,7 +37,7 @@ class EntryBatch:
 
     @property
     def ledger_id(self) -> int:
-        """The ledger of all entries."""
+        """The id of the ledger of all entries."""
         return self._run.ledger_id
 
     @property
@@ -57,12 +57,12 @@ class EntryBatch:
 
     @property
     def size(self) -> int:
-        """The bytes of memory that the batch uses, including the overhead of the format."""
+        """The size in bytes of :attr:`buffer`, the overhead of the format included."""
         return self._run.size
 
     @property
     def buffer(self) -> bytes:
-        """All entries as they were received, one after the other: payloads and overhead of the format."""
+        """All entries as they were received, one after the other: size word, header, digest and data of each."""
         return self._run.data
 
     @property
@@ -100,8 +100,8 @@ class EntryBatch:
     def to_arrow(self) -> Any:
         """Return a ``pyarrow.RecordBatch`` of the columns ``ledger_id``, ``entry_id``, ``length`` and ``payload``.
 
-        The payload is binary, the others int64; ``length`` is the bytes of all payloads of the ledger up to and
-        including the entry's.
+        ``payload`` is binary, the other columns are int64.  ``length`` is the number of bytes of all payloads of the
+        ledger, up to and including this entry.
 
         :raises bookkeeper_twisted.errors.MissingLibraryError: pyarrow (extra ``arrow``) is not installed.
         """
@@ -121,7 +121,7 @@ class EntryBatch:
 
 
 def verified_prefix(run: EntryRun, digester: Digester) -> EntryRun:
-    """Return the entries of a ``run`` before the first one with wrong ids or a wrong digest (S18), at least one.
+    """Verify a ``run``; return its entries before the first one with wrong ids or a wrong digest (S18).
 
     :raises bookkeeper_twisted.errors.DigestMatchError: the first entry of the run has wrong ids or a wrong digest.
     """
@@ -152,7 +152,7 @@ def record_batch(run: EntryRun, payload_at: int) -> Any:
 
     columns = {
         "ledger_id": numbers(array("q", (run.ledger_id,)) * count),
-        # Pass a typed scalar: for a plain number pyarrow imports pandas first, which takes ten times as long.
+        # Pass a typed scalar: for a plain number, pyarrow first imports pandas, which takes ten times as long.
         "entry_id": compute.add(_counted(count), pyarrow.scalar(run.first, pyarrow.int64())),
         "length": numbers(integers(run, LENGTH_AT)),
         "payload": _payloads(run, payload_at),
@@ -171,14 +171,14 @@ def _counted(count: int) -> Any:
 
 @lru_cache(maxsize=8)
 def _offsets(size: int, count: int) -> Any:
-    """Return the Arrow offsets of ``count`` values of equal size in bytes."""
+    """Return the Arrow offsets of ``count`` values, each of ``size`` bytes."""
     import pyarrow
 
     return pyarrow.py_buffer(array("i", range(0, count * size + 1, size)))
 
 
 def _payloads(run: EntryRun, payload_at: int) -> Any:
-    """Return the Arrow array of the payloads, built by one copy in C."""
+    """Return the payloads as an Arrow array, which is built by one copy in C."""
     import pyarrow
     from pyarrow import compute
 
@@ -196,9 +196,9 @@ def _payloads(run: EntryRun, payload_at: int) -> Any:
 
 
 def integers(run: EntryRun, at: int) -> "array[int]":
-    """Return the 64-bit integer at an offset in each record of a ``run``.
+    """Return a 64-bit integer field of each record of a ``run``.
 
-    :param at: offset from the record's size word: :data:`LAC_AT` or :data:`LENGTH_AT`.
+    :param at: offset of the field in the record: :data:`LAC_AT` or :data:`LENGTH_AT`.
     """
     data = run.data
     if run.offsets is None:

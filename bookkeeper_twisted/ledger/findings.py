@@ -1,4 +1,4 @@
-"""The result of a check of a ledger: the entries that its bookies lack, and the replicas that could not be checked."""
+"""The result of a check of a ledger: which entries its bookies lack, and which replicas could not be checked."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -9,7 +9,7 @@ from .fragments import LedgerFragment
 
 
 class LossKind(Enum):
-    """The reasons why a bookie cannot return entries that it should hold."""
+    """The reasons why a bookie cannot return entries of which it should have a replica."""
 
     GONE = "gone"
     """The bookie is registered neither as writable nor as read-only."""
@@ -18,15 +18,16 @@ class LossKind(Enum):
     DAMAGED = "damaged"
     """The bookie returns other bytes than were written, or cannot read its disk."""
     LEAVING = "leaving"
-    """The bookie must be replaced, although it may still have the entries."""
+    """The bookie must be replaced, for example as it is decommissioned, although it may still have the entries."""
 
 
 @attrs.frozen
 class ReplicaLoss:
     """The entries of a fragment that the bookie at one position of the ensemble cannot return.
 
-    :ivar ranges: first and last ids, ascending.  Of a striped ledger, only those entries of a range are meant that the
-        position keeps.  Empty if the position keeps no entry: the ensemble names a lost bookie, but no entry is lost.
+    :ivar ranges: (first id, last id) of each lost range, ascending.  If the ledger is striped, only the entries of a
+        range that the position keeps are lost.  Empty if the position keeps no entry: then the ensemble names a lost
+        bookie, but no entry is lost.
     """
 
     position: int
@@ -39,7 +40,7 @@ class ReplicaLoss:
 class Inconclusive:
     """A position of the ensemble whose check failed, so that it is unknown which entries its bookie has.
 
-    :ivar cause: text of the last error; the bookie was overloaded, slow or unreachable.
+    :ivar cause: text of the last error, if the bookie was overloaded, slow or unreachable.
     """
 
     position: int
@@ -49,7 +50,11 @@ class Inconclusive:
 
 @attrs.frozen
 class FragmentReport:
-    """The result of the check of one fragment."""
+    """The result of the check of one fragment.
+
+    :ivar losses: the lost entries, one item for each position and kind of loss.
+    :ivar inconclusive: the positions that could not be checked.
+    """
 
     fragment: LedgerFragment
     losses: tuple[ReplicaLoss, ...] = ()
@@ -61,9 +66,9 @@ class CheckReport:
     """The result of the check of a ledger.
 
     :ivar fragments: the checked fragments, in ascending order.
-    :ivar requests: number of requests, whether they were answered or failed.
+    :ivar requests: number of requests to bookies, answered or failed.
     :ivar entries: number of entries that were read.
-    :ivar n_bytes: bytes of these entries.
+    :ivar n_bytes: number of bytes of these entries.
     """
 
     ledger_id: int
@@ -74,7 +79,7 @@ class CheckReport:
 
     @property
     def damaged(self) -> tuple[FragmentReport, ...]:
-        """The fragments of which a bookie lacks entries, or whose ensemble names a lost bookie."""
+        """The reports on fragments of which a bookie lacks entries, or whose ensemble names a lost bookie."""
         return tuple(report for report in self.fragments if report.losses)
 
     @property
@@ -89,11 +94,11 @@ class CheckReport:
 
     @property
     def is_conclusive(self) -> bool:
-        """Whether every position was checked."""
+        """Whether every position of every ensemble could be checked."""
         return not any(report.inconclusive for report in self.fragments)
 
     def whole(self) -> Iterator[tuple[int, int, int, str]]:
-        """Yield each replica that lacks no entry of a final fragment: first entry, last entry, position, bookie."""
+        """Yield (first entry, last entry, position, bookie) of each complete replica of a closed fragment."""
         for report in self.fragments:
             fragment = report.fragment
             bad = {loss.position for loss in report.losses} | {one.position for one in report.inconclusive}
@@ -102,6 +107,6 @@ class CheckReport:
                     yield fragment.first, fragment.last, position, bookie_id
 
     def losses(self) -> Iterator[ReplicaLoss]:
-        """Yield the lost entries of all fragments."""
+        """Yield the lost entries of all fragments, one item for each position and kind of loss."""
         for report in self.fragments:
             yield from report.losses

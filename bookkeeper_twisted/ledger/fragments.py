@@ -1,4 +1,4 @@
-"""The fragments of a ledger, each the entries that one ensemble keeps, and the sample of entries that a check reads."""
+"""The fragments of a ledger (the entries that one ensemble keeps), and the sample of entries that a check reads."""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -10,7 +10,7 @@ from .placement import Chance
 from .schedule import Schedule, schedule_of
 
 EVERY_ENTRY = 100
-"""The percentage of a check that reads all entries."""
+"""The sample percentage with which a check reads all entries."""
 
 
 @attrs.frozen
@@ -18,8 +18,8 @@ class LedgerFragment:
     """Consecutive entries of a ledger that one ensemble keeps.
 
     :ivar last: id of the last entry known to be acknowledged; ``first - 1`` if there is none.
-    :ivar closed: whether its entries are final.  A fragment that is not closed belongs to a writer that may be alive:
-        no other process adds to it or changes its ensemble (S15).
+    :ivar closed: whether its entries are final.  If not, the fragment belongs to a writer that may be alive: no other
+        process may add entries to it or change its ensemble (S15).
     """
 
     ledger_id: int
@@ -42,9 +42,9 @@ class LedgerFragment:
         return self.schedule.ends(position, self.first, self.last)
 
     def moves(self, bookies: Mapping[int, str]) -> "Moves":
-        """Return the bookie replacements in this fragment; positions that keep their bookie are left out.
+        """Return the bookie replacements for this fragment; leave out positions that keep their bookie.
 
-        :param bookies: the bookies that have the entries now, by position; some may be in the ensemble already.
+        :param bookies: for each repaired position, the bookie that has the entries now; it may be the same as before.
         """
         pairs = {position: (self.ensemble[position], new) for position, new in bookies.items()}
         return Moves(self.first, {position: (old, new) for position, (old, new) in pairs.items() if old != new})
@@ -52,12 +52,13 @@ class LedgerFragment:
     def sample(self, position: int, percentage: int, chance: Chance) -> list[int] | None:
         """Return the ids of the entries that a check reads at a position of the ensemble.
 
-        They are the first and the last, and about ``percentage`` percent of the others, spread evenly.
+        These are the first and the last entry that the position keeps, and about ``percentage`` percent of the others,
+        spread evenly.
 
         :param position: index in the ensemble, from 0.
         :param percentage: percentage of the entries to read, from 0 to 100.
         :param chance: source of random numbers; it draws the entries between the first and the last.
-        :returns: ascending ids; None means all entries that the position keeps.
+        :returns: ascending ids; None for all entries that the position keeps.
         """
         ends = self.ends(position)
         if ends is None:
@@ -77,27 +78,27 @@ class LedgerFragment:
 
 @attrs.frozen
 class Moves:
-    """The replacements of bookies in one fragment, by position in the ensemble.
+    """The replacements of bookies in one fragment, to be applied to the metadata of the ledger.
 
     :ivar first: id of the first entry of the fragment.
-    :ivar bookies: by position, the old bookie and the one that has the entries now.
+    :ivar bookies: for each position in the ensemble, (old bookie, bookie that has the entries now).
     """
 
     first: int
     bookies: Mapping[int, tuple[str, str]]
 
     def are_needed(self, metadata: LedgerMetadata) -> bool:
-        """Test whether ``metadata`` still name one of the old bookies.
+        """Test whether the ledger ``metadata`` still has one of the old bookies at its position.
 
-        The newest ensemble of a ledger that is not closed belongs to its writer (S15), so it never counts.
+        The newest ensemble of a ledger that is not closed does not count, because only the writer may change it (S15).
         """
         return any(self._applied(segment) != segment.bookies for segment in self._segments(metadata))
 
     def apply(self, metadata: LedgerMetadata) -> LedgerMetadata:
-        """Return ``metadata`` with the old bookies replaced by the new ones, and no other change.
+        """Return the ledger ``metadata`` with the old bookies replaced by the new ones.
 
-        A position stays unchanged if its bookie was replaced by another one meanwhile, or if the new one is in the
-        ensemble already.
+        A position stays unchanged if its bookie was replaced meanwhile, or if the new bookie is in the ensemble
+        already.
         """
         changed = self._segments(metadata)
         segments = (
@@ -119,14 +120,14 @@ class Moves:
 
 
 def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) -> Iterator[LedgerFragment]:
-    """Yield the fragments of a ledger, one for each ensemble, even if a fragment has no entries.
+    """Yield the fragments of a ledger, one for each ensemble, including fragments without entries.
 
     :param last_confirmed: the highest known LAC; not used for a closed ledger.
     """
     schedule = schedule_of(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
     newest = metadata.segments[-1].first_entry_id
     end = metadata.last_entry_id if metadata.closed else last_confirmed
-    # The known LAC may be old.  Once it reaches the newest ensemble, all older fragments are final (S16).
+    # The known LAC may be out of date.  Once it reaches the newest ensemble, all older fragments are final (S16).
     settled = metadata.closed or last_confirmed >= newest - 1
     starts = [segment.first_entry_id for segment in metadata.segments]
     for segment, (start, following) in zip(metadata.segments, pairwise([*starts, end + 1]), strict=True):

@@ -1,9 +1,9 @@
 """The arithmetic of placement: draws by weight, and racks for the positions of an ensemble.
 
-The rule of racks: each write set, that is each window of ``Wq`` positions around the ensemble, spans a wanted number of
-racks.  :class:`RackSearch` assigns racks to positions one after the other and prefers unused racks.  Where the rule
-cannot be kept any more, it goes back to an earlier position; so it finds an ensemble that keeps the rule if there is
-one.
+The rule for racks: the bookies of each write set, that is of each ``Wq`` consecutive positions of the ensemble (as a
+ring), are in a wanted number of racks.  :class:`RackSearch` assigns a rack to one position after the other, and prefers
+unused racks.  If the rule cannot be satisfied any more, it goes back to an earlier position and tries another rack.  So
+it finds an assignment that satisfies the rule if there is one.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ import attrs
 
 
 class Chance(Protocol):
-    """The methods of ``random.Random`` that the client uses."""
+    """A source of random numbers: the methods of ``random.Random`` that the client uses."""
 
     def sample(self, population: Sequence[str], k: int) -> list[str]:
         """Draw ``k`` different items of a ``population``."""
@@ -30,7 +30,7 @@ class Chance(Protocol):
 
 
 class Adherence(Enum):
-    """Degrees to which an ensemble keeps to the rules of a policy."""
+    """Whether an ensemble satisfies the rules of a placement policy."""
 
     STRICT = "strict"
     FAIL = "fail"
@@ -38,11 +38,11 @@ class Adherence(Enum):
 
 @attrs.frozen
 class Candidates:
-    """The bookies from which a policy may choose.
+    """The bookies from which a placement policy may choose.
 
     :ivar writable: bookies that take new ledgers.
     :ivar excluded: bookies that must not be chosen, whether writable or not.
-    :ivar free_bytes: free space by bookie, as far as it is known, for draws by weight.
+    :ivar free_bytes: the free space of each bookie in bytes, as far as it is known; the weight for random draws.
     """
 
     writable: Collection[str]
@@ -53,34 +53,34 @@ class Candidates:
 def shuffled(candidates: Candidates, taken: Collection[str], chance: Chance, max_multiple: float) -> list[str]:
     """Return the bookies that may be chosen, in a random order that prefers free space.
 
-    Bookies with more known free space tend to come first.  A bookie with no free space, or of unknown free space, gets
-    the smallest weight that another bookie has; with weight 0 it would never be drawn.
+    A bookie's weight is its known free space; bookies with more weight tend to come first.  A bookie without free
+    space, or with unknown free space, gets the smallest weight of the others.
 
-    :param taken: ids of bookies that are in the ensemble already, which are left out.
-    :param chance: source of random numbers; one seed gives one order.
+    :param taken: ids of bookies that are in the ensemble already; they are left out.
+    :param chance: source of random numbers; with the same seed, the order is the same.
     :param max_multiple: greatest weight of a bookie, as a multiple of the median free space; 0 for no limit.
     """
-    # Sort the bookies, so that one seed gives one order.
+    # Sort the bookies, so that the same seed gives the same order.
     bookies = sorted(set(candidates.writable) - set(candidates.excluded) - set(taken))
     weights = [candidates.free_bytes.get(bookie, 0) for bookie in bookies]
     positive = sorted(weight for weight in weights if weight > 0)
     if not positive:
         return chance.sample(bookies, len(bookies))
     limit = max_multiple * median(positive) if max_multiple else positive[-1]
-    # Draw exponential variates with the weights as rates: their order is that of draws by weight.
+    # Draw exponential variates with the weights as rates: sorting by them has the same effect as drawing by weight.
     keys = [-log(1.0 - chance.random()) / min(weight or positive[0], limit) for weight in weights]
     return [bookie for _, bookie in sorted(zip(keys, bookies, strict=True))]
 
 
 MAX_STEPS = 10_000
-"""Most racks that one search tries: far more than a real cluster needs, but it makes every search end."""
+"""Most racks that one search tries: far more than in a real cluster, so that every search ends."""
 
 NOWHERE = ""
-"""The rack name of a bookie whose rack was never looked up; it does not count as a rack of a write set."""
+"""The rack name of a bookie whose rack is unknown; it does not count as a rack of a write set."""
 
 
 def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
-    """Yield each write set that contains a position of the ensemble, as a list of positions in order.
+    """Yield each write set that contains a position of the ensemble, as a list of positions.
 
     :param size: number of bookies in the ensemble.
     :param position: index in the ensemble, from 0.
@@ -91,11 +91,11 @@ def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
 
 
 def can_span(racks: Sequence[str | None], write_quorum: int, position: int, wanted: int) -> bool:
-    """Test whether each write set of a position spans enough racks, or still can once all its bookies are chosen.
+    """Test whether each write set of a position is in enough racks, or can be once all its bookies are chosen.
 
-    :param racks: one for each position of the ensemble, None if no bookie is chosen yet.
+    :param racks: the rack of each position of the ensemble; None if no bookie is chosen for it yet.
     :param position: index in the ensemble, from 0.
-    :param wanted: number of different racks that a write set needs.
+    :param wanted: number of different racks in which a write set must be.
     """
     for window in windows(len(racks), write_quorum, position):
         there = [racks[p] for p in window]
@@ -106,9 +106,13 @@ def can_span(racks: Sequence[str | None], write_quorum: int, position: int, want
 
 @attrs.define
 class RackSearch:
-    """A search that assigns a rack to each position of an ensemble.
+    """A search that assigns a rack to each position of an ensemble; see the module docstring.
 
-    :ivar free: number of bookies left in each rack, in the order in which racks were drawn.
+    :ivar wanted: number of different racks in which each write set must be.
+    :ivar free: number of bookies in each rack that are not assigned yet, in the order in which the racks were drawn.
+    :ivar first: the local rack, which is tried first for position 0.
+    :ivar used: number of positions to which each rack is assigned.
+    :ivar steps: number of racks tried so far.
     """
 
     size: int
@@ -121,7 +125,7 @@ class RackSearch:
     steps: int = 0
 
     def run(self) -> list[str] | None:
-        """Return the rack of each position, or None if the search found no assignment that keeps the rule."""
+        """Return the rack of each position, or None if no assignment that satisfies the rule was found."""
         self.racks = [None] * self.size
         return [rack for rack in self.racks if rack] if self._fill(0) else None
 
@@ -146,7 +150,7 @@ class RackSearch:
         self.used[rack] += count
 
     def _order(self, position: int) -> list[str]:
-        """Return the racks in the order to try them: least used first, at position 0 the local rack before all."""
+        """Return the racks in the order to try them: the least used first, but for position 0 the local rack first."""
         racks = [rack for rack, count in self.free.items() if count > 0]
         local = self.first if position == 0 else None
         return sorted(racks, key=lambda rack: (rack != local, self.used[rack]))

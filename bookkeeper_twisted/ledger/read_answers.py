@@ -1,12 +1,12 @@
 """The rules for replies to reads, without I/O: verification, the next request, the error to raise.
 
-An entry counts if its ids and its digest are right, whichever replica sent it (S18).  A batch read asks one bookie for
-consecutive entries, and the right ones before a damaged entry are kept.  Single reads (:class:`SingleReads`) ask one
-replica of each entry, then the next replica for those that are missing.  An entry is missing only if every replica
-answered so (:func:`most_telling`).
+An entry is accepted if its ids and its digest are right, whichever bookie sent it (S18).  A batch read asks one bookie
+for consecutive entries; the entries before a damaged one are accepted.  Single reads (:class:`SingleReads`) ask one
+bookie for each entry, and then the next bookies for those that are missing.  An entry counts as missing only if every
+bookie of its write set answered that it does not have it (:func:`most_telling`).
 
-Three users send the requests, each in its own way, and pass the answers to this module: the client, which does not wait
-for a slow bookie; tasks, which use plain sockets; and the repair of replicas.
+Three users send requests, each in its own way, and pass the answers to this module: the client, which does not wait for
+a slow bookie; Spark tasks, which use blocking sockets; and the repair of replicas.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ FIRST_GUESS = 4 << 10
 """The assumed size of an entry in bytes, until the first entry was read."""
 
 FIRST_ENTRIES = 32
-"""Most entries to request while their size is unknown, because each may have megabytes."""
+"""Most entries to request as long as their size is unknown, because each may have megabytes."""
 
 
 class UsualSize:
@@ -42,20 +42,20 @@ class UsualSize:
     __slots__ = ("n_bytes", "_is_known")
 
     def __init__(self, known: int = 0) -> None:
-        """:param known: mean bytes of an entry, 0 if unknown."""
+        """:param known: mean size of an entry in bytes, 0 if unknown."""
         self.n_bytes = known or FIRST_GUESS
         self._is_known = bool(known)
 
     def entries_in(self, n_bytes: int, most: int) -> int:
-        """Return how many entries to request so that the reply is not expected to exceed ``n_bytes``.
+        """Return the number of entries to request if the reply should not exceed ``n_bytes`` bytes.
 
         :param n_bytes: most bytes of the reply.
-        :param most: most entries; at least one is requested.
+        :param most: most entries to request; the result is at least one.
         """
         return max(min(n_bytes // self.n_bytes, most if self._is_known else min(most, FIRST_ENTRIES)), 1)
 
     def learn(self, entries: int, n_bytes: int) -> None:
-        """Update the size from received entries.
+        """Update the expected size from entries that were received.
 
         :param entries: number of received entries; 0 changes nothing.
         :param n_bytes: bytes of all these entries.
@@ -66,13 +66,13 @@ class UsualSize:
 
 
 def most_telling(errors: Iterable[Exception]) -> Exception:
-    """Return the error to raise after every replica failed.
+    """Return the error to raise after all bookies of the write set failed to return an entry.
 
-    An entry is called missing only if every bookie answered so.
+    The error says that the entry is missing only if every bookie answered so.
 
-    :param errors: one error of each bookie, at least one.
-    :returns: the first error that is neither "no such entry or ledger" nor "no connection"; without one, the first "no
-        connection"; else the last error.
+    :param errors: the error of each bookie, at least one.
+    :returns: the first error that is neither "no such entry or ledger" nor "no connection".  If there is none, the
+        first error "no connection".  If there is none either, the last error.
     """
     errors = list(errors)
     for error in errors:
@@ -87,9 +87,9 @@ def most_telling(errors: Iterable[Exception]) -> Exception:
 def requested_batch(run: EntryRun | None, ledger_id: int, first: int, count: int) -> EntryRun:
     """Return the unverified entries in the reply to a batch read.
 
-    :param run: the run as it was received.
+    :param run: the run in the reply; None if the reply has no entries.
     :param ledger_id: the requested ledger; ``first`` is the id of the first requested entry.
-    :param count: number of requested entries; any more are left out.
+    :param count: number of requested entries; further entries of the run are left out.
     :raises UnexpectedConditionError: the reply has no entries, or others than requested.
     """
     if run is None or run.first != first or run.ledger_id != ledger_id:
@@ -98,19 +98,20 @@ def requested_batch(run: EntryRun | None, ledger_id: int, first: int, count: int
 
 
 def verified_batch(run: EntryRun | None, ledger_id: int, first: int, count: int, digester: Digester) -> EntryRun:
-    """Return the entries in the reply to a batch read, up to the first one whose verification fails (S18).
+    """Verify the reply to a batch read; return its entries before the first invalid one (S18).
 
     :param run, ledger_id, first, count: see :func:`requested_batch`.
-    :raises DigestMatchError: the verification of the first entry fails.
+    :raises DigestMatchError: the first entry is invalid.
     :raises UnexpectedConditionError: the reply has no entries, or others than requested.
     """
     return verified_prefix(requested_batch(run, ledger_id, first, count), digester)
 
 
 def entry_or_error(reply: ReadReply, ledger_id: int, entry_id: int) -> bytes | Exception:
-    """Return the entry in the reply to a single read, or the error that the reply means.
+    """Return the entry in the reply to a single read, or the error that the reply stands for.
 
-    :param ledger_id: the requested ledger; ``entry_id`` is the requested entry.
+    :param ledger_id: the requested ledger.
+    :param entry_id: the requested entry.
     :returns: the bytes of the entry, not verified, or an error.
     """
     if reply.status is not Status.EOK:
@@ -121,15 +122,15 @@ def entry_or_error(reply: ReadReply, ledger_id: int, entry_id: int) -> bytes | E
 
 
 class SingleReads:
-    """The answers of bookies to single reads of entries that one ensemble keeps.
+    """The answers of bookies to single reads of some entries of one ensemble.
 
     :meth:`check` verifies the answers.  If all entries of a range were received, it verifies them by one call, which
     takes a tenth of the time of a call for each entry.
 
-    :ivar wanted: the ids of the entries.
+    :ivar wanted: the ids of the requested entries.
     :ivar stored: verified entries by id.
-    :ivar errors: the errors of bookies, by entry id and bookie id.
-    :ivar gave: bookies that sent a verified entry.
+    :ivar errors: for each entry id, the error of each bookie that failed to return the entry.
+    :ivar gave: ids of the bookies that sent a valid entry.
     """
 
     def __init__(self, ledger_id: int, wanted: Sequence[int], digester: Digester) -> None:
@@ -143,14 +144,14 @@ class SingleReads:
         self._run: EntryRun | None = None
 
     def missing(self) -> list[int]:
-        """Return the ids of the entries that no replica has sent; after :meth:`check` also of damaged ones."""
+        """Return the ids of the entries that no bookie has sent; after :meth:`check`, damaged entries are included."""
         given = {entry_id for entry_id, _, _ in self._given}
         return [entry_id for entry_id in self.wanted if entry_id not in self.stored and entry_id not in given]
 
     def take(self, bookie_id: str, answers: Mapping[int, bytes | Exception]) -> None:
         """Record the answers of one bookie to single reads.
 
-        :param answers: unverified bytes, or an error, by entry id.
+        :param answers: for each entry id, the received bytes, not verified, or an error.
         """
         for entry_id, answer in answers.items():
             if isinstance(answer, bytes):
@@ -161,7 +162,7 @@ class SingleReads:
     def check(self) -> list[tuple[str, int, DigestMatchError]]:
         """Verify the entries received since the last call.
 
-        :returns: each bookie and entry id whose bytes are wrong, and the error.
+        :returns: (bookie id, entry id, error) for each invalid entry.
         """
         given, self._given = self._given, []
         if not self.stored and self._is_sound({entry_id: stored for entry_id, _, stored in given}):
@@ -180,7 +181,7 @@ class SingleReads:
         return wrong
 
     def _is_sound(self, found: dict[int, bytes]) -> bool:
-        """Verify all entries of a range by one call; return whether all are right."""
+        """Verify all entries by one call, if a complete range was received; return True if all are valid."""
         if not isinstance(self.wanted, range) or len(found) < len(self.wanted):
             return False
         run = self._run_of(list(map(found.__getitem__, self.wanted)))
@@ -195,7 +196,7 @@ class SingleReads:
         self.errors.setdefault(entry_id, {})[bookie_id] = error
 
     def run(self) -> EntryRun:
-        """Return the verified entries before the first missing entry, at least one.
+        """Return the verified entries before the first missing entry, as a run.
 
         :raises Exception: the first entry is missing; :func:`most_telling` chooses the error.
         """

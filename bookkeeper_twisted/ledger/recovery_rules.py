@@ -1,7 +1,7 @@
 """The rules for the decisions of a recovery (S17), without I/O.
 
-Each rule is one method; the rest of a recovery makes no decisions.  To see the purpose of a rule, replace it by a
-weaker one and watch acknowledged entries get lost.
+Each rule is one method; the rest of a recovery makes no decisions.  The tests show the purpose of a rule: they replace
+it by a weaker rule, and acknowledged entries get lost.
 """
 
 from collections.abc import Collection
@@ -16,7 +16,8 @@ from .schedule import Schedule
 class RecoveryRules:
     """The rules for the recovery of one ledger.
 
-    :param metadata: the metadata of the ledger IN_RECOVERY, whose last ensemble does not change any more.
+    :param metadata: the metadata of the ledger in the state IN_RECOVERY, in which its last ensemble does not change any
+        more.
     """
 
     def __init__(self, metadata: LedgerMetadata) -> None:
@@ -24,47 +25,47 @@ class RecoveryRules:
         self.schedule = Schedule(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
 
     def fence_flags(self) -> int:
-        """Return the flags for reads of the last entry, the first requests of a recovery."""
+        """Return the flags for the reads of the last entry, with which a recovery begins."""
         return FENCE | HIGH_PRIORITY
 
     def read_flags(self) -> int:
-        """Return the flags for reads of entries by recovery.
+        """Return the flags for the reads of entries by a recovery.
 
-        Each read fences as well: a bookie that was not reached before must not say "no such entry" now and take the
-        entry from its writer later (S4).
+        Each read also fences the ledger.  Otherwise a bookie that was not reached before could answer "no such entry"
+        now, and later accept the entry from its writer (S4).
         """
         return FENCE | HIGH_PRIORITY
 
     def add_flags(self) -> int:
-        """Return the flags with which recovery may write entries to a fenced ledger."""
+        """Return the flags that allow a recovery to write entries to a fenced ledger."""
         return RECOVERY_ADD | HIGH_PRIORITY
 
     def is_covered(self, answered: Collection[int]) -> bool:
-        """Test whether the bookies that have not answered, and may be unfenced, are too few to acknowledge an entry.
+        """Test whether the bookies without an answer, which may be unfenced, are too few to acknowledge an entry.
 
-        If so, no write set can acknowledge a new entry while recovery reads entries, and recovery knows every LAC that
-        an ack quorum received.
+        If so, no new entry can get an ack quorum while the recovery reads entries, and the recovery knows every LAC
+        that an ack quorum has received.
 
         :param answered: positions in the last ensemble whose bookies answered.
         """
         return self.schedule.is_covered(answered)
 
     def confirmed(self, heard_lac: int) -> int:
-        """Return the id of the last entry that recovery need not read.
+        """Return the id of the last entry that is known to be acknowledged, so that the recovery need not read it.
 
-        A new ensemble begins right after the writer's LAC.  So the entries before the newest ensemble are acknowledged,
-        even if its bookies hold no entry.
+        A new ensemble begins right after the writer's LAC.  So all entries before the newest ensemble are acknowledged,
+        even if the bookies of the newest ensemble have no entry.
 
         :param heard_lac: the highest LAC that a bookie of the last ensemble knows, -1 if none does.
         """
         return max(heard_lac, self.metadata.segments[-1].first_entry_id - 1)
 
     def is_negative(self, error: Exception) -> bool:
-        """Test whether an ``error`` says that the bookie does not hold the entry; other errors do not decide this."""
+        """Test whether an ``error`` says that the bookie does not have the entry; other errors leave this open."""
         return isinstance(error, NoSuchEntryError | NoSuchLedgerError)
 
     def was_never_acknowledged(self, negatives: int) -> bool:
-        """Test whether the number of bookies without an entry proves that no ack quorum ever had the entry.
+        """Test whether so many bookies lack an entry that no ack quorum can ever have had it.
 
         :param negatives: number of bookies of the write set for which :meth:`is_negative` holds.
         """
@@ -72,20 +73,20 @@ class RecoveryRules:
 
 
 class Verdict(Enum):
-    """The result of a vote of bookies: does recovery keep the entry?"""
+    """The result of a vote of bookies on one entry: whether the recovery keeps the entry."""
 
     OPEN = auto()
     """Too few bookies have answered yet."""
     KEPT = auto()
-    """A bookie returned the entry, so recovery keeps it."""
+    """A bookie returned the entry, so the recovery keeps it."""
     NEVER_ACKNOWLEDGED = auto()
-    """Enough bookies do not have the entry: no ack quorum ever had it, and the ledger ends before it."""
+    """So many bookies lack the entry that no ack quorum ever had it; the ledger ends before it."""
     UNDECIDABLE = auto()
-    """All bookies of the write set were asked, but the entry may or may not have been acknowledged."""
+    """All bookies of the write set were asked, but it stays unknown whether the entry was acknowledged."""
 
 
 class EntryVote:
-    """A vote of the bookies of a write set: does recovery keep one entry?
+    """A vote of the bookies of a write set on one entry: whether the recovery keeps the entry.
 
     The first verdict other than OPEN is final.
 
@@ -105,9 +106,9 @@ class EntryVote:
             self.verdict = Verdict.KEPT
 
     def failed(self, error: Exception) -> None:
-        """Count that one bookie of the write set did not return the entry, and update :attr:`verdict`.
+        """Record that one bookie of the write set did not return the entry, and update :attr:`verdict`.
 
-        :param error: the error that the bookie answered, or with which the request failed; at most one for each bookie.
+        :param error: the error in the bookie's answer, or the failure of the request; at most one for each bookie.
         """
         self.errors.append(error)
         if self.verdict is not Verdict.OPEN:

@@ -1,8 +1,8 @@
-"""A scan of the entries that one replica should hold, without I/O.
+"""A scan of the entries of which one bookie should have a replica, without I/O.
 
-A :class:`ReplicaScan` yields questions: batch reads, or single reads of some entries.  Its caller puts each question to
-the bookie and sends the answer into the scan, which turns it into findings.  The scan verifies every entry, and
-compares the ledger length in an entry with the length in the entry before it.  Findings have five states: *ok*,
+A :class:`ReplicaScan` yields questions: batch reads, or single reads of some entries.  Its caller sends each question
+to the bookie, and sends the answer into the scan, which records findings.  The scan verifies every entry, and compares
+the ledger length in an entry with the length in the entry before it.  An entry is in one of five states: *ok*,
 *missing* (the bookie says that it does not have the entry), *damaged* (its bytes are not as they were written, or it
 cannot read its disk), *unreachable* (nothing is known: no connection, no reply in time, a bookie that is overloaded or
 refuses the reader), *length* (the entry is whole, but its length contradicts the entry before it).
@@ -36,10 +36,11 @@ MAX_SINGLES = 512
 
 @attrs.frozen
 class Finding:
-    """A range of entries of one replica that are all in the same state.
+    """A range of entries of one replica that are all in the same state; see the module docstring.
 
-    :ivar entries: number of entries of the range that the replica should keep; with striping not all of them.
-    :ivar n_bytes: bytes that were read.
+    :ivar entries: number of entries in the range that the replica should have; if the ledger is striped, not all of
+        them.
+    :ivar n_bytes: number of bytes that were read.
     :ivar detail: text of the error, for entries that are not ok.
     """
 
@@ -69,7 +70,7 @@ class Singles:
 Question = BatchQuestion | Singles
 
 Answer = EntryRun | Mapping[int, bytes | Exception] | BookKeeperError
-"""A run answers a :class:`BatchQuestion`; bytes or errors by entry id answer :class:`Singles`; one error, either."""
+"""A run answers a :class:`BatchQuestion`; bytes or errors by entry id answer :class:`Singles`; an error, both."""
 
 Scanning = Generator[Question, Answer, None]
 
@@ -77,8 +78,8 @@ Scanning = Generator[Question, Answer, None]
 def state_of(error: Exception) -> str:
     """Return the state of an entry for which a bookie answered ``error``.
 
-    An entry is also *missing* if the bookie answers that it may have lost entries (``DataUnknownError``).  A refusal
-    says nothing about the entry, so the state is *unreachable*.
+    If the bookie answers that it may have lost entries (``DataUnknownError``), the entry counts as *missing*.  If the
+    bookie refuses the request, the answer says nothing about the entry, so the state is *unreachable*.
     """
     if isinstance(error, NoSuchEntryError | NoSuchLedgerError | DataUnknownError):
         return MISSING
@@ -86,7 +87,7 @@ def state_of(error: Exception) -> str:
 
 
 def _says_all(error: Exception) -> bool:
-    """Test whether the error that answers a batch read applies to all the entries that were requested."""
+    """Test whether an error that answers a batch read applies to all requested entries."""
     if isinstance(error, BadRequestError):  # the bookie does not support batch reads
         return False
     return isinstance(error, NoSuchLedgerError) or state_of(error) == UNREACHABLE
@@ -95,27 +96,27 @@ def _says_all(error: Exception) -> bool:
 class ReplicaScan:
     """A scan of the entries that one position of an ensemble keeps.
 
-    :ivar findings: the findings so far, in the order of the scan; adjacent ones of one state are joined.
-    :ivar batching: whether to ask for batches; set to False when the bookie refuses one.
+    :ivar findings: the findings so far, in the order of the scan; adjacent findings of one state are joined.
+    :ivar batching: whether to send batch reads; set to False when the bookie refuses one.
     """
 
     def __init__(
         self, ledger_id: int, schedule: Schedule, position: int, digester: Digester, batching: bool = True
     ) -> None:
         self.findings: list[Finding] = []
-        # A bookie of a striped ledger does not hold consecutive entries, so a batch read does not help.
+        # A bookie does not have consecutive entries of a striped ledger, so a batch read does not help.
         self.batching = batching and not schedule.striped
         self._ledger_id = ledger_id
         self._schedule = schedule
         self._position = position
         self._digester = digester
-        self._length: int | None = None  # the ledger length after the previous entry, None if unknown
+        self._length: int | None = None  # the ledger length after the previous entry, in bytes; None if it is unknown
 
     def whole(self, first: int, last: int) -> Scanning:
         """Scan every entry of ``first .. last``, inclusive, that the position keeps.
 
-        :returns: a generator that yields questions; send the answer of the bookie into it after each.  When it ends,
-            :attr:`findings` are complete.
+        :returns: a generator that yields questions; after each question, send the answer of the bookie into it.  When
+            it ends, :attr:`findings` is complete.
         """
         at, self._length = first, None
         while at <= last and self.batching:
@@ -125,7 +126,7 @@ class ReplicaScan:
             elif isinstance(answer, Exception) and _says_all(answer):
                 self._note(self._rest(at, last, answer))
                 return
-            else:  # the error does not say which entry it concerns: read them one by one
+            else:  # the error does not say which entry it is about: read the entries one by one
                 self.batching = not isinstance(answer, BadRequestError)
                 self._length = None
                 if not (yield from self._each(range(at, min(last, at + MAX_SINGLES - 1) + 1), last)):
@@ -142,7 +143,7 @@ class ReplicaScan:
         """Scan some entries, each by a single read.
 
         :param entry_ids: ascending ids of entries that the position keeps.
-        :returns: as :meth:`whole`.
+        :returns: a generator, as :meth:`whole` does.
         """
         for start in range(0, len(entry_ids), MAX_SINGLES):
             wanted = entry_ids[start : start + MAX_SINGLES]
@@ -152,7 +153,7 @@ class ReplicaScan:
     def _each(self, wanted: Sequence[int], last: int) -> Generator[Question, Answer, bool]:
         """Read some entries one by one, and record the finding for each.
 
-        :returns: False if an error applies to all later entries too, so that the scan ends.
+        :returns: False if an error also applies to all later entries, so that the scan ends.
         """
         answer = yield Singles(wanted)
         if isinstance(answer, EntryRun):
@@ -169,7 +170,7 @@ class ReplicaScan:
         return True
 
     def _rest(self, first: int, last: int, error: Exception) -> Finding:
-        """Return the finding for an error that concerns all entries from ``first`` upwards."""
+        """Return the finding for an error that applies to all entries from ``first`` on."""
         count = self._schedule.count(self._position, first, last)
         return Finding(first, last, state_of(error), count, detail=str(error))
 
@@ -188,7 +189,7 @@ class ReplicaScan:
             self._digester.verify(run)
         except DigestMatchError as error:
             if error.entry_id > run.first:
-                # Read the wrong entry again, alone: for a single read the bookie looks for the newest copy.
+                # accept the entries before the damaged one, which is read again: a single read finds the newest copy
                 self._sound(run.slice(run.first, error.entry_id - run.first))
                 return
             self._length = None
@@ -197,7 +198,7 @@ class ReplicaScan:
             self._sound(run)
 
     def _sound(self, run: EntryRun) -> None:
-        """Record the findings for entries with correct ids and digests; the ledger lengths in them may be wrong."""
+        """Record findings for entries with correct ids and digests, whose ledger lengths may still be wrong."""
         while True:
             lengths = integers(run, LENGTH_AT).tolist()
             head = self._digester.payload_at
@@ -216,7 +217,7 @@ class ReplicaScan:
             self._note(Finding(entry_id, entry_id, LENGTH, 1, sizes[at], detail))
             if at + 1 == run.count:
                 return
-            self._length = None  # unknown, as the two entries contradict each other
+            self._length = None  # the length is unknown, because the two entries contradict each other
             run = run.slice(entry_id + 1, run.count - at - 1)
 
     def _note(self, one: Finding) -> None:
@@ -230,14 +231,14 @@ class ReplicaScan:
             found.append(one)
 
     def _continues(self, before: Finding, one: Finding) -> bool:
-        """Test whether two findings can be joined: they have one state, and the position keeps no entry between."""
+        """Test whether two findings can be joined: they have one state, and no kept entry is between them."""
         if before.status != one.status:
             return False
         return self._schedule.ends(self._position, before.last + 1, one.first - 1) is None
 
 
 def lost_ranges(findings: Sequence[Finding], state: str) -> Iterator[tuple[int, int]]:
-    """Yield first and last id of each finding that has a given state.
+    """Yield (first id, last id) of each finding with a given state.
 
     :param state: one of the five states, for example :data:`MISSING`.
     """

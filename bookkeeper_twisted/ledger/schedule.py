@@ -1,7 +1,7 @@
 """The distribution schedule: which positions of an ensemble keep an entry.
 
-Entry ``n`` of a ledger is kept by the ``Wq`` positions of the ensemble that begin at ``n mod E``.  An add succeeds once
-the bookies of ``Aq`` of them have stored the entry.  Entry ids have 64 bits.
+Entry ``n`` of a ledger is kept by ``Wq`` positions of the ensemble, its write set, which begin at ``n mod E``.  An add
+succeeds when the bookies at ``Aq`` of these positions have stored the entry.  Entry ids have 64 bits.
 """
 
 from bisect import bisect_right
@@ -14,7 +14,7 @@ import attrs
 from ..errors import IncorrectParameterError
 
 Ranges = Sequence[tuple[int, int]]
-"""First and last ids of contiguous ranges, ascending."""
+"""(first id, last id) of ranges of consecutive entries, ascending."""
 
 
 def _write_sets(schedule: "Schedule") -> tuple[tuple[int, ...], ...]:
@@ -26,7 +26,7 @@ def _write_sets(schedule: "Schedule") -> tuple[tuple[int, ...], ...]:
 class Schedule:
     """The round-robin distribution of entries over the positions of an ensemble.
 
-    :ivar striped: whether any bookie of the ensemble does not keep all entries.
+    :ivar striped: whether the ledger is striped: no bookie of the ensemble keeps all entries.
     :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1.
     """
 
@@ -49,11 +49,11 @@ class Schedule:
             )
 
     def write_set(self, entry_id: int) -> tuple[int, ...]:
-        """Return the positions that keep the entry ``entry_id``, in the order of reading."""
+        """Return the positions that keep the entry ``entry_id``, in the order in which readers ask them."""
         return self._sets[entry_id % self.ensemble_size]
 
     def stretches(self, position: int, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield first id and count of each series of consecutive entries that a position keeps.
+        """Yield (first id, count) of each series of consecutive entries that a position keeps, in a range of entries.
 
         :param position: index in the ensemble, from 0.
         :param first: first id of the range of entries; the range includes ``last``.
@@ -74,7 +74,7 @@ class Schedule:
         return (position - entry_id) % self.ensemble_size < self.write_quorum
 
     def ends(self, position: int, first: int, last: int) -> tuple[int, int] | None:
-        """Return the lowest and the highest id that a position keeps, or None if it keeps no entry.
+        """Return the lowest and the highest id that a position keeps in a range; None if it keeps no entry of it.
 
         :param position: index in the ensemble, from 0.
         :param first: first id of the range of entries; the range includes ``last``.
@@ -87,7 +87,7 @@ class Schedule:
         return (low, high) if low <= last and high >= first else None
 
     def count(self, position: int, first: int, last: int) -> int:
-        """Return how many entries of ``first .. last``, inclusive, a position keeps.
+        """Return the number of entries of ``first .. last``, inclusive, that a position keeps.
 
         :param position: index in the ensemble, from 0.
         """
@@ -104,7 +104,7 @@ class Schedule:
 
 @lru_cache(maxsize=256)
 def schedule_of(ensemble_size: int, write_quorum: int, ack_quorum: int) -> Schedule:
-    """Return the schedule for these sizes; ledgers with equal sizes share one object.
+    """Return the schedule for these sizes; ledgers with equal sizes use the same object.
 
     :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1.
     """
@@ -112,11 +112,11 @@ def schedule_of(ensemble_size: int, write_quorum: int, ack_quorum: int) -> Sched
 
 
 def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[Ranges]) -> int:
-    """Return the fewest replicas that any entry of a range has on the bookies of its write set.
+    """Return the lowest number of replicas that an entry of a range has on the bookies of its write set.
 
     :param first: first id of the range of entries; the range includes ``last``.
-    :param listed: the ranges of entries that the bookie of each position has.
-    :returns: the write quorum if the range is empty.
+    :param listed: for each position of the ensemble, the ranges of entries that its bookie has.
+    :returns: the number of replicas; the write quorum if the range is empty.
     """
     period = schedule.ensemble_size
     fewest = schedule.write_quorum
@@ -130,7 +130,8 @@ def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[
 def _fewest(start: int, last: int, period: int, listed: Sequence[Ranges]) -> int:
     """Return the lowest number of replicas that one of the entries ``start``, ``start + period``, ... has.
 
-    The number changes only where a listed range begins or ends, so only the entries next to these ids are counted.
+    The number of replicas changes only where a listed range begins or ends, so only the entries at these ids are
+    counted.
     """
     points = {start}
     for ranges in listed:

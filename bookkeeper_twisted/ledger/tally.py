@@ -1,8 +1,8 @@
 """Counts acknowledgements of the adds of a batch: which entries have an ack quorum, and which cannot reach it.
 
 The index of an entry in its batch is called its place.  A set of entries is an integer with one bit for each place.
-*Level* ``n`` is the set of entries for which more than ``n`` bookies have answered.  So counting an answer for a
-thousand entries takes a few operations on integers, whatever the quorums, the striping and the order of the answers.
+*Level* ``n`` is the set of the entries for which more than ``n`` bookies have answered.  So an answer for a thousand
+entries is counted by a few operations on integers, whatever the quorums, the striping and the order of the answers.
 """
 
 from collections.abc import Hashable, Sequence
@@ -12,15 +12,16 @@ Item = TypeVar("Item")
 
 
 class Tally:
-    """A count of the bookies that have answered for each entry of a batch, up to a threshold.
+    """Counts, for each entry of a batch, the bookies that have answered for it, up to a threshold.
 
-    A bookie is called a voter here, and the index of an entry in the batch its place.
+    A bookie is called a voter here.  The place of an entry is its index in the batch; a set of bits has one bit for
+    each place.
     """
 
     __slots__ = ("_levels", "_votes")
 
     def __init__(self, threshold: int) -> None:
-        """:param threshold: number of bookies that an entry needs, at least one."""
+        """:param threshold: number of bookies that must answer for an entry, at least one."""
         self._levels = [0] * threshold
         self._votes: dict[Hashable, int] = {}
 
@@ -34,7 +35,7 @@ class Tally:
 
         :param voter: the bookie, as any value that distinguishes it from others.
         :param places: the entries, as a set of bits.
-        :returns: the entries for which enough bookies have answered by this call, but not before, as a set of bits.
+        :returns: the entries that reach the threshold by this answer, as a set of bits.
         """
         votes, levels = self._votes, self._levels
         if voter in votes:
@@ -56,17 +57,17 @@ class Tally:
                 self.add(each, seen)
 
     def of(self, voter: Hashable) -> int:
-        """Return the entries of the batch that the bookie ``voter`` has answered for, as a set of bits."""
+        """Return the entries of the batch for which the bookie ``voter`` has answered, as a set of bits."""
         return self._votes.get(voter, 0)
 
 
 class AckTally(Tally):
     """A tally of the answers of bookies to the adds of one batch.
 
-    A voter is one request to one bookie: a repeated request, to another bookie or to the same one, is another
-    voter.  Answers of a voter that was replaced do not count (S16).
+    Here, a voter is one request to one bookie: a repeated request, to another bookie or to the same one, is another
+    voter.  Answers of a replaced voter do not count (S16).
 
-    :ivar replaced: for each replaced voter, the entries that another bookie stores instead, as a set of bits.
+    :ivar replaced: for each replaced voter, the entries that another voter stores instead, as a set of bits.
     """
 
     __slots__ = ("_failures", "_spare", "replaced")
@@ -80,7 +81,7 @@ class AckTally(Tally):
     def acknowledge(self, voter: Hashable, places: int) -> int:
         """Count that the bookie ``voter`` has stored the entries in ``places``, a set of bits.
 
-        :returns: the entries that have their ack quorum by this call, but not before, as a set of bits.
+        :returns: the entries that reach their ack quorum by this answer, as a set of bits.
         """
         if self.replaced is not None:
             places &= ~self.replaced.get(voter, 0)
@@ -89,7 +90,8 @@ class AckTally(Tally):
     def fail(self, voter: Hashable, places: int) -> int:
         """Count that the bookie ``voter`` failed to store the entries in ``places``, a set of bits.
 
-        :returns: the entries for which the failure counts, because no other bookie stores them instead.
+        :returns: the entries for which the failure counts, because no other voter stores them instead, as a set of
+            bits.
         """
         if self.replaced is not None:
             places &= ~self.replaced.get(voter, 0)
@@ -99,7 +101,7 @@ class AckTally(Tally):
         return places
 
     def replace(self, voter: Hashable, places: int) -> None:
-        """Ignore the past and future answers of a bookie for some entries that another bookie will store.
+        """Ignore the past and future answers of a voter for some entries, because another voter will store them.
 
         :param voter: the request that no longer counts.
         :param places: the entries, as a set of bits.
@@ -112,7 +114,7 @@ class AckTally(Tally):
             self._failures.take_back(voter, places)
 
     def is_replaced(self, voter: Hashable, places: int) -> bool:
-        """Test whether all entries in ``places``, a set of bits, are stored elsewhere than on the bookie ``voter``."""
+        """Test whether other voters store all entries in ``places``, a set of bits, instead of the bookie ``voter``."""
         return self.replaced is not None and not places & ~self.replaced.get(voter, 0)
 
     def failed(self, voter: Hashable, places: int) -> bool:
@@ -121,23 +123,23 @@ class AckTally(Tally):
 
     @property
     def unreachable(self) -> int:
-        """The entries of the batch that cannot reach an ack quorum, as too many bookies have failed."""
+        """The entries that cannot reach an ack quorum any more, as too many bookies have failed: a set of bits."""
         return 0 if self._failures is None else self._failures.reached
 
 
 def places_of(bits: int) -> Sequence[int]:
-    """Return the indexes of the entries in a set of bits, ascending.
+    """Return the indexes (places) of the entries in a set of bits, ascending.
 
     :param bits: the set, not empty; bit 0 stands for the first entry of the batch.
     """
     low = (bits & -bits).bit_length() - 1
-    if not bits & (bits + (1 << low)):  # the bits are consecutive
+    if not bits & (bits + (1 << low)):  # fast path: the bits are consecutive
         return range(low, bits.bit_length())
     return [place for place, bit in enumerate(bin(bits)[:1:-1]) if bit == "1"]
 
 
 def set_of(places: Sequence[int]) -> int:
-    """Return the set of bits for the entries with one or more indexes (``places``)."""
+    """Return the set of bits for one or more indexes of entries (``places``)."""
     if isinstance(places, range) and places.step == 1:
         return ((1 << len(places)) - 1) << places.start
     bits = bytearray(-(-(max(places) + 1) // 8))
@@ -160,9 +162,9 @@ def items_at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
 
 
 def leading(bits: int, first: int) -> int:
-    """Return how many consecutive entries, from the index ``first`` upwards, are in a set of bits.
+    """Return the number of consecutive entries in a set of bits, from the index ``first`` on.
 
-    :param bits: the set.
+    :param bits: the set of bits.
     """
     rest = bits >> first
     return (~rest & (rest + 1)).bit_length() - 1
