@@ -1,4 +1,4 @@
-"""Cuts columns out of records of equal size, by a few C calls."""
+"""Cuts columns (the same bytes of each record) out of records of equal size, by a few C calls."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -6,14 +6,14 @@ from functools import lru_cache, partial
 from typing import Any
 
 _BLOCKS = (512, 64)
-"""Numbers of records that one call unpacks, so that a few ``struct`` formats serve any number of records."""
+"""The numbers of records that one call unpacks: with two numbers, few ``struct`` formats are enough."""
 
 Unpack = Callable[[bytes, int], tuple[Any, ...]]
-"""A function that unpacks some records, given the bytes and the offset of the first record."""
+"""A function that unpacks some records: (bytes, offset of the first record) -> values."""
 
 
 def unpack_all(unpack: Callable[[int], Unpack], data: bytes, at: int, stride: int, count: int) -> Sequence[Any]:
-    """Unpack records by a few C calls: a loop over the records would take several times as long.
+    """Unpack records by a few C calls, because a loop over the records would take several times as long.
 
     :param unpack: returns a function that unpacks a given number of records.
     :param data: the records, side by side; may be longer.

@@ -1,7 +1,7 @@
 """The run: consecutive entries of one ledger, laid out one after the other as ``i32 size, entry bytes``.
 
-An entry log, a batch-read reply and a list of journal records have this layout, so a run travels from the
-socket to the journal, the cache, the disk and back to a socket without another layout.
+An entry log, a batch-read reply and a list of journal records have this layout, too.  So the bytes of a run are passed
+from the socket to the journal, the cache, the disk and back to a socket, and never laid out anew.
 """
 
 import struct
@@ -21,16 +21,16 @@ _IDS = struct.Struct(">qq")
 _LAC = struct.Struct(">q")
 
 NOWHERE: Mapping[int, int] = MappingProxyType({})
-"""An empty mapping: each ledger belongs to the part with the number ``ledger id mod n``."""
+"""An empty mapping for :meth:`.Entries.split`: each ledger belongs to the part with the number ``ledger id mod n``."""
 
 T = TypeVar("T")
 
 _VIEWED = 512
-"""Size of a record in bytes from which a memory view of its entry costs less than a copy."""
+"""For records of at least so many bytes, a memory view of an entry costs less than a copy."""
 
 
 def lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]:
-    """Join entries to records; return the records, their stride and their offsets as in :class:`EntryRun`.
+    """Join entries to records; return ``data``, ``stride`` and ``offsets`` as in :class:`EntryRun`.
 
     :param entries: the bytes of each entry, at least one.
     """
@@ -48,9 +48,9 @@ class EntryRun:
     """Consecutive entries of one ledger, ids ``first .. first + count - 1``, never empty.
 
     :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
-    :ivar size: bytes of all records, including their size words.
-    :ivar stride: bytes of one record where all have the same size, else 0.
-    :ivar offsets: if ``stride`` is 0, ``count + 1`` record offsets in ``data``, else None.
+    :ivar size: number of bytes of all records, including their size words.
+    :ivar stride: size of a record in bytes if all records have the same size, else 0.
+    :ivar offsets: if ``stride`` is 0, the offset in ``data`` of each record and the end of the last one, else None.
     """
 
     __slots__ = ("ledger_id", "first", "count", "data", "size", "stride", "offsets")
@@ -70,16 +70,16 @@ class EntryRun:
     def of_entries(cls, ledger_id: int, first: int, entries: Sequence[bytes]) -> "EntryRun":
         """Return a run of the given entries.
 
-        :param first: id of the first one.
-        :param entries: header, digest and payload of each, at least one; their ids are not checked.
+        :param first: id of the first entry.
+        :param entries: header, digest and payload of each entry, at least one; the ids in the headers are not checked.
         """
         return cls(ledger_id, first, len(entries), *lay_out(entries))
 
     @classmethod
     def join(cls, runs: Sequence["EntryRun"]) -> "EntryRun":
-        """Join several runs to one, with a copy of the data; return a single run unchanged.
+        """Join several runs to one, with a copy of their data; return a single run unchanged.
 
-        :param runs: at least one, each beginning where the one before ends.
+        :param runs: the runs, at least one; each run begins where the one before it ends.
         """
         head = runs[0]
         if len(runs) == 1:
@@ -141,20 +141,20 @@ class EntryRun:
     # -- records --
 
     def record_offsets(self) -> Sequence[int]:
-        """Return the ``count + 1`` offsets of the records in :attr:`data`."""
+        """Return the offset of each record in :attr:`data`, and the end of the last record."""
         if self.offsets is not None:
             return self.offsets
         return range(0, self.count * self.stride + 1, self.stride)
 
     def bounds(self, first: int, count: int) -> tuple[int, int]:
-        """Return the start and the end in :attr:`data` of the records of ``count`` entries from ``first`` upwards."""
+        """Return the offsets in :attr:`data` where the records of ``count`` entries from ``first`` on begin and end."""
         index = first - self.first
         if self.offsets is None:
             return index * self.stride, (index + count) * self.stride
         return self.offsets[index], self.offsets[index + count]
 
     def slice(self, first: int, count: int) -> "EntryRun":
-        """Return ``count`` entries of the run from ``first`` upwards; the whole run is not copied."""
+        """Return a run of ``count`` entries of this run from ``first`` on; if these are all, return this run."""
         if count == self.count:
             return self
         index, stride, offsets = first - self.first, self.stride, self.offsets
@@ -179,9 +179,9 @@ class EntryRun:
         return [data[a + 4 : b] for a, b in pairwise(self.offsets)]
 
     def pieces(self) -> "Sequence[bytes | memoryview]":
-        """Return the bytes of each entry, without size words, for ``b"".join``.
+        """Return the bytes of each entry, without size words, as arguments for ``b"".join``.
 
-        Large entries are views, which need no copy.
+        Large entries are memory views, so they are not copied.
         """
         if self.size < _VIEWED * self.count:
             return self.entries()
@@ -194,14 +194,14 @@ class EntryRun:
     def last_add_confirmed(self) -> int:
         """Return the LAC in the last entry, or -1 if the entry is too short for a LAC.
 
-        A writer's LAC never decreases, so this usually is the highest LAC of the run.
+        The LAC of a writer never decreases, so this is usually the highest LAC of the run.
         """
         start, end = self.bounds(self.last, 1)
         lac: int = _LAC.unpack_from(self.data, start + 20)[0] if end - start >= 28 else INVALID_ENTRY_ID
         return lac
 
     def ids_match(self) -> bool:
-        """Test whether the first and the last record have the ids of the run (design 3)."""
+        """Test whether the first and the last record contain the ids of the first and the last entry (design 3)."""
         start, _ = self.bounds(self.first, 1)
         last, end = self.bounds(self.last, 1)
         if end > len(self.data) or end - last < 20:
@@ -213,11 +213,11 @@ class EntryRun:
         )
 
     def fitting(self, first: int, max_count: int, budget: int, overhead: int) -> int:
-        """Return how many entries from ``first`` upwards fit one reply to a batch read.
+        """Return the number of entries from ``first`` on that fit into one reply to a batch read.
 
         :param max_count: most entries, > 0.
-        :param budget: bytes left for entries; each entry costs its record size plus ``overhead``.
-        :returns: number of entries, 0 if not even the first one fits.
+        :param budget: number of bytes left for entries; each entry takes the size of its record plus ``overhead``.
+        :returns: the number of entries; 0 if not even the first entry fits.
         """
         limit = min(max_count, self.last - first + 1)
         if self.offsets is None:
@@ -225,7 +225,7 @@ class EntryRun:
         index = first - self.first
         base = self.offsets[index]
         low, high = 0, limit
-        while low < high:  # the cost grows with the number of entries, so a binary search finds the exact number
+        while low < high:  # the bytes grow with the number of entries, so a binary search finds the exact number
             middle = (low + high + 1) // 2
             if self.offsets[index + middle] - base + overhead * middle <= budget:
                 low = middle

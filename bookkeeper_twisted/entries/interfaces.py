@@ -1,7 +1,7 @@
-"""The methods of entries that a bookie adds together, the same for one ledger and for many.
+"""The methods of a group of entries that a bookie adds together, the same for one ledger and for many.
 
-Only the decoder of requests decides whether entries become a run of one ledger (:mod:`.entry_run`) or a mixture of
-ledgers (:mod:`.mixed_runs`).  Every other module calls these methods; for a run, each of them costs one call.
+Only the decoder of requests decides whether entries become a run of one ledger (:mod:`.entry_run`) or an object with
+several ledgers (:mod:`.mixed_runs`).  All other modules use these methods.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 
 class Entries(Protocol):
-    """The entries of one request to add, at least one, in the order of arrival.
+    """One or more entries that a bookie adds together, in the order of arrival.
 
-    They are runs, or single entries where entries of several ledgers alternate.  Three sequences have one item for each
-    run or single entry: ``ledger_ids`` its ledger, ``entry_ids`` the id of its last entry, and ``lacs`` the LAC field
-    of that last entry.
+    An EntryRun is one run, that is consecutive entries of one ledger; a RunSequence is several runs; a MixedRun is
+    single entries.  Three sequences have one item for each run or single entry: ``ledger_ids`` its ledger id,
+    ``entry_ids`` the id of its last entry, and ``lacs`` the LAC field of this last entry.
     """
 
     @property
@@ -27,7 +27,7 @@ class Entries(Protocol):
 
     @property
     def size(self) -> int:
-        """Return the bytes of all records, including their size words."""
+        """Return the number of bytes of all records, including their size words."""
 
     @property
     def data(self) -> bytes:
@@ -46,26 +46,27 @@ class Entries(Protocol):
         """Return all runs, in order; a single entry is a run of its own."""
 
     def ids(self) -> Iterable[tuple[int, int]]:
-        """Return ledger and id of every entry, in order."""
+        """Return (ledger id, entry id) of every entry, in order."""
 
     def spans(self) -> Iterable[tuple[int, int, int]]:
-        """Return the ledger, the first and the last entry of each run, in order."""
+        """Return (ledger id, first entry id, last entry id) of each run, in order."""
 
     def each(self, of_run: Callable[[EntryRun], T], of_mixed: Callable[[MixedRun], T]) -> list[T]:
         """Call one of two functions with the entries, and return the results, in order.
 
-        :param of_run: called with each run.
-        :param of_mixed: called once, with all single entries.
+        :param of_run: called with each run, if the entries are runs.
+        :param of_mixed: called once with all entries, if they are single entries (MixedRun).
         """
 
     def numbers(self, n: int) -> Iterable[int]:
-        """Return the numbers of the parts that :meth:`split` may return for the same ``n``.
+        """Return the numbers of the parts that :meth:`split` with the same ``n`` may return.
 
         :param n: as in :meth:`split`.
         """
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Iterable[tuple[int, Entries]]":
-        """Split the entries by ``ledger id mod n``; return the number and the entries of each part that is not empty.
+        """Split the entries by ``ledger id mod n``; return (number, entries) of each part that is not empty.
 
-        :param elsewhere: part numbers of ledgers that are not in the part ``ledger id mod n``, by ledger id.
+        :param elsewhere: the exceptions: for each ledger that is in another part than ``ledger id mod n``, the number
+            of its part.
         """

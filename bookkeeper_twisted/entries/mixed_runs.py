@@ -1,8 +1,8 @@
-"""Entries of several ledgers that a bookie handles as one item: they arrived together, with the same master key.
+"""Entries of several ledgers that a bookie handles as one object: they arrived together, with the same master key.
 
-They are single entries (:class:`MixedRun`) if the ledger changes with each entry, and runs (:class:`RunSequence`) if
-each ledger has several entries before the next ledger.  A request, a journal item, a completion and a reply for each
-short run would cost more than the entries themselves.
+If the ledger changes with nearly each entry, they are single entries (:class:`MixedRun`).  If several consecutive
+entries of a ledger (a run) come before the next ledger, they are runs (:class:`RunSequence`).  To handle each short run
+separately, from the request to the reply, would cost more than the entries themselves.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,10 +17,10 @@ T = TypeVar("T")
 class MixedRun:
     """Entries of several ledgers in the order of arrival, with ids in any order, never empty.
 
-    A received chunk holds such entries if the adds of several writers alternate.  A run for each entry would cost more
-    than the entry itself.
+    A received chunk contains such entries if a client writes to several ledgers in turn.  A run object for each entry
+    would cost more than the entry.
 
-    :ivar ledger_ids: one per entry, as are the other sequences.
+    :ivar ledger_ids, entry_ids: the ledger id and the entry id of each entry.
     :ivar lacs: the LAC field of each entry.
     :ivar entries: the bytes of each entry, without the size word.
     :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
@@ -76,7 +76,7 @@ class MixedRun:
 
 
 class RunSequence:
-    """Runs of any ledgers in the order of arrival, at least one."""
+    """One or more runs (consecutive entries of one ledger) in their order of arrival; the ledgers may differ."""
 
     __slots__ = ("ledger_ids", "count", "size", "_runs")
 
@@ -96,7 +96,7 @@ class RunSequence:
 
     @property
     def data(self) -> bytes:
-        """Return the records of all runs, joined anew at each call."""
+        """Return the records of all runs, which each call joins again."""
         return b"".join([run.data for run in self._runs])
 
     def runs(self) -> Iterator[EntryRun]:
@@ -132,7 +132,7 @@ class RunSequence:
 
 
 def _chosen(ledger_ids: Sequence[int], n: int, elsewhere: Mapping[int, int]) -> Iterator[tuple[int, Sequence[bool]]]:
-    """Yield the number of each part of a split, and for each of the ledgers whether it is in this part."""
+    """Yield, for each part of a split, its number, and for each item of ``ledger_ids`` whether it is in the part."""
     numbers = [ledger_id % n for ledger_id in ledger_ids]
     if elsewhere:
         numbers = list(map(elsewhere.get, ledger_ids, numbers))
@@ -141,5 +141,5 @@ def _chosen(ledger_ids: Sequence[int], n: int, elsewhere: Mapping[int, int]) -> 
 
 
 def sequence(runs: Sequence[EntryRun]) -> EntryRun | RunSequence:
-    """Combine one or more ``runs`` to one object with the methods of entries; return a single run unchanged."""
+    """Return ``runs`` as one object with the methods of :class:`.Entries`; return a single run unchanged."""
     return runs[0] if len(runs) == 1 else RunSequence(runs)

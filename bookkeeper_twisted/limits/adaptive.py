@@ -1,16 +1,17 @@
 """A controller that slows down all limiters of a process while clients wait too long for replies.
 
-Theory of operation.  Once a second :class:`AdaptiveThrottles` asks for the latency of client requests: the 99th
-percentile of their waits since the last question.  It passes this latency to a :class:`YieldController`, which keeps
-one factor: 1 is full speed, less is slower.  A latency above the bound lowers the factor in proportion.  The first such
-second lowers it by a fifth at most, as one slow second may be chance; each further second halves it at most.  A latency
-well below the bound raises the factor: slowly close to the bound, faster far below it, fastest without any client
-request.  In between, the factor stays, so that a steady load leads to a steady speed without oscillation.
+Theory of operation.  Once a second, :class:`AdaptiveThrottles` reads the latency of client requests: the 99th
+percentile since the last second.  It passes this latency to a :class:`YieldController`, which has one factor: 1 means
+full speed, less is slower.  A latency above the bound lowers the factor in proportion.  The first such second lowers it
+at most by a fifth, because a single slow second may be chance.  Each further second at most halves it.  A latency well
+below the bound raises the factor: slowly close to the bound, faster far below it, and fastest if there are no client
+requests.  Between these two ranges, the factor stays the same, so that a steady load leads to a steady speed without
+oscillation.
 
-The factor applies to every limiter.  A limiter without a limit grants a part of the speed that its work had when the
-factor fell below 1; once the factor is 1 again, it has no limit as before.
+The limit of every limiter is multiplied by the factor.  For a limiter without a limit, the factor applies to the speed
+that its work had when the factor fell below 1; once the factor is 1 again, it has no limit as before.
 
-The controller has neither clock nor metrics: bookies and autorecovery use it alike, each with a latency of its own.
+The controller uses no clock and no metrics, so bookies and autorecovery can both use it, each with its own latency.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,10 +30,10 @@ from .ratelimit import Rate
 from .throttle import Throttles, ThrottleStatus
 
 INTERVAL = 1.0
-"""Seconds between two samples."""
+"""Seconds between two samples of the latency."""
 
 LEAST_FACTOR = 0.02
-"""The lowest factor.  It is not 0, because even then disk space must be reclaimed and damage must be found."""
+"""The lowest factor.  It is not 0, because disk space must always be reclaimed and damage found."""
 
 _FIRST_CUT, _NEXT_CUT = 0.8, 0.5
 _HOLD_FROM = 0.7
@@ -44,7 +45,7 @@ _FULL = 0.98
 class YieldController:
     """A controller of the factor by which background work is slowed down.
 
-    :ivar bound: latency that client requests should not exceed; 0 for no bound: then the factor is 1.
+    :ivar bound: latency that client requests should not exceed; 0 for no bound, with the factor 1.
     :ivar factor: the part of full speed at which background work may run, from :data:`LEAST_FACTOR` to 1.
     """
 
@@ -54,7 +55,7 @@ class YieldController:
         self._above = False
 
     def change(self, bound: float) -> None:
-        """Change the bound; without a bound the factor becomes 1 immediately.
+        """Change the bound; if there is no bound any more, the factor becomes 1 immediately.
 
         :param bound: the new bound, in the unit of the latencies; 0 for none.
         """
@@ -66,7 +67,7 @@ class YieldController:
         """Update the factor from a new sample of the latency of client requests.
 
         :param latency: the sample, in the unit of the bound; None if no client made a request.
-        :param at_work: whether background work ran; if not, slowing it down would not help.
+        :param at_work: whether background work ran; if not, the factor is not lowered, because that would not help.
         :returns: the new factor.
         """
         if not self.bound:
@@ -93,7 +94,9 @@ class YieldController:
 class AdaptiveStatus:
     """The present state of an :class:`AdaptiveThrottles`.
 
-    :ivar bound: latency in milliseconds that client requests should not exceed; 0: the limiters are not slowed down.
+    :ivar factor: the part of full speed at which background work runs.
+    :ivar bound: latency in milliseconds that client requests should not exceed; with 0, the limiters are never slowed
+        down.
     :ivar latency: the last sample: 99th percentile of the latency of client requests in milliseconds, None without
         requests.
     """
@@ -108,7 +111,7 @@ class AdaptiveThrottles:
 
     :param observe: returns the 99th percentile of the latency of client requests since the last call, in milliseconds,
         or None without requests.
-    :param bound: most milliseconds of that latency; 0: the limiters are not slowed down.
+    :param bound: most milliseconds of this latency; with 0, the limiters are never slowed down.
     :param labels: labels of the metrics.
     """
 
@@ -139,7 +142,7 @@ class AdaptiveThrottles:
         """Sample the latency of client requests every :data:`INTERVAL` seconds while there is a bound."""
         self._running = True
         if self._controller.bound and not self._timer.running:
-            self._observe()  # discard what was measured before the first interval
+            self._observe()  # discard the latencies from before the first interval
             self._speeds()
             self._timer.start(INTERVAL, now=False).addErrback(self._failed)
 
@@ -151,7 +154,7 @@ class AdaptiveThrottles:
     def change(self, bound: float) -> None:
         """Change the latency that client requests should not exceed.
 
-        :param bound: milliseconds; 0: the limiters grant their whole limits again.
+        :param bound: the latency in milliseconds; with 0, the limiters grant their full limits again.
         """
         self._controller.change(bound)
         if not bound:
@@ -179,7 +182,7 @@ class AdaptiveThrottles:
             throttle.yield_to(factor, speeds[throttle.name])
 
     def _speeds(self) -> dict[str, Rate]:
-        """Return how many entries and bytes per second each limiter has granted since the last call."""
+        """Return, for each limiter, the entries and bytes per second that it has granted since the last call."""
         now = self._clock.seconds()
         elapsed, self._sampled_at = max(now - self._sampled_at, INTERVAL / 2), now
         found = {}
@@ -211,10 +214,11 @@ class ISpeedLimits(Interface):
         """Return all speed limits."""
 
     def set_limits(rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:
-        """Change speed limits until the end of the process; an error leaves all of them unchanged.
+        """Change speed limits until the end of the process; after an error, all limits are unchanged.
 
-        :param rates: new limits by name; others stay.
-        :param latency_bound: milliseconds, 0 for none; None leaves it as it is.
+        :param rates: the new limits by name; other limits stay as they are.
+        :param latency_bound: the latency that client requests should not exceed, in milliseconds, 0 for no bound; None
+            to leave it as it is.
         :raises NoSuchThrottleError: no limiter has one of the names.
         """
 

@@ -1,29 +1,29 @@
 """A clock for the deadlines of peers, which counts only the time in which this process handles its events.
 
-A process that is stopped, swapped out or busy does not read what its peers have sent, and may not even have sent them
-its requests.  When it goes on, all its timers are late, and fire before it reads the sockets.  The peers could not use
-the seconds by which a timer is late, so the clock leaves these seconds out.
+A process that is stopped, swapped out or busy does not read the replies of its peers, and may not even have sent its
+requests to them.  When it continues, all its timers are late, and they fire before it reads the sockets.  The peers
+could not use the seconds by which a timer is late, so the clock does not count these seconds.
 """
 
 from collections.abc import Callable
 
 TOLERANCE = 0.1
-"""Seconds by which a timer may be late although the process was not held up: the length of a reactor turn."""
+"""Seconds by which a timer may be late without the process being held up: the length of a reactor turn."""
 
 
 class AttendedTime:
     """A clock in seconds that omits the time in which the process was held up.
 
-    It measures this time by a timer of its owner, which calls :meth:`scheduled` when it starts the timer and
+    It measures this time with a timer of its owner.  The owner calls :meth:`scheduled` when it starts the timer, and
     :meth:`arrived` when the timer fires.
 
-    :ivar held_up: seconds in which the process was held up.
+    :ivar held_up: number of seconds in which the process was held up so far.
     """
 
     __slots__ = ("held_up", "_seconds", "_due")
 
     def __init__(self, seconds: Callable[[], float]) -> None:
-        """:param seconds: returns the time of the clock, in seconds."""
+        """:param seconds: a function that returns the time of a clock, in seconds."""
         self.held_up = 0.0
         self._seconds = seconds
         self._due = 0.0
@@ -37,9 +37,9 @@ class AttendedTime:
         self._due = self._seconds() + delay
 
     def arrived(self) -> bool:
-        """Record that the scheduled call runs now; if it is late, the clock leaves the delay out.
+        """Record that the scheduled call runs now; if it is late, the clock does not count the delay.
 
-        :returns: whether it was late.
+        :returns: whether the call was late.
         """
         late = self._seconds() - self._due
         if late <= TOLERANCE:

@@ -1,16 +1,16 @@
 """The arithmetic of speed limits: a token bucket for entries and bytes per second.
 
-Time is an argument, so that one class serves the Deferred-returning limiter of
-:mod:`bookkeeper_twisted.limits.throttle`, tasks that sleep, and tests.
+The time is an argument.  So the same class serves the limiter that returns Deferreds
+(:mod:`bookkeeper_twisted.limits.throttle`), Spark tasks, which sleep, and tests.
 
-A bucket fills at its rate up to the amount of one second.  A request passes as soon as the bucket is not in
-debt, whatever its size, and takes its whole amount: a request larger than the bucket passes and delays
-the next one, so no request waits for ever and the rate holds over time.
+A bucket fills at its rate, up to the amount of one second.  A request of any size passes as soon as the bucket is not
+in debt, and takes its whole amount.  So a request larger than the bucket also passes, and delays the next one: no
+request waits for ever, and on average the rate is kept.
 """
 
 import attrs
 
-_TICK = 1e-9  # a debt that is paid within this time, in seconds, is a rounding error
+_TICK = 1e-9  # a debt that is paid off within so many seconds is a rounding error
 
 
 @attrs.frozen
@@ -29,7 +29,7 @@ class Rate:
         return bool(self.entries or self.bytes)
 
     def __mul__(self, factor: float) -> "Rate":
-        """Return the limit times a factor: the share of one of several tasks, or a limit for slower work."""
+        """Return the limit multiplied by a factor, for example the share of one of several tasks."""
         return Rate(self.entries * factor, self.bytes * factor)
 
 
@@ -54,8 +54,8 @@ class _Bucket:
     def change(self, rate: float) -> None:
         """Set the rate.
 
-        A debt keeps its amount, so a higher rate pays it off sooner.  Unused tokens beyond the new rate are lost at the
-        next fill.
+        A debt keeps its amount, so a higher rate pays it off sooner.  Unused tokens that exceed the new rate are lost
+        at the next fill.
         """
         if not (self.rate and rate):
             self.balance = 0.0
@@ -63,9 +63,9 @@ class _Bucket:
 
 
 class TokenBucket:
-    """A token bucket of entries and bytes per second; a request waits until both allow it.
+    """A token bucket for entries and one for bytes per second; a request waits until both allow it.
 
-    It starts empty: the first second grants the amount of one second, not of two.
+    It starts empty, so that the first second grants the amount of one second, not of two.
 
     :param now: the present time, in seconds of any clock that goes forward.
     :ivar rate: the present limit.
@@ -79,9 +79,9 @@ class TokenBucket:
         self._bytes = _Bucket(rate.bytes, now)
 
     def delay(self, now: float) -> float:
-        """Return the seconds until the next request may pass; the size of the request does not matter.
+        """Return the seconds until the next request, of any size, may pass.
 
-        :param now: seconds of the clock that the bucket was made with, never less than before.
+        :param now: the present time by the same clock as in the constructor; it must not go back.
         """
         if not self.rate:
             return 0.0
@@ -90,12 +90,12 @@ class TokenBucket:
         return delay if delay > _TICK else 0.0
 
     def reserve(self, entries: int, n_bytes: int, now: float) -> float:
-        """Take the tokens for a request immediately, even if that makes a debt.
+        """Take the tokens for a request immediately, even if the bucket gets into debt.
 
-        :param entries: number of entries; negative to give entries back.
-        :param n_bytes: number of bytes, likewise.
+        :param entries: number of entries; negative to return the tokens of entries.
+        :param n_bytes: number of bytes; negative to return tokens.
         :param now: as of :meth:`delay`.
-        :returns: seconds that the caller has to sleep before it acts; 0 for a bucket without debt.
+        :returns: seconds that the caller must wait before it acts; 0 if the bucket had no debt.
         """
         delay = self.delay(now)
         if self._entries.rate:
@@ -105,7 +105,7 @@ class TokenBucket:
         return delay
 
     def change(self, rate: Rate, now: float) -> None:
-        """Change the limit for the time after this call.
+        """Change the limit from this call on.
 
         :param rate: entries and bytes a second, 0 for no limit.
         :param now: as of :meth:`delay`.

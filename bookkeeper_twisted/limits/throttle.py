@@ -1,18 +1,18 @@
 """Named speed limits of background work, with metrics; they can be changed at any time.
 
-Each background reader or writer of entry files and of metadata has a limiter of its own and asks it before
-each piece of work::
+Each background reader or writer of entry files and of metadata has its own limiter, and asks it before each piece of
+work::
 
     await throttle.acquire(n_bytes)
 
-Requests are granted in the order in which they were made.  If the amount of the work is only known afterwards, the work
-requests an estimate and then corrects it::
+Requests are granted in the order in which they were made.  If the amount of work is only known afterwards, the caller
+requests an estimate first and corrects it then::
 
     await throttle.acquire(expected)
     throttle.correct(found - expected)
 
-:mod:`bookkeeper_twisted.limits.ratelimit` has the
-arithmetic, :mod:`bookkeeper_twisted.limits.adaptive` the controller that makes the work yield to clients.
+:mod:`bookkeeper_twisted.limits.ratelimit` has the arithmetic.  :mod:`bookkeeper_twisted.limits.adaptive` has the
+controller that slows the work down while clients wait too long.
 """
 
 from collections import deque
@@ -32,11 +32,11 @@ __all__ = ["UNLIMITED", "Rate", "Throttle", "Throttles"]
 
 @attrs.frozen
 class ThrottleStatus:
-    """The state of a limiter: its limits, and the amounts it has granted so far.
+    """The state of a limiter: its limits, and the amounts that it has granted so far.
 
     :ivar limit: the limit set by the operator.
-    :ivar in_force: the present limit, which is smaller while the work yields.
-    :ivar waited: seconds that all requests together have waited.
+    :ivar in_force: the present limit, which is lower while the work is slowed down for clients.
+    :ivar waited: total number of seconds that requests have waited.
     :ivar waiting: number of requests that wait now.
     """
 
@@ -60,7 +60,7 @@ class _Waiter:
 class Throttle:
     """A named limit of entries and bytes per second.
 
-    :ivar name: its name in metrics, HTTP and the shell.
+    :ivar name: the name of the limit in metrics, HTTP and the shell.
     :ivar limit: the limit set by the operator.
     :param rate: the limit at the start, see :class:`~bookkeeper_twisted.limits.ratelimit.Rate`.
     """
@@ -100,10 +100,10 @@ class Throttle:
     def acquire(self, n_bytes: int = 0, entries: int = 1) -> Deferred[None]:
         """Wait until a piece of work may begin.
 
-        The limiter takes the tokens for the work when it grants the request; a request cancelled before that takes
+        The limiter takes the tokens for the work when it grants the request.  A request that is cancelled before takes
         none.
 
-        :param n_bytes: bytes that the work reads or writes.
+        :param n_bytes: number of bytes that the work reads or writes.
         :param entries: number of entries in the work.
         :returns: fires once the work may begin; requests are granted in the order of the calls.
         """
@@ -117,9 +117,11 @@ class Throttle:
         return waiter.granted
 
     def correct(self, n_bytes: int = 0, entries: int = 0) -> None:
-        """Take the amount by which granted work exceeded its estimate; the next request waits for this amount.
+        """Correct the estimate of granted work: take the missing amount, for which the next request waits.
 
-        :param n_bytes: negative, as are ``entries``, if the work was less: the difference is given back.
+        :param n_bytes: number of bytes by which the work exceeded its estimate; negative if it was less work, which
+            returns the difference.
+        :param entries: the same for entries.
         """
         self._count(entries, n_bytes, self._clock.seconds())
         if self._waiters:
@@ -127,7 +129,7 @@ class Throttle:
             self._grant()
 
     def change(self, rate: Rate) -> None:
-        """Change the limit, also for requests that are waiting already.
+        """Change the limit, also for requests that wait already.
 
         :param rate: entries and bytes a second, 0 for no limit.
         """
@@ -137,9 +139,9 @@ class Throttle:
     def yield_to(self, factor: float, speed: Rate) -> None:
         """Grant only a part of the limit, so that requests of clients are served first.
 
-        :param factor: the part, above 0; 1 grants the whole limit again.
+        :param factor: the part of the limit to grant, above 0; 1 to grant the full limit again.
         :param speed: the present speed of the work.  A limiter without a limit grants a part of the first speed that is
-            not 0, until the factor is 1 again; later speeds are ignored, as this method has already lowered them.
+            not 0, until the factor is 1 again.  Later speeds are ignored, because this method has already lowered them.
         """
         known = self._speed
         if factor >= 1:
@@ -159,12 +161,12 @@ class Throttle:
         self._bucket.reserve(entries, n_bytes, now)
         self._entries += entries
         self._bytes += n_bytes
-        metrics = self._metrics  # a counter must not go down, so returned amounts are not subtracted
+        metrics = self._metrics  # a Prometheus counter must not decrease, so returned amounts are not subtracted
         metrics.granted_entries.value = max(metrics.granted_entries.value, self._entries)
         metrics.granted_bytes.value = max(metrics.granted_bytes.value, self._bytes)
 
     def _grant(self) -> None:
-        """Grant the waiting requests in order; a new request that a callback makes waits behind them."""
+        """Grant the waiting requests in order; a request that a callback makes meanwhile waits behind them."""
         self._timer = None
         while self._waiters:
             now = self._clock.seconds()
@@ -195,7 +197,7 @@ class Throttle:
 class Throttles:
     """All limiters of one process, by name.
 
-    :param rates: the limits at the start; a limiter that is not in it starts without one.
+    :param rates: the limits at the start, by name; a limiter that is not among them starts without a limit.
     """
 
     def __init__(
@@ -209,9 +211,10 @@ class Throttles:
             self.get(name)
 
     def get(self, name: str) -> Throttle:
-        """Return the limiter ``name`` for the code that it limits; the first call creates the limiter.
+        """Return the limiter ``name``, for the work that it limits; the first call creates it.
 
-        :param name: the name in metrics and in the administration; without a configured rate there is no limit.
+        :param name: the name in metrics and in the administration.  If no rate is configured for the name, there is no
+            limit.
         """
         if name not in self._by_name:
             rate = self._rates.get(name, UNLIMITED)
@@ -219,7 +222,7 @@ class Throttles:
         return self._by_name[name]
 
     def find(self, name: str) -> Throttle:
-        """Return the existing limiter ``name``, for an operator's request.
+        """Return the limiter ``name`` if it exists, for a request of an operator.
 
         :raises NoSuchThrottleError: no work uses a limiter of that name.
         """
