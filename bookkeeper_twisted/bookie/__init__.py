@@ -1,16 +1,18 @@
 """The operations of a bookie: add, read, fence, LAC and force, journaled by group commits.
 
-Theory of operation.  The reactor thread keeps one small state per ledger (key, fence, LAC, waiters) and decides
-everything in memory.  An add is checked, inserted into the storage's write cache and queued for its journal; the
-*journal lane* drains the queue, writes and syncs one group and hands one callback to the reactor, which completes every
-item of the group and then writes the replies, once per connection.  Fences, master keys and explicit LACs are journal
-records in the same queue, so their order with adds is the order in which the reactor took them (S3).  A reply to a
-fencing read waits for the fence record, also when it says "no such entry" (S2).  Entries in the caches or the page
-cache are returned immediately; one call on the *read lane* loads all other entries of a chunk of requests.  Checkpoints
-run on the *flush lane*.
+Theory of operation.  The reactor thread keeps one small state for each ledger in use (key, fence, LAC, waiting
+requests), and makes all decisions in memory.  An add is checked, inserted into the storage's write cache, and queued
+for its journal.  The *journal lane* (a thread) takes the records out of the queue, and writes and syncs them as one
+group.  Then it schedules one callback on the reactor thread, which completes the adds of the group and writes their
+replies, once for each connection.  Fences, master keys and explicit LACs are journal records in the same queue.  So the
+journal has them and the adds in the order in which the reactor thread processed them (S3).  A reply to a fencing read
+is only sent when the fence record is durable, even if it says "no such entry" (S2).  Entries in the caches or the page
+cache are returned immediately.  One call on the *read lane* loads all other entries that a chunk of requests asks for.
+Checkpoints run on the *flush lane*.
 
-After the first failure of a journal, nothing more is acknowledged: the listener closes and the process stops (S10).
+After the first failure of a journal, no add is acknowledged any more: the bookie stops listening, and the process ends
+(S10).
 
-Lanes are named queues of an :class:`~.interfaces.IStorageExecutor`.  Tests use an executor without threads that runs
-each piece of work on demand, so that the whole bookie is deterministic.
+Lanes are named queues of an :class:`~.interfaces.IStorageExecutor`.  Tests use an executor without threads, which runs
+each piece of work when the test tells it to, so that the whole bookie is deterministic.
 """

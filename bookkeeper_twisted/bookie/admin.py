@@ -1,9 +1,9 @@
 """Administration of a running bookie: the requests of its HTTP server and of the shell.
 
 :class:`IBookieAdmin` is for the bookie as a whole, :class:`IBackgroundWork` for its garbage collection, scrub and speed
-limits.  Both have two providers, one for a bookie in this process (:mod:`.lifecycle.admin`,
-:mod:`.maintenance.control`) and a fake (:mod:`bookkeeper_twisted.testing.admin`), and one contract suite.  They contain
-only operations that a bookie supports.
+limits.  Both have two implementations, one for a bookie in this process (:mod:`.lifecycle.admin`,
+:mod:`.maintenance.control`) and a fake (:mod:`bookkeeper_twisted.testing.admin`), which pass the same tests.  They
+contain only operations that a bookie supports.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from ..limits.adaptive import ISpeedLimits
 from ..storage.maintenance.scrub import DamagedEntries
 
 ADMINISTRATOR = "an administrator has set it read-only"
-"""The read-only reason that :meth:`IBookieAdmin.set_read_only` adds."""
+"""The reason, in the bookie's state, after :meth:`IBookieAdmin.set_read_only`."""
 
 
 class Phase(Enum):
@@ -35,10 +35,10 @@ class Phase(Enum):
 
 @attrs.frozen
 class BookieState:
-    """The state of a bookie at one moment.
+    """The state of a bookie, as an administrator sees it.
 
     :ivar read_only: whether the bookie refuses adds.
-    :ivar high_priority_writes: whether it accepts adds of high priority even while it is read-only.
+    :ivar high_priority_writes: whether the bookie accepts adds of high priority even while it is read-only.
     :ivar reasons: why the bookie is read-only or has failed, one text for each reason; empty if it is neither.
     """
 
@@ -54,7 +54,7 @@ class DirectoryUsage:
 
     :ivar directory: path from the configuration.
     :ivar total: size of the file system in bytes.
-    :ivar free: bytes that can still be written to it.
+    :ivar free: number of bytes that can still be written to the file system.
     """
 
     directory: str
@@ -64,7 +64,7 @@ class DirectoryUsage:
 
 @attrs.frozen
 class StoredFiles:
-    """The names of the files in which a bookie keeps entries, ordered by directory, then by number."""
+    """The paths of the files in which a bookie stores entries, sorted by directory, then by number."""
 
     journals: tuple[str, ...]
     entry_logs: tuple[str, ...]
@@ -76,7 +76,7 @@ class JournalMark:
     """The position from which a start would replay one journal.
 
     :ivar file_id: id of the journal file.
-    :ivar offset: offset in it, in bytes.
+    :ivar offset: offset in this file, in bytes.
     """
 
     file_id: int
@@ -98,8 +98,8 @@ class IBookieAdmin(Interface):
     def set_read_only(read_only: bool) -> None:
         """Make the bookie read-only at the administrator's request, or withdraw this request.
 
-        The bookie is read-only while at least one reason holds.  The administrator's request is forgotten when the
-        process ends, unless ``persistBookieStatusEnabled`` is set.
+        The bookie is read-only while there is at least one reason for it, of which this request is one.  The request is
+        forgotten when the process ends, unless ``persistBookieStatusEnabled`` is set.
 
         :param read_only: True to make the request, False to withdraw it; a repeated call has no effect.
         """
@@ -107,14 +107,13 @@ class IBookieAdmin(Interface):
     def disks() -> "Deferred[Sequence[DirectoryUsage]]":
         """Measure the disks of the ledger directories, in the order of the configuration.
 
-        The result is an empty sequence in any phase but SERVING.
+        The result is an empty sequence unless the phase is SERVING.
         """
 
     def files() -> "Deferred[StoredFiles]":
         """List the files of journals, entry logs and indexes.
 
-        :raises NotServingError: (as a failure) the bookie does not serve; the same holds for all methods below that
-            fail.
+        :raises NotServingError: (as a failure) the phase is not SERVING; so do the methods below.
         """
 
     def marks() -> "Deferred[Sequence[JournalMark]]":
@@ -127,10 +126,10 @@ class IBookieAdmin(Interface):
         """
 
     def configuration() -> Mapping[str, str]:
-        """Return the present configuration values by their key in ``bk_server.conf``; secrets are masked."""
+        """Return the present configuration, with the keys of ``bk_server.conf``; secrets are masked."""
 
     def configure(values: Mapping[str, str]) -> None:
-        """Change configuration values until the end of the process; an error leaves all values unchanged.
+        """Change configuration values until the end of the process; after an error, all values are unchanged.
 
         :param values: the new text of each value, by its key in ``bk_server.conf``.
         :raises ConfigError: a key is unknown or cannot be changed while the bookie runs, or a value is invalid.
@@ -138,7 +137,7 @@ class IBookieAdmin(Interface):
         """
 
     def metrics() -> Iterator[bytes]:
-        """Yield all metrics in Prometheus' text format (0.0.4), one at a time, as all at once could take too long."""
+        """Yield the metrics one by one in Prometheus' text format (0.0.4), because all at once could take too long."""
 
     def background() -> "IBackgroundWork":
         """Return the control over garbage collection, scrub and speed limits.
@@ -151,7 +150,7 @@ class IBookieAdmin(Interface):
 class WorkProgress:
     """The progress of a compaction or a scrub.
 
-    :ivar done, left: bytes that are done, and bytes that are left to do.
+    :ivar done, left: number of bytes that are processed, and number of bytes that are left.
     :ivar eta: seconds until the end at the present speed; None while the speed is unknown.
     """
 
@@ -179,12 +178,12 @@ class CompactionStatus:
 
 @attrs.frozen
 class DirectoryWork:
-    """The compaction of one ledger directory.
+    """The maintenance of one ledger directory, as an administrator sees it.
 
     :ivar directory: path of its ``current`` directory.
     :ivar index: path of its run index file.
-    :ivar progress: progress of its compaction; None while none is running.
-    :ivar damaged: the entry logs that failed a check: a description of the damage by file name.
+    :ivar progress: progress of its compaction; None while no compaction is running.
+    :ivar damaged: for each entry log that failed a check, by file name, a description of the damage.
     """
 
     directory: str
@@ -199,7 +198,8 @@ class CollectionStatus:
 
     :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
     :ivar forced: whether the present run was forced.
-    :ivar runs, failures, deleted_ledgers: number of runs, of failures and of deleted ledgers since the start.
+    :ivar runs, failures, deleted_ledgers: number of runs, of failures and of deleted ledgers since the start of the
+        bookie.
     :ivar last_failure: text of the last failure; empty before the first failure.
     :ivar began: when the bookie started, in seconds since the epoch.
     """
@@ -220,7 +220,7 @@ class CollectionStatus:
 class EntryLogFile:
     """The place and size of an entry log, for an administrator.
 
-    :ivar directory: path of the ``current`` directory that holds it.
+    :ivar directory: path of the ``current`` directory that contains the log.
     :ivar n_bytes: size of the file in bytes.
     """
 
@@ -235,9 +235,9 @@ class ScrubStatus:
 
     :ivar progress: progress in the directory that is being verified; None while no pass runs.
     :ivar passes, failures: number of complete and of failed passes since the start.
-    :ivar last_pass: end of the last complete pass, in seconds since the epoch; None before the first.
-    :ivar findings: the known damage.  The findings of a running pass replace those of the pass before, as far as it has
-        come.  Damage found by compactions since then is included.
+    :ivar last_pass: end of the last complete pass, in seconds since the epoch; None before the first pass.
+    :ivar findings: the known damage.  For the part that a running pass has verified already, these are its findings;
+        for the other part, the findings of the pass before.  Damage that compactions have found is included.
     """
 
     suspended: bool
@@ -255,7 +255,7 @@ class IBackgroundWork(ISpeedLimits):
         """Return the status of the garbage collection."""
 
     def collect(major: bool = True, minor: bool = True) -> None:
-        """Begin a garbage collection after the present one; no effect if a collection is waiting already.
+        """Begin a garbage collection now, or after the present one if there is one.
 
         :param major, minor: whether to run a major or a minor compaction even if its interval has not passed.
         """
@@ -263,11 +263,11 @@ class IBackgroundWork(ISpeedLimits):
     def suspend_compaction(major: bool = True, minor: bool = True) -> None:
         """Suspend compactions of the kinds ``major`` and ``minor``, including a running one.
 
-        They stay suspended until they are resumed or the process ends.
+        These compactions stay suspended until :meth:`resume_compaction` or the end of the process.
         """
 
     def resume_compaction(major: bool = True, minor: bool = True) -> None:
-        """Allow compactions of the kinds ``major`` and ``minor`` again."""
+        """Allow suspended compactions of the kinds ``major`` and ``minor`` again."""
 
     def cancel_compaction() -> None:
         """End the running compaction; entry logs that it has not finished stay unchanged."""
@@ -276,13 +276,13 @@ class IBackgroundWork(ISpeedLimits):
         """List the entry logs of all ledger directories."""
 
     def ledgers_of(directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
-        """Return the bytes of each ledger in an entry log, including deleted ledgers.
+        """Return the number of bytes of each ledger in an entry log, including deleted ledgers.
 
-        A log without a ledgers map, such as the active log, is looked up in the index: its ledgers are those that have
-        index rows for it.
+        For a log without a ledgers map, such as the active log, the numbers are from the index: only ledgers with index
+        rows for the log are included.
 
         :param directory: the ``current`` directory of the log, as in :class:`EntryLogFile`.
-        :raises IncorrectParameterError: (as a failure) there is no such log.
+        :raises IncorrectParameterError: (as a failure) the directory has no such log.
         """
 
     def scrub() -> ScrubStatus:
@@ -295,7 +295,7 @@ class IBackgroundWork(ISpeedLimits):
         """Suspend the present pass and later passes, until :meth:`resume_scrub` or the end of the process."""
 
     def cancel_scrub() -> None:
-        """End the present pass; its findings are kept, and the next pass at the interval continues where it stopped."""
+        """End the present pass; its findings are kept, and the next timed pass continues at this position."""
 
     def resume_scrub() -> None:
-        """Allow scrubs again."""
+        """Allow suspended scrubs again."""

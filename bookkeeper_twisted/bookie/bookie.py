@@ -1,4 +1,4 @@
-"""The operations of a bookie on its storage and journals.  They run on the reactor thread and use memory only."""
+"""The operations of a bookie on its storage and journals.  They run on the reactor thread, and only touch memory."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -34,8 +34,8 @@ from .waiting_adds import WaitingAdds
 class BookieOptions:
     """Limits of a bookie.
 
-    :ivar write_data: False keeps entries out of the journal (``journalWriteData``).
-    :ivar max_throttle_time: seconds that an add may wait for room in the write cache and the journal's queue.
+    :ivar write_data: whether entries are written to the journal (``journalWriteData``).
+    :ivar max_throttle_time: most seconds that an add waits for room in the write cache and the journal's queue.
     :ivar max_waiting_bytes: most bytes of adds that wait for room (S11).
     :ivar max_waiting_reads: most reads that wait for the disk.
     :ivar max_long_polls: most requests that wait for a LAC to advance.
@@ -50,7 +50,7 @@ class BookieOptions:
 
 @attrs.define
 class WriteMode:
-    """The write mode of a bookie, which says whether the bookie accepts adds.
+    """The write mode of a bookie: whether the bookie accepts adds.
 
     :ivar high_priority: whether the bookie accepts adds of high priority even if it is read-only.
     """
@@ -61,7 +61,7 @@ class WriteMode:
     def check(self, ledger_id: int, high_priority: bool) -> None:
         """Raise an error if the bookie refuses an add.
 
-        :param ledger_id: the ledger of the add, which the error names.
+        :param ledger_id: id of the ledger, for the error.
         :param high_priority: whether the add has high priority.
         :raises WriteOnReadOnlyBookieError: the bookie refuses the add.
         """
@@ -73,9 +73,11 @@ class WriteMode:
 class Bookie:
     """The operations of one bookie on its storage and journals.
 
-    :param commits: the group commits of the ``n`` journals; a ledger uses the one of index ``ledger_id mod n``.
-    :param flush: sends the collected replies (:meth:`~bookkeeper_twisted.protocol.server.outbox.Outbox.flush`).
-    :param on_full: begins a checkpoint unless one is running; called when the write cache is full.
+    :param commits: the group commit (queue) of each of ``n`` journals; a ledger uses the one with the index ``ledger_id
+        mod n``.
+    :param flush: sends the replies that were collected for the connections
+        (:meth:`~bookkeeper_twisted.protocol.server.outbox.Outbox.flush`).
+    :param on_full: called when the write cache is full; it begins a checkpoint unless one is in progress.
     """
 
     def __init__(
@@ -101,7 +103,7 @@ class Bookie:
         return 0 if self.mode.read_only else 1
 
     def marks(self) -> list[JournalPosition]:
-        """Return the durable position of each journal: every record below it is also in the storage (S7)."""
+        """Return the durable position of each journal; all records before it are also in the storage (S7)."""
         return [commit.mark for commit in self._commits]
 
     # -- adds --
@@ -122,12 +124,12 @@ class Bookie:
                 return False
         if not self._storage.is_full():
             return True
-        # A checkpoint that begins in this call makes room immediately, because it swaps the write caches.
+        # A checkpoint that begins in this call makes room immediately, because it swaps the write caches
         self._on_full()
         return not self._storage.is_full()
 
     def resume_adds(self) -> None:
-        """Resume the waiting adds, as a checkpoint or a journal group may have made room."""
+        """Resume the adds that wait for room, after a checkpoint or a journal group may have made room."""
         if self._waiting:
             self._waiting.resume(self._has_room)
 
@@ -139,15 +141,14 @@ class Bookie:
         self, entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
         done: AddDone,
     ) -> None:  # fmt: skip
-        # Entries of one ledger need no common check.  A read-only bookie checks each run, as it may accept some of
-        # them.
+        # a read-only bookie checks each run, because it may accept some of them
         alone = len(entries.ledger_ids) == 1 or self.mode.read_only
         if alone or not self._admit_together(entries, master_key, deferred_sync, done):
             for run in entries.runs():
                 self._admit_run(run, master_key, recovery, deferred_sync, high_priority, done)
 
     def _admit_together(self, entries: Entries, master_key: bytes, deferred_sync: bool, done: AddDone) -> bool:
-        """Admit the entries of several ledgers together; return False if a ledger is fenced or its key needs checks."""
+        """Admit entries of several ledgers together; return False if one ledger needs a check of its fence or key."""
         handles = self._handles.accepting(entries.ledger_ids, master_key)
         if handles is None:
             return False
@@ -175,8 +176,7 @@ class Bookie:
         except BookKeeperError as error:
             done(run, error)
             return
-        # Put the key record before the entries, as replay needs the key first.  The storage has entries and key already
-        # (S7).
+        # put the key record before the entries, because a replay needs the key first (S7: the storage has both already)
         records = self._adopt_key(handle, master_key)
         if run.last > handle.last_entry:
             handle.last_entry = run.last
@@ -196,7 +196,7 @@ class Bookie:
         self.mode.check(run.ledger_id, high_priority)
         handle = self._handles.get(run.ledger_id)
         if not handle.known and self._storage.was_fenced(run.ledger_id):
-            # The ledger was deleted; even recovery adds are refused, as they would bring it back.
+            # The ledger was deleted; even recovery adds are refused, because they would create it again.
             raise LedgerFencedError(run.ledger_id, run.first)
         handle.authorize(master_key)
         if handle.row.fenced and not recovery:
@@ -204,7 +204,7 @@ class Bookie:
         return handle
 
     def _adopt_key(self, handle: LedgerHandle, master_key: bytes) -> bytes:
-        """Store the key of a ledger; return the key record to journal, or no bytes if the journal has it already."""
+        """Store the key of a ledger; return the key record for the journal, or no bytes if the journal has it."""
         row = handle.row
         if not handle.known or row.master_key != master_key or row.forgotten_at:
             self._handles.save(handle, attrs.evolve(row, master_key=master_key, forgotten_at=0))
@@ -216,7 +216,7 @@ class Bookie:
 
     def fence(self, ledger_id: int, master_key: bytes) -> "Deferred[None]":
         if self._storage.was_fenced(ledger_id):
-            return succeed(None)  # a deleted ledger is still fenced: do not create its state again
+            return succeed(None)  # the deleted ledger is still fenced: do not create its state again
         handle = self._handles.get(ledger_id)
         try:
             handle.authorize(master_key)
@@ -226,14 +226,14 @@ class Bookie:
         if handle.fencing is not None:
             handle.fencing.append(result)
             return result
-        # After a failure of the journal, the fence record may be lost.
+        # After a failure of the journal, the fence record may be lost, so the fence does not count as durable.
         if handle.row.fenced and not handle.commit.failed:
             return succeed(None)
         # Set the fence in memory before its record is durable: an add that arrives later is refused (S3, S4).
         records = self._adopt_key(handle, master_key)
         self._handles.save(handle, attrs.evolve(handle.row, fenced=True))
         handle.fencing = [result]
-        # Append key and fence in one group, as replay cannot apply a fence without the key (S2).
+        # Append key and fence to one group, because a replay cannot apply a fence without the key (S2).
         handle.commit.append(records + fence_record(ledger_id), 0, lambda error: self._fenced(handle, error))
         handle.wake()
         return result
@@ -259,7 +259,7 @@ class Bookie:
             return fail(error)
         records = self._adopt_key(handle, master_key)
         lac = lac_of_packet(body)
-        if lac >= lac_of_packet(handle.row.explicit_lac):  # a LAC never falls (S13)
+        if lac >= lac_of_packet(handle.row.explicit_lac):  # the LAC never decreases (S13)
             self._handles.save(handle, attrs.evolve(handle.row, explicit_lac=body))
         handle.advance_lac(lac)
         return self._journal(handle, records + explicit_lac_record(ledger_id, body))
@@ -289,11 +289,11 @@ class Bookie:
     def forget(self, ledger_ids: Sequence[int], now: int, is_elsewhere: bool = False) -> Sequence[int]:
         """Delete ledgers; the next checkpoint makes the deletion durable.
 
-        A ledger that is being fenced is not deleted; a later call can delete it.
+        A ledger whose fence is in progress is not deleted; a later call can delete it.
 
-        :param now: seconds since the epoch.
-        :param is_elsewhere: True if the ledgers exist on other bookies: they stay fenced here, and accept recovery
-            adds.  False if they are deleted in metadata (S8).
+        :param now: the present time, in seconds since the epoch.
+        :param is_elsewhere: True if the ledgers still exist on other bookies: then their fences are kept here, and
+            recovery adds are accepted.  False if the ledgers are deleted in metadata (S8).
         :returns: the deleted ledgers.
         """
         forgotten = [ledger_id for ledger_id in ledger_ids if self._handles.forget(ledger_id)]
@@ -334,8 +334,8 @@ class Bookie:
         return loading if len(on_disk) == len(wanted) else loading.addCallback(_with_missing, missing)
 
     def _missing(self, ledger_id: int, entry_id: int) -> Exception | None:
-        """Return the error for an entry that certainly does not exist; None if only the index can tell (S5)."""
-        if entry_id < 0:  # no entry has a negative id; the id -1 for the last entry is resolved before this call
+        """Return an error if an entry certainly does not exist; return None if only the index can tell (S5)."""
+        if entry_id < 0:  # no entry has a negative id; callers have replaced -1 (the last entry) before
             return BadRequestError(ledger_id, detail=f"entry id {entry_id}")
         handle = self._handles.find(ledger_id)
         if handle is None:
@@ -350,7 +350,7 @@ class Bookie:
             return fail(NoSuchLedgerError(ledger_id))
         if handle.last_complete:
             return _last_of(handle)
-        # Record the last cached entry now: a checkpoint may move it to disk after the read lane has searched the disk.
+        # Record the last cached entry now: a checkpoint may move it to disk after the read lane has searched there.
         handle.last_entry = max(handle.last_entry, self._storage.last_cached(ledger_id))
         return self._reads.last_entry(ledger_id).addCallback(self._found_last, handle)
 
@@ -385,7 +385,7 @@ class Bookie:
         return waiting
 
     async def _learn_lac(self, handle: LedgerHandle) -> None:
-        """Read the LAC in the last stored entry, so that no long poll waits for a LAC that is stored already."""
+        """Read the LAC in the last stored entry, so that no long poll waits for a LAC that is known already."""
         try:
             last = await self.last_entry(handle.ledger_id)
             run = self.cached(handle.ledger_id, last)

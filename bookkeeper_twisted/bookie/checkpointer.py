@@ -1,4 +1,4 @@
-"""Runs checkpoints: at intervals, when the write cache is full, and at the end of the bookie."""
+"""Runs checkpoints: at intervals, when the write cache is full, and when the bookie stops."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,10 +21,10 @@ _LOG_INTERVAL = 60.0
 
 @attrs.frozen
 class LastCheckpoint:
-    """The checkpoint at the end of a bookie's life.
+    """The last checkpoint of a bookie, when it stops.
 
     :ivar marks: positions in the journals, from which the next start replays them.
-    :ivar entries: number of entries that it wrote.
+    :ivar entries: number of entries that the checkpoint wrote.
     :ivar n_bytes: bytes of the records of these entries.
     :ivar seconds: duration of the checkpoint.
     """
@@ -38,9 +38,9 @@ class LastCheckpoint:
 class Checkpointer:
     """A scheduler of checkpoints, which write entries from memory to the entry logs and release journal files.
 
-    :param on_written: called after each successful checkpoint, as the write cache has room again.
-    :param on_failed: called with the error of each failed checkpoint; adds are still accepted while the write cache has
-        room.
+    :param on_written: called after each successful checkpoint, because the write cache has room again.
+    :param on_failed: called with the error of each failed checkpoint.  Adds are still accepted as long as the write
+        cache has room.
     """
 
     _log = Logger()
@@ -57,7 +57,7 @@ class Checkpointer:
         self._on_written = on_written
         self._on_failed = on_failed
         self._failed_with = ""
-        self._failures = 0  # the number of consecutive failures
+        self._failures = 0  # number of consecutive failed checkpoints
         self._logged_at = 0.0
         self._waiting: list[Deferred[bool]] | None = None
         self._timer = LoopingCall(self.checkpoint)
@@ -68,7 +68,7 @@ class Checkpointer:
         self._timer.start(interval, now=False)
 
     def stop(self) -> "Deferred[bool]":
-        """Stop the timer; the result fires when no checkpoint is in progress any more."""
+        """Stop the timer; the result fires when no checkpoint is in progress."""
         if self._timer.running:
             self._timer.stop()
         return succeed(True) if self._waiting is None else self._after_current(self._waiting)
@@ -95,12 +95,12 @@ class Checkpointer:
             self.checkpoint()
 
     def checkpoint(self) -> "Deferred[bool]":
-        """Run a checkpoint, or join the checkpoint in progress.
+        """Run a checkpoint, or wait for the checkpoint in progress.
 
-        :returns: fires with the success of the checkpoint.
+        :returns: fires with True if the checkpoint succeeded, else with False.
         """
         if self._waiting is None:
-            # S7: the bookie put every record below these marks into the storage before it journaled the record.
+            # S7: the bookie has put the content of every record before these marks into the storage
             marks, n_bytes = [commit.mark for commit in self._commits], self._storage.pending_bytes()
             checkpoint = self._storage.begin_checkpoint(marks)
             if checkpoint is None:
@@ -112,9 +112,9 @@ class Checkpointer:
         return self._after_current(self._waiting)
 
     async def checkpoint_all(self) -> bool:
-        """Checkpoint all records added until now.
+        """Run a checkpoint that includes all records that were added until now.
 
-        A checkpoint in progress may not contain all of them, so this waits for its end and runs another one.
+        A checkpoint in progress may lack some of these records.  So wait for its end, and run another one.
 
         :returns: whether the checkpoint succeeded.
         """
@@ -139,7 +139,7 @@ class Checkpointer:
         series.record((self._clock.seconds() - began) * 1000)
         waiting, self._waiting = self._waiting or [], None
         if failure is None:
-            # Release the journal files below the marks, and have the next files prepared.
+            # Release the journal files before the marks, and prepare the next files.
             for commit, mark in zip(self._commits, marks, strict=True):
                 commit.release_files(mark)
             if n_bytes:  # a checkpoint without entries would distort the metric of the sizes
@@ -152,7 +152,7 @@ class Checkpointer:
             result.callback(failure is None)
 
     def _log_change(self, failure: BaseException | None) -> None:
-        """Log a new kind of failure immediately, a repeated failure at intervals, and the first success afterwards."""
+        """Log a new failure immediately, a repeated failure at intervals, and the first success after failures."""
         text, now = "" if failure is None else str(failure), self._clock.seconds()
         self._failures = 0 if failure is None else self._failures + 1
         if text == self._failed_with and (failure is None or now - self._logged_at < _LOG_INTERVAL):

@@ -1,4 +1,4 @@
-"""Reads entries from disk: one call on the read lane for all entries of a chunk of requests that are not in memory."""
+"""Reads entries from disk: one call on the read lane loads all entries of a chunk of requests."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -28,15 +28,15 @@ T = TypeVar("T")
 Loaded = EntryRun | Exception
 
 _LEAST_ROOM = 256 * 1024
-"""Bytes that one load may return even if its requests together ask for fewer."""
+"""Bytes that one load may return even if its requests ask for fewer bytes in total."""
 
 
 class DiskReads:
-    """An asynchronous reader of the disk: the reactor thread calls it, and the reads run on the read lane.
+    """An asynchronous reader of entries on disk: called on the reactor thread, it reads on the read lane.
 
-    :param flush: sends the collected replies; called after each result.
-    :param seconds: returns the time in seconds; failed reads of a ledger are logged once a minute.
-    :param limit: most reads that wait (S11).
+    :param flush: sends the replies that were collected for the connections; called after each result.
+    :param seconds: returns the time in seconds.  Failed reads of a ledger are logged at most once a minute.
+    :param limit: most reads that wait; further reads are refused (S11).
     """
 
     _log = Logger()
@@ -61,7 +61,7 @@ class DiskReads:
         return self._waiting
 
     def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[Loaded]]":
-        """See :meth:`~.interfaces.IBookie.load`; fails with TooManyRequestsError beyond the limit of waiting reads."""
+        """See :meth:`~.interfaces.IBookie.load`; fails with TooManyRequestsError if too many reads are waiting."""
         if self._waiting + len(wanted) > self._limit:
             return fail(TooManyRequestsError(wanted[0][0]))
         keep = partial(self._keep_all, self._storage.epoch)
@@ -70,20 +70,20 @@ class DiskReads:
     def last_entry(self, ledger_id: int) -> "Deferred[int]":
         """Find the highest entry id of ``ledger_id`` on disk, or -1.
 
-        The result fails with BookieIOError, or with TooManyRequestsError beyond the limit of waiting reads.
+        The result fails with BookieIOError, or with TooManyRequestsError if too many reads are waiting.
         """
         if self._waiting >= self._limit:
             return fail(TooManyRequestsError(ledger_id))
         return self._on_lane(self._guarded, self._storage.last_entry, ledger_id)
 
     def entry_ranges(self, ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
-        """Find the first and last id of each contiguous range of entries of a ledger on disk.
+        """Find the ranges of consecutive entries of a ledger on disk.
 
-        The search of a ledger may take long, so one ledger is searched at a time: other threads of the lane stay free
-        for reads.
+        The search of a ledger may take long.  So only one ledger is searched at a time, and other threads of the lane
+        stay free for reads.
 
-        :returns: ascending ranges, both ids included; fails with BookieIOError, or with TooManyRequestsError beyond the
-            limit of waiting reads.  A call that is cancelled before its search begins is skipped.
+        :returns: (first id, last id) of each range, ascending.  Fails with BookieIOError, or with TooManyRequestsError
+            if too many reads are waiting.  A call that is cancelled before its search begins is skipped.
         """
         if self._waiting + len(self._lists) >= self._limit:
             return fail(TooManyRequestsError(ledger_id))
@@ -104,7 +104,7 @@ class DiskReads:
                 outcome = await self._on_lane(self._guarded, self._storage.entry_ranges, ledger_id)
             except Exception:
                 outcome = Failure()
-            if not result.called:  # the caller may have cancelled the call while the lane worked
+            if not result.called:  # the caller may have cancelled the call during the search
                 result.callback(outcome)
         self._is_listing = False
 
@@ -136,10 +136,10 @@ class DiskReads:
     # -- read lane --
 
     def _load_all(self, wanted: Sequence[tuple[int, int, int]]) -> list[Loaded]:
-        """Load entries in ascending order, so that adjacent reads follow each other; return them in the given order.
+        """Load entries in the order of ledger and entry, which is faster; return them in the order of ``wanted``.
 
-        Each entry is read whole.  Once the loads have returned as many bytes as were requested in total, the other
-        items are LoadLaterError.
+        Each entry is read completely, so a load may return more bytes than requested.  When the loads have returned as
+        many bytes as were requested in total, the other items are LoadLaterError.
         """
         room = max(sum([max_bytes for _, _, max_bytes in wanted]), _LEAST_ROOM)
         result: list[Loaded] = [LoadLaterError(wanted[0][0])] * len(wanted)
@@ -159,14 +159,14 @@ class DiskReads:
         return run if run is not None else NoSuchEntryError(ledger_id, entry_id)
 
     def _guarded(self, read: Callable[..., T], ledger_id: int, *args: Any) -> T:
-        """Call ``read``; convert its failure to BookieIOError, or to DataUnknownError if the log is gone.
+        """Call ``read``; convert its error to BookieIOError, or to DataUnknownError if the entry log is missing.
 
         A failed read must never look like a missing entry (S5).
         """
         try:
             return read(ledger_id, *args)
         except (StorageError, OSError) as error:
-            # Limit these lines: peers can request damaged entries without end, and a log line costs more than a read.
+            # limit these log lines: clients can read damaged entries without end, and a line costs more than a read
             self._lines.log(self._log.error, "reading ledger {peer} failed: {error}", str(ledger_id), error=error)
             kind = DataUnknownError if isinstance(error, LostLogError) else BookieIOError
             raise kind(ledger_id, detail=str(error)) from error

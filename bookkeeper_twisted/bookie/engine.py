@@ -1,6 +1,6 @@
-"""One bookie without its listening port, registration and start-up.
+"""One bookie without its listening port, its registration and its start.
 
-:mod:`.lifecycle.service` starts and stops an :class:`Engine`; tests and in-memory clusters drive one directly.
+:mod:`.lifecycle.service` starts and stops an :class:`Engine`; tests and in-memory clusters use one directly.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 NO_SPACE = "a checkpoint found no space"
 FAILED = "a checkpoint failed"
-"""The read-only reason after a checkpoint that failed for another reason than disk space."""
+"""The reason for being read-only after a checkpoint has failed for another reason than disk space."""
 
 
 @attrs.frozen
@@ -52,11 +52,11 @@ class EngineOptions:
 
 
 class Engine:
-    """The running parts of a bookie: its operations, journal queues, checkpoints and the factory of its connections.
+    """The running parts of a bookie: its operations, journal queues, checkpoints, and the factory of its connections.
 
-    :param journals: replayed journals, ready for the first group.
+    :param journals: the journals, which were replayed before.
     :param disk_usage: returns total and free bytes of the ledger directories' disks.
-    :param on_failure: called once, when a journal fails: the process must end then (S10).
+    :param on_failure: called once, when a journal fails; the process must then end (S10).
     :param on_checkpoint: called after each checkpoint with an empty text, or with :data:`NO_SPACE` or :data:`FAILED` if
         it failed.
     :param labels: labels of the storage's metrics, see :func:`~bookkeeper_twisted.metrics.directory_labels`.
@@ -110,14 +110,14 @@ class Engine:
         """
         self.checkpointer.start(flush_interval)
         for commit in self.commits:
-            # Checkpoints prepare the next journal files, but the checkpoint before the start may have failed on a full
-            # disk.
+            # usually checkpoints do this, but the checkpoint before the start may have failed on a full disk
             commit.make_ready()
 
     def _flushed(self, ask: "Callable[[], Deferred[T]]") -> "Deferred[T]":
-        """Return the result of ``ask``; send the collected replies after its callbacks.
+        """Call ``ask`` and return its result; send the collected replies after the callbacks of the result.
 
-        The result belongs to no journal group, whose end would send them.  Cancelling the result cancels the call.
+        Usually the end of a journal group sends the replies, but this result belongs to no group.  Cancelling the
+        result cancels the call.
         """
 
         def answered(result: T | Failure) -> None:
@@ -132,7 +132,7 @@ class Engine:
     async def stop(self) -> LastCheckpoint | None:
         """Finish the requests in progress, close the connections and the journal queues, and run the last checkpoint.
 
-        :returns: the last checkpoint; None if it failed, or was left out because a journal had failed.
+        :returns: the last checkpoint; None if it failed, or was not begun because a journal had failed.
         """
         self.factory.hold_all()
         for commit in self.commits:
@@ -145,7 +145,7 @@ class Engine:
         return None if self._failed else await self.checkpointer.finish()
 
     def _end_group(self) -> None:
-        """Resume the adds that waited for room in the journal, then send the replies of the completed group."""
+        """At the end of a journal group: resume adds that waited for room in its queue, then send collected replies."""
         self.bookie.resume_adds()
         self.outbox.flush()
 
@@ -161,7 +161,7 @@ class Engine:
         self.outbox.flush()
 
     def disk_is_full(self) -> None:
-        """Make the bookie read-only until a checkpoint succeeds: a ledger disk has no room for the replayed entries."""
+        """Make the bookie read-only until a checkpoint succeeds, because a disk has no space for replayed entries."""
         self._on_checkpoint(NO_SPACE)
 
     def _not_checkpointed(self, error: BaseException) -> None:

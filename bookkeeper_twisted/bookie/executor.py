@@ -1,4 +1,4 @@
-"""Lanes as threads: the production provider of :class:`~.interfaces.IStorageExecutor`."""
+"""Lanes as threads: the implementation of :class:`~.interfaces.IStorageExecutor` outside tests."""
 
 import threading
 from collections.abc import Callable
@@ -62,7 +62,7 @@ class Unfinished:
     def ended(self, work: Work, outcome: Any = None) -> None:
         """Deliver the ``outcome`` of ``work``; if no other work is left, fire the waiting Deferreds."""
         self._works.discard(work)
-        work.deliver(outcome)  # its callbacks may submit more work
+        work.deliver(outcome)  # the callbacks of the work may submit more work
         while not self._works and self._waiting:
             waiter = self._waiting.pop(0)
             if not waiter.called:
@@ -78,7 +78,7 @@ class Unfinished:
 
 
 def refused() -> "Deferred[Any]":
-    """Return a failed Deferred, as the answer to work that is submitted to a stopped executor."""
+    """Return a failed Deferred, the result of work that is submitted to a stopped executor."""
     return fail(StorageFailedError("the bookie is stopping"))
 
 
@@ -108,7 +108,7 @@ class _Lane:
 
 @implementer(IStorageExecutor)
 class ThreadExecutor:
-    """An executor with one thread per lane, created on first use; the lane ``"read"`` has ``read_threads`` threads."""
+    """An executor with one thread for each lane, created on first use; the lane ``"read"`` has several threads."""
 
     def __init__(self, reactor: IReactorFromThreads, read_threads: int = 2) -> None:
         self._reactor = reactor

@@ -1,8 +1,9 @@
-"""Group commit: records that arrive while the journal is busy form its next group.
+"""Group commit: the records that arrive while the journal is busy form its next group.
 
-The reactor appends items to a queue; the journal lane *drains* it: it writes all queued records by one ``write_group``,
-syncs once if an item requires it, and reports the group to the reactor by one call.  While the queue is not empty, the
-lane starts the next group without waiting for the reactor.
+The reactor thread appends items (records and a completion) to a queue.  The journal lane, a thread, *drains* the queue:
+it writes all queued records by one ``write_group``, syncs once if an item requires it, and reports the group to the
+reactor thread by one call.  As long as the queue is not empty, the lane starts the next group without waiting for the
+reactor thread.
 """
 
 from collections import deque
@@ -22,18 +23,19 @@ from .interfaces import IStorageExecutor
 Done = Callable[[Exception | None], None]
 
 BUSY_SECONDS = 0.1
-"""Seconds after an append for which a journal counts as busy; clients that add steadily pause for milliseconds only."""
+"""Seconds for which a journal counts as busy after an append; a steady client pauses only for milliseconds."""
 
 
 @attrs.frozen
 class CommitOptions:
     """The settings of a journal: when it writes and syncs, and how many bytes may wait for it.
 
-    :ivar sync_data: if False, records are acknowledged after the write (``journalSyncData``).
+    :ivar sync_data: whether records are acknowledged after the sync; if False, after the write (``journalSyncData``).
     :ivar sync_interval: most seconds from the write of a group to its sync.
     :ivar max_wait: seconds that an idle journal waits for more records before it writes; 0: it writes immediately.
-    :ivar enough_bytes: bytes in the queue that end this wait early.
-    :ivar max_queued_bytes, max_queued_items: size of the queue from which :attr:`GroupCommit.is_full` is true (S11).
+    :ivar enough_bytes: number of bytes in the queue that end the wait of ``max_wait`` early.
+    :ivar max_queued_bytes, max_queued_items: size of the queue in bytes and in items from which
+        :attr:`GroupCommit.is_full` is true (S11).
     """
 
     sync_data: bool = True
@@ -58,11 +60,11 @@ class _Item:
 class _CommitGroup:
     """The result of writing one group on the journal lane.
 
-    :ivar items: the items to complete: those without a sync are written, all others are durable.
-    :ivar durable: position in the journal up to which it is synced.
-    :ivar synced: whether the journal is synced up to its end.
+    :ivar items: the items to complete: items that need no sync are written, all others are durable.
+    :ivar durable: position up to which the journal is synced.
+    :ivar synced: whether the journal is completely synced.
     :ivar began: time in seconds at which the group was taken from the queue.
-    :ivar written: time at which its records were written; ``began`` if write and sync were one call.
+    :ivar written: time at which the records were written; the same as ``began`` if write and sync were one call.
     :ivar ended: time at which the group was complete.
     """
 
@@ -80,8 +82,9 @@ class GroupCommit:
     """The queue of records that wait for one journal, and the scheduler of the journal's group commits.
 
     :param lane: name of the lane on which the journal is written.
-    :param flush: sends the collected replies; called once after the completions of each group.
-    :param on_failure: called once, with the first failure; after it, nothing is acknowledged (S10).
+    :param flush: sends the replies that were collected for the connections; called once after the completions of each
+        group.
+    :param on_failure: called once, with the first failure; after that, no record is acknowledged any more (S10).
     """
 
     _log = Logger()
@@ -104,8 +107,7 @@ class GroupCommit:
         self._metrics = metrics
         self._options = options
         self._queue: deque[_Item] = deque()
-        # The deque holds one token while no drain runs.  Reactor and lane take it atomically: every queued item gets a
-        # drain.
+        # contains one token while no drain runs; to begin a drain, reactor thread or lane removes it atomically
         self._idle: deque[None] = deque((None,))
         self._start: IDelayedCall | None = None
         self._sync_due: IDelayedCall | None = None
@@ -128,14 +130,14 @@ class GroupCommit:
     # -- reactor --
 
     def append(self, records: bytes, n_entries: int, done: Done, sync: bool = True) -> None:
-        """Queue whole records.
+        """Queue complete records for the next group.
 
-        An append without records completes together with the records queued before it.
+        An append without records completes when the records that were queued before it are complete.
 
         :param records: the encoded records, one after the other; the buffer must not change.
         :param n_entries: number of entries in the records, for the metrics.
         :param done: called once, with None or the error.
-        :param sync: True to call ``done`` when the records are durable, False when they are written.
+        :param sync: True to call ``done`` when the records are durable, False to call it when they are written.
         """
         self._append(records, n_entries, done, sync and self._options.sync_data)
 
@@ -174,7 +176,7 @@ class GroupCommit:
         drained.addCallbacks(self._complete, self._broken)
 
     def _complete(self, group: _CommitGroup) -> None:
-        """Call the completions of a group in order, then send the replies that the completions have queued."""
+        """Call the completions of a group in order; then send the replies that the completions have collected."""
         if group.failure is not None:
             self._fail(group.failure, group.items)
             return
@@ -183,15 +185,15 @@ class GroupCommit:
             self.queued_bytes -= len(item.records)
             self._call(item, None)
         self._flush()
-        if group.items:  # an earlier drain may have written the item that started this one: then the group is empty
-            self._measure(group)  # after the completions, because clients wait for them
+        if group.items:  # the group is empty if an earlier drain has already written the item that started this drain
+            self._measure(group)  # measure after the completions, because clients wait for the completions
         self._watch_unsynced(group.synced)
 
     def _call(self, item: _Item, error: Exception | None) -> None:
         try:
             item.done(error)
         except Exception:
-            # The group is durable: an exception in one completion must not prevent the other completions.
+            # The group is durable, so an exception in one completion must not prevent the other completions
             self._log.failure("a completion failed")
 
     def _broken(self, failure: Failure) -> None:
@@ -240,10 +242,10 @@ class GroupCommit:
         return result
 
     def close(self) -> "Deferred[None]":
-        """Finish as :meth:`finish` does, and fail every later append.
+        """Do the same as :meth:`finish`, and fail every later append.
 
-        The journal is closed on another lane than it is written: a group that is written at the same time would be
-        acknowledged and lost (S1).
+        This comes before the journal is closed, which happens on another lane: a group that is written at the same time
+        would be acknowledged and lost (S1).
         """
         finished = self.finish()
         self._closed = True
@@ -252,7 +254,7 @@ class GroupCommit:
     def release_files(self, mark: JournalPosition) -> None:
         """Release old journal files and prepare the next file; groups may be written at the same time.
 
-        :param mark: position in the journal; files that end below it are no longer needed.
+        :param mark: position in the journal; files that end before it are no longer needed.
         """
         Deferred.fromCoroutine(self._release_files(mark)).addErrback(self._broken)
 
@@ -285,14 +287,14 @@ class GroupCommit:
     # -- journal lane --
 
     def _drain(self) -> _CommitGroup:
-        """Write groups until the queue is empty; return the last group, and pass each earlier group to the reactor."""
+        """Write groups until the queue is empty; pass each group to the reactor thread, the last one as the result."""
         while True:
             group = self._commit()
             if group.failure is not None:
-                return group  # keep the token: no other drain begins, so nothing is written after a failure (S10)
+                return group  # keep the token, so that no other drain begins: nothing is written after a failure (S10)
             if not self._queue:
                 self._idle.append(None)
-                # An item that was queued before the token was put back did not start a drain: check the queue again.
+                # Check the queue again: an item that was queued before the token was put back has not started a drain.
                 if not self._queue or not self._take_token():
                     return group
             self._executor.notify(self._complete, group)
@@ -311,7 +313,7 @@ class GroupCommit:
         records = [item.records for item in items if item.records]
         waiting = [item for item in items if item.sync]
         if records and len(waiting) == len(items):
-            self.journal.write_group(records)  # all items need the sync: let the journal write and sync in one call
+            self.journal.write_group(records)  # all items need the sync, so the journal can write and sync by one call
         else:
             self._write_and_sync(group, records, waiting)
         group.durable = self.journal.durable
@@ -319,7 +321,7 @@ class GroupCommit:
         group.ended = self._clock.seconds()
 
     def _write_and_sync(self, group: _CommitGroup, records: Sequence[bytes], waiting: Sequence[_Item]) -> None:
-        """Write the records; complete the items without a sync after the write, and the other items after the sync."""
+        """Write the records; complete items that need no sync after the write, and the other items after the sync."""
         if records:
             self.journal.write_group(records, sync=False)
             group.written = self._clock.seconds()

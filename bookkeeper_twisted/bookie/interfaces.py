@@ -14,20 +14,20 @@ from ..errors import TooManyRequestsError
 T = TypeVar("T")
 
 AddDone = Callable[[Entries, Exception | None], None]
-"""Called with some or all entries of an add, and with None or the error of these entries."""
+"""The completion of an add: called with some or all of its entries, and with None or the error of these entries."""
 
 
 @attrs.define(eq=False)
 class LoadLaterError(TooManyRequestsError):
-    """An entry was not loaded, because other entries of the same call took up its bytes; the caller loads it again."""
+    """An entry was not loaded, because other entries of the same call used up its bytes; the caller loads it later."""
 
 
 class IStorageExecutor(Interface):
-    """An executor of work on named lanes outside the reactor thread.
+    """An executor of work outside the reactor thread, on named lanes (queues, each with its own thread or threads).
 
     Work on one lane runs in the order of its submission, except on ``"read"``, which may have several threads.  Lanes:
     ``"journal-<n>"``, one for each journal; ``"flush-<n>"``, one for each ledger directory; ``"flush"`` for marks,
-    recycled journal files, start and stop; ``"read"``.
+    recycled journal files, start and stop; ``"maintenance-<n>"``, one for each ledger directory; ``"read"``.
     """
 
     def submit(lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
@@ -35,19 +35,19 @@ class IStorageExecutor(Interface):
 
         :param lane: name of the lane.
         :returns: fires on the reactor thread with the result or failure.  If it is cancelled before the work begins,
-            the work never runs; if later, the work runs to its end and its result is dropped.
+            the work does not run.  If it is cancelled later, the work runs to its end, and its result is dropped.
         """
 
     def notify(function: Callable[..., None], *args: Any) -> None:
         """Call ``function(*args)`` on the reactor thread.
 
-        Called on a lane; the functions are called in the order of the notifications.
+        Work on a lane calls this method.  The functions are called in the order of these calls.
         """
 
     def join() -> "Deferred[None]":
         """Wait until no submitted work is left, including work that is submitted during the wait.
 
-        Work that had begun before it was cancelled may still use its files: close them only after this wait.
+        Work that was cancelled after its begin may still use files, so close files only after this wait.
         """
 
     def stop() -> "Deferred[None]":
@@ -55,7 +55,7 @@ class IStorageExecutor(Interface):
 
 
 class IBookie(Interface):
-    """The operations of a bookie.  All methods are called on the reactor thread and use memory only.
+    """The operations of a bookie.  All methods are called on the reactor thread, and only touch memory.
 
     Each completion is called exactly once, with None or the error.  The completions of one journal group are called in
     the order of the requests; then the collected replies are sent.
@@ -66,12 +66,13 @@ class IBookie(Interface):
     ) -> None:
         """Store entries.
 
-        Of entries of several ledgers, some may be stored and some refused.
+        If the entries are of several ledgers, some may be stored and others refused.
 
-        :param master_key: the key of all these ledgers; the first add to a ledger sets its key.
+        :param master_key: the master key of all these ledgers; the first add to a ledger sets its key.
         :param recovery: whether fenced ledgers accept the entries.
-        :param high_priority: whether a read-only bookie accepts the entries while its disks have their reserve.
-        :param done: called when entries are durable, or with ``deferred_sync`` when they are written; if they are
+        :param high_priority: whether even a read-only bookie accepts the entries, as long as its disks have their
+            reserve.
+        :param done: called when entries are durable, or with ``deferred_sync`` when they are written.  If entries are
             refused, called with LedgerFencedError, UnauthorizedAccessError, WriteOnReadOnlyBookieError,
             TooManyRequestsError or BookieIOError.
         """
@@ -79,7 +80,7 @@ class IBookie(Interface):
     def fence(ledger_id: int, master_key: bytes) -> "Deferred[None]":
         """Fence a known or unknown ledger, so that only recovery can add to it.
 
-        :param master_key: the key of the ledger; an unknown ledger gets this key.
+        :param master_key: the master key of the ledger; an unknown ledger gets this key.
         :returns: fires when the fence and the key are durable (S2); fails with UnauthorizedAccessError or
             BookieIOError.
         """
@@ -87,27 +88,28 @@ class IBookie(Interface):
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return a run of entries from the caches that contains ``entry_id`` of ``ledger_id``, or None.
 
-        :param max_count: most entries from ``entry_id`` onwards that the caller can use; the run may have more or
-            fewer, and may begin before.
+        :param max_count: most entries that the caller can use, from ``entry_id`` on.  The run may have more or fewer,
+            and may begin before ``entry_id``.
         """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
-        """Return entries on disk that can be read without a wait, because their bytes are in the page cache.
+        """Return entries on disk that can be read without waiting, because their bytes are in the page cache.
 
-        Call it for an entry that :meth:`cached` has not found.
+        Call it if :meth:`cached` has not found the entry.
 
         :param max_count: most entries.
         :param max_bytes: most bytes of the entries; the first entry is returned even if it is longer.
-        :returns: a run of contiguous entries from ``entry_id`` onwards, within the limits; None if reading ``entry_id``
-            has to wait for the disk.
+        :returns: a run of consecutive entries from ``entry_id`` on, within the limits; None if a read of ``entry_id``
+            must wait for the disk.
         """
 
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Sequence[bytes | None]:
-        """Return single entries of a ledger that can be read without a wait; the ids may be in any order.
+        """Return single entries of a ledger that can be read without waiting; the ids may be in any order.
 
-        An item is None if the entry is not in memory, or if only :meth:`cached` or :meth:`resident` can find it.
+        The item for an entry is None if the entry is not in memory, or if only :meth:`cached` or :meth:`resident` can
+        find it.
 
-        :param max_bytes: the look-up ends when the found entries have this many bytes; at least one entry is looked up.
+        :param max_bytes: the look-up stops when the found entries have so many bytes; at least one entry is looked up.
         """
 
     def load(wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
@@ -115,10 +117,10 @@ class IBookie(Interface):
 
         For a while afterwards, :meth:`cached` or :meth:`resident` finds these entries.
 
-        :param wanted: triples of ledger id, entry id, and most bytes to read from that entry onwards.
-        :returns: one item for each triple: a run that begins at the entry, or an error: NoSuchEntryError,
-            NoSuchLedgerError, DataUnknownError (the log of the entry is gone), BookieIOError, or LoadLaterError (the
-            other runs took up the bytes of the call; at least one triple is loaded).  The Deferred itself fails with
+        :param wanted: triples: ledger id, entry id, most bytes to read from this entry on.
+        :returns: for each triple, a run that begins at the entry, or an error: NoSuchEntryError, NoSuchLedgerError,
+            DataUnknownError (the log of the entry is missing), BookieIOError, or LoadLaterError (the other runs used up
+            the bytes of the call, but at least one triple is loaded).  The Deferred itself fails with
             TooManyRequestsError.
         """
 
@@ -132,7 +134,7 @@ class IBookie(Interface):
         """Return the highest LAC of ``ledger_id`` that this bookie has received in this process, or -1."""
 
     def set_explicit_lac(ledger_id: int, master_key: bytes, body: bytes) -> "Deferred[None]":
-        """Journal an explicit LAC; it replaces the known explicit LAC unless it is lower.
+        """Write an explicit LAC to the journal; it replaces the known explicit LAC unless it is lower.
 
         :param body: the client's LAC packet, which is stored unchanged; its digest is not checked.
         :returns: fires when the LAC is durable; fails with BadRequestError, LedgerFencedError, UnauthorizedAccessError,
@@ -147,8 +149,8 @@ class IBookie(Interface):
 
         :param timeout: seconds.
         :returns: fires with the wall-clock time in ms at which the LAC advanced.  It fires with None if the LAC was
-            above already, and at a fence, the deletion of the ledger or the timeout.  Fails with NoSuchLedgerError or
-            TooManyRequestsError.  Cancelling ends the wait.
+            above ``previous_lac`` already, or if the wait ends by a fence, the deletion of the ledger or the timeout.
+            Fails with NoSuchLedgerError or TooManyRequestsError.  Cancelling ends the wait.
         """
 
     def force(ledger_id: int) -> "Deferred[None]":
@@ -158,7 +160,7 @@ class IBookie(Interface):
         """
 
     def entry_ranges(ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
-        """Find the first and last id of each contiguous range of entries of a ledger that this bookie stores.
+        """Find the ranges of consecutive entries of a ledger that this bookie has.
 
-        :returns: ascending ranges, both ids included; fails with NoSuchLedgerError.
+        :returns: (first id, last id) of each range, ascending.  Fails with NoSuchLedgerError.
         """

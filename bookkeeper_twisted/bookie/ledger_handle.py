@@ -1,7 +1,8 @@
 """The state that a bookie keeps in memory for each ledger in use.
 
-A ledger has at most one handle, and all decisions about the ledger are made on the reactor thread.  A handle is closed
-only while no fence and no wait for a LAC is in progress.  So adds and fences of a ledger have one serial order (S3).
+This state is the handle of the ledger; a ledger has at most one.  All decisions about the ledger are made on the
+reactor thread.  A handle is not closed while a fence or a wait for a LAC is in progress.  So the adds and fences of a
+ledger are processed in one serial order (S3).
 """
 
 from collections import OrderedDict, deque
@@ -23,17 +24,20 @@ from .records import key_record, lac_of_packet
 class LedgerHandle:
     """The state that a bookie keeps in memory for one ledger while the ledger is in use.
 
-    :ivar row: the ledger's stored state: key, fence and explicit LAC; for an unknown ledger, the state it would get.
-    :ivar known: whether the storage has that state.
+    :ivar row: the stored state of the ledger: key, fence and explicit LAC.  For an unknown ledger, the state that it
+        would get.
+    :ivar known: whether the storage has this state, that is whether the ledger is known.
     :ivar adopts: whether the ledger has no key yet, so that the first key that a client sends becomes its key.
-    :ivar key_journaled: whether a replay finds the key, in the index or in the journal.
-    :ivar accepts: the key with which an add needs no further check and no key record; None if every add must be
-        checked.
+    :ivar key_journaled: whether the key is in the index or in the journal, so that a restart finds it.
+    :ivar accepts: the master key with which adds are accepted without further checks, and without a key record; None if
+        every add must be checked.
     :ivar fencing: the Deferreds that wait for the fence record; None if no fence is in progress.
-    :ivar last_add_confirmed: the highest LAC received.
+    :ivar last_add_confirmed: the highest LAC received so far.
     :ivar lac_learned: whether the LAC in the last stored entry was read.
-    :ivar last_entry: the highest entry id received.
-    :ivar last_complete: whether ``last_entry`` also covers the entries that were stored before this handle was made.
+    :ivar last_entry: the highest entry id known in memory.
+    :ivar last_complete: whether ``last_entry`` also includes the entries that were stored before this handle was
+        opened.
+    :ivar watches: the waits for a LAC: for each, a function that ends it, and the LAC that must be exceeded.
     """
 
     __slots__ = (
@@ -62,7 +66,7 @@ class LedgerHandle:
         return self.fencing is None and not self.watches
 
     def authorize(self, master_key: bytes) -> None:
-        """Check the key of a request in constant time.
+        """Check the master key of a request, by a comparison in constant time.
 
         A ledger that has no key yet (:attr:`adopts`) accepts any key.
 
@@ -72,25 +76,25 @@ class LedgerHandle:
             raise UnauthorizedAccessError(self.ledger_id)
 
     def update_accepts(self) -> None:
-        """Update :attr:`accepts` after a change of another field."""
+        """Compute :attr:`accepts` again, after a change of another field."""
         plain = self.key_journaled and not self.adopts and not self.row.fenced
         self.accepts = self.row.master_key if plain else None
 
     def key_records(self) -> bytes:
-        """Return the key record if the journal lacks it, else no bytes; the caller journals the record."""
+        """Return the key record if the journal lacks it, else no bytes; the caller writes it to the journal."""
         missing, self.key_journaled = not self.key_journaled, True
         self.update_accepts()
         return key_record(self.ledger_id, self.row.master_key) if missing else b""
 
     def advance_lac(self, lac: int) -> None:
-        """Record a ``lac`` if it is the highest so far; end the waits of clients whose previous LAC is lower."""
+        """Record a ``lac`` if it is the highest so far; end the long polls that wait for it."""
         if lac > self.last_add_confirmed:
             self.last_add_confirmed = lac
             if self.watches:
                 self.wake([watch for watch, previous in self.watches.items() if previous < lac], True)
 
     def wake(self, watches: Sequence[Callable[[bool], None]] | None = None, advanced: bool = False) -> None:
-        """End the given waits for a LAC, or all waits of this ledger.
+        """End the given waits for a LAC, or with None all waits of this ledger.
 
         :param advanced: whether the LAC has advanced.
         """
@@ -102,7 +106,7 @@ class LedgerHandle:
 def take_note(handles: Sequence[LedgerHandle], entries: Entries) -> None:
     """Record the highest ids and LACs of the added ``entries`` in the handles of their ledgers.
 
-    :param handles: one handle for each id of ``entries``.
+    :param handles: the handles, one for each item of ``entries.entry_ids``.
     """
     for handle, entry_id, lac in zip(handles, entries.entry_ids, entries.lacs, strict=True):
         if entry_id > handle.last_entry:
@@ -112,7 +116,7 @@ def take_note(handles: Sequence[LedgerHandle], entries: Entries) -> None:
 
 
 class LedgerHandles:
-    """The handles of the ledgers that were used most recently; beyond a limit, idle handles are closed (S11)."""
+    """The handles of the ledgers that were used most recently; if there are too many, idle handles are closed (S11)."""
 
     def __init__(self, storage: ILedgerStorage, commits: Sequence[GroupCommit], limit: int = 131_072) -> None:
         self._storage = storage
@@ -132,7 +136,7 @@ class LedgerHandles:
         return handle
 
     def accepting(self, ledger_ids: Sequence[int], master_key: bytes) -> Sequence[LedgerHandle] | None:
-        """Return the handles of ledgers if all of them accept adds with ``master_key`` without further checks.
+        """Return the handles of several ledgers if all accept adds with ``master_key`` without further checks.
 
         :param ledger_ids: the ledger id of each entry; ids may repeat.
         :returns: one handle for each id; None if one of the ledgers needs checks.
@@ -142,7 +146,7 @@ class LedgerHandles:
         for handle in map(self._handles.get, ledger_ids):
             if handle is None or handle.accepts is None:
                 return None
-            # Ledgers with the same key share one bytes object, so equal keys are mostly compared only once.
+            # Ledgers with the same key use the same bytes object, so equal keys are mostly compared only once.
             if handle.accepts is not compared:
                 if not compare_digest(handle.accepts, master_key):
                     return None
@@ -172,15 +176,15 @@ class LedgerHandles:
         :param row: the new state of the ledger.
         """
         self._storage.put_ledger(row)
-        # Read the state back: its key is the bytes object that all ledgers with this key share.
+        # Read the state back, because then its key is the bytes object that all ledgers with this key share.
         handle.row = self._storage.ledger(handle.ledger_id) or row
         handle.known = True
         handle.update_accepts()
 
     def forget(self, ledger_id: int) -> bool:
-        """Close the handle of a deleted ledger, if it exists, and end its waits for a LAC.
+        """Close the handle of a deleted ledger, if there is one, and end its long polls.
 
-        :returns: False if the ledger is being fenced: its handle is kept.
+        :returns: False if a fence of the ledger is in progress; then the handle is kept.
         """
         handle = self._handles.get(ledger_id)
         if handle is not None:
@@ -198,7 +202,7 @@ class LedgerHandles:
         return handle
 
     def _trim(self) -> None:
-        """Close the idle handles that were unused the longest while there are too many; examine at most 64 handles."""
+        """Close the least recently used idle handles until there are not too many; examine at most 64 handles."""
         for ledger_id, handle in list(islice(self._handles.items(), 64)):
             if len(self._handles) <= self._limit:
                 return
@@ -209,9 +213,9 @@ class LedgerHandles:
 
 
 class LacWatches:
-    """The long polls in progress, each of which waits for a LAC; at most ``limit`` of them (S11).
+    """The long polls in progress, at most ``limit``, each of which waits until the LAC of a ledger advances (S11).
 
-    :param flush: sends the collected replies; called after a timeout.
+    :param flush: sends the replies that were collected for the connections; called after a timeout.
     """
 
     def __init__(self, clock: IReactorTime, flush: Callable[[], None], limit: int = 10_000) -> None:
@@ -236,8 +240,7 @@ class LacWatches:
 
         def expired() -> None:
             nonlocal timer, due
-            # The timer fired late.  Let the reactor run once more: an add that raises the LAC may be unread in a
-            # socket.
+            # the timer is late: wait for one more reactor turn, as an add that raises the LAC may be unread
             if self._clock.seconds() - due > TOLERANCE:
                 due = self._clock.seconds()
                 timer = self._clock.callLater(0, expired)

@@ -1,7 +1,7 @@
 """Journal records other than entries: keys, fences and explicit LACs.
 
-A record is ``i32 length``, then the body.  The body of an entry is the entry; the others begin with
-``i64 ledgerId, i64 kind`` where ``kind`` is a negative number in the place of an entry id:
+A record is ``i32 length``, then the body.  The body of an entry's record is the entry.  The bodies of other records
+begin with ``i64 ledgerId, i64 kind``, where ``kind`` is a negative number instead of an entry id:
 
 ====== ======= =====================================
 kind   what    follows
@@ -29,7 +29,7 @@ assert _HEAD_WITH_BYTES.size == 24
 
 
 def key_record(ledger_id: int, master_key: bytes) -> bytes:
-    """Encode the journal record that tells replay the ``master_key`` of the ledger ``ledger_id``."""
+    """Encode the journal record from which a replay learns the ``master_key`` of the ledger ``ledger_id``."""
     return _HEAD_WITH_BYTES.pack(20 + len(master_key), ledger_id, KEY, len(master_key)) + master_key
 
 
@@ -41,13 +41,13 @@ def fence_record(ledger_id: int) -> bytes:
 def explicit_lac_record(ledger_id: int, body: bytes) -> bytes:
     """Encode the journal record of an explicit LAC.
 
-    :param body: the client's packet.
+    :param body: the LAC packet, as the client sent it.
     """
     return _HEAD_WITH_BYTES.pack(20 + len(body), ledger_id, EXPLICIT_LAC, len(body)) + body
 
 
 def trailing_bytes(body: bytes) -> bytes | None:
-    """Return the key or LAC packet in a record ``body``, or None if the body is shorter than its length field says."""
+    """Return the key or LAC packet in a record ``body``; None if the body is shorter than its length field says."""
     if len(body) < 20:
         return None
     (length,) = _LENGTH.unpack_from(body, 16)

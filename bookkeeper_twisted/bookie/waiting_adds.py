@@ -14,11 +14,11 @@ AddArguments = tuple[Entries, bytes, bool, bool, bool, AddDone]
 
 
 class WaitingAdds:
-    """A queue of waiting adds in the order of arrival.
+    """A queue of adds that wait for room, in the order of arrival.
 
-    :param admit: stores an add when there is room; called with the arguments of the add.
-    :param max_wait: seconds after which an add fails with TooManyRequestsError.
-    :param max_bytes: most bytes of the queue; further adds are refused immediately.
+    :param admit: called with the arguments of an add when there is room for it; stores its entries.
+    :param max_wait: seconds after which a waiting add fails with TooManyRequestsError.
+    :param max_bytes: most bytes of entries in the queue; further adds are refused immediately.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class WaitingAdds:
             self._timer = self._clock.callLater(self._max_wait, self._expire)
 
     def resume(self, has_room: Callable[[Entries], bool]) -> None:
-        """Admit adds, oldest first, until one of them finds no room.
+        """Admit the waiting adds, oldest first, until there is no room for one of them.
 
         :param has_room: tests whether there is room for the entries of an add.
         """
@@ -65,7 +65,7 @@ class WaitingAdds:
             self._stop_timer()
 
     def fail_all(self, error: BookKeeperError) -> None:
-        """Fail all adds with ``error``, as no more room will become free."""
+        """Fail all waiting adds with ``error``, because no more room will become free."""
         self._stop_timer()
         while self._adds:
             _, add = self._pop()

@@ -1,11 +1,11 @@
 """Compacts the entry logs of one ledger directory, step by step, within speed limits.
 
-Logs are compacted in groups.  The garbage collector's run that began the compaction removes the old logs of all groups
-together, at its end.  If disk space is scarce, the old logs of each group are removed before the next group begins.  On
-a full disk, a compaction can use a reserve of space (:mod:`~bookkeeper_twisted.storage.files.space_reserve`).
+Logs are compacted in groups.  The compacted old logs are deleted together, at the end of the garbage collector's run.
+But if disk space is scarce, the old logs of each group are deleted before the next group.  On a full disk, a compaction
+can use the space reserve (:mod:`~bookkeeper_twisted.storage.files.space_reserve`).
 
-While clients add, a compaction slows down even without a speed limit: it gives the disk few writes at once, so that a
-journal group waits for few of them, and it rests after each step.
+While clients add entries, a compaction slows down even without a speed limit: it has only few writes in progress at a
+time, so that a write of the journal need not wait long, and it rests after each step.
 """
 
 import errno
@@ -35,7 +35,7 @@ from .progress import Progress, Suspension
 _COMMIT_ROWS = 500
 
 REST = 0.5
-"""Rest of a compaction after a step while clients add, as a fraction of the time that the step took."""
+"""While clients add entries, a compaction rests after each step, for this fraction of the time that the step took."""
 
 T = TypeVar("T")
 
@@ -44,10 +44,10 @@ T = TypeVar("T")
 class CompactionOrder:
     """The parameters of one compaction of a directory.
 
-    :ivar threshold: logs with a smaller live share are compacted.
-    :ivar target_size: size in bytes that a smaller log counts as when its live share is computed; 0: each log counts
-        with its own size.
-    :ivar max_time: seconds after which no further group of logs is begun; None: no limit.
+    :ivar threshold: a log is compacted if the live share of its bytes is lower than this.
+    :ivar target_size: in the computation of the live share, a log that is smaller than so many bytes counts as having
+        this size; 0 for no such rule.
+    :ivar max_time: seconds after which no further group of logs is begun; None for no limit.
     """
 
     threshold: float
@@ -59,10 +59,11 @@ class Compactor:
     """A compactor of the entry logs of one directory.
 
     :ivar progress: progress of the present run; None while no run is in progress.
-    :ivar suspension: suspends the present run and later ones.
-    :param logs: removes the entry logs without live entries.
-    :param damage_found: stores a found damage, and marks its ledgers for repair by autorecovery.
-    :param clients_add: tests whether clients are adding at present; may be called on any thread.
+    :ivar suspension: the switch by which the present run and later runs are suspended.
+    :param logs: deletes the entry logs without live entries.
+    :param damage_found: called with damage that a compaction finds; stores it, and marks the ledger for repair by
+        autorecovery.
+    :param clients_add: tests whether clients are adding entries at the moment; may be called on any thread.
     """
 
     _log = Logger()
@@ -84,10 +85,12 @@ class Compactor:
         self._clients_add = clients_add
         self._queue: DiskQueue | None = None
         self._worked = 0.0
-        self._borrows = False  # whether this run uses the space reserve
+        self._borrows = False  # whether the present run uses the space reserve
 
     async def run(self, order: CompactionOrder) -> None:
-        """Compact the logs that an order selects.  If the run is cancelled, the old logs of its present group stay.
+        """Compact the logs that an order selects.
+
+        If the run is cancelled, the old logs of its present group stay unchanged.
 
         :raises bookkeeper_twisted.errors.StorageError: the index or the disk failed.
         :raises OSError: the disk failed, or has no space for the copy of a log.
@@ -115,9 +118,9 @@ class Compactor:
                 await self._directory.on_flush_lane(self._directory.storage.take_reserve_back)
 
     async def close(self) -> None:
-        """Free the queue of disk operations and its buffers.
+        """Free the queue of disk operations, and its buffers.
 
-        The queue is kept for several compactions, because the kernel takes some time to close it.
+        The queue is used for several compactions, because closing it takes some time.
         """
         queue, self._queue = self._queue, None
         if queue is not None:
@@ -131,7 +134,7 @@ class Compactor:
         return candidates(whole, order.threshold, order.target_size)
 
     async def _next_group(self, chosen: Sequence[LogUsage], is_first: bool) -> list[LogUsage]:
-        """Return the next logs to compact together; if space is scarce, collect garbage or borrow the reserve first.
+        """Return the next logs to compact together; if space is scarce, delete old logs or use the reserve first.
 
         :raises OSError: the free space is too small for a copy of any log.
         """
@@ -150,18 +153,18 @@ class Compactor:
         return group
 
     async def _borrow(self) -> bool:
-        """Release the space reserve of the disk for the use of this run.
+        """Free the space reserve of the disk, so that this run can use its space.
 
         :returns: False if there is no reserve, or it is in use.
         """
-        self._borrows = True  # set before the wait, as the call may be cancelled while it waits
+        self._borrows = True  # set this before the wait, because the call may be cancelled while it waits
         if not await self._directory.on_flush_lane(self._directory.storage.lend_reserve):
             return False
         self._log.info("{path}: a compaction finds no space, and uses the reserve", path=self._logs.path)
         return True
 
     async def _free(self) -> int:
-        """Return the bytes that copies may use: the free space of all users or, with the reserve, of this process."""
+        """Return the number of bytes for copies: free for all users or, if the reserve is in use, for this process."""
         fs = self._directory.fs
         if self._borrows:
             return await self._directory.on_lane(fs.allocatable, self._directory.path)
@@ -169,7 +172,7 @@ class Compactor:
         return free
 
     async def _compact_whole(self, group: Sequence[LogUsage]) -> None:
-        """Compact a group of logs; if one of them is damaged, report it and compact the others."""
+        """Compact a group of logs; if one of them is damaged, report the damage and compact the others."""
         left = [log.log_id for log in group]
         n_targets = 1 + sum(log.live for log in group) // self._directory.storage.log.size_limit
         while left:
@@ -184,7 +187,7 @@ class Compactor:
                 await self._damage_found(damage)
 
     async def _compact(self, sources: Sequence[int], n_targets: int) -> None:
-        """Copy the live entries of some logs into new logs.
+        """Copy the live entries of some entry logs to new logs, and commit their index rows.
 
         :param sources: ids of the logs to compact.
         :param n_targets: expected number of new logs; more may be written.
@@ -196,7 +199,7 @@ class Compactor:
         cutter = RowCutter(directory.storage.index, sources=tuple(sources))
         log_ids: list[int] = []
         copy: LogCopy | None = None  # the new log that is being written, neither durable nor indexed yet
-        # The commit of the index rows of the previous new log, which runs while the next log is written.
+        # the commit of the index rows of the previous new log, which is in progress while the next log is written
         committed: Deferred[None] = succeed(None)
         try:
             step, following = None, await on_lane(cutter.next_step, *self._limits())
@@ -235,7 +238,7 @@ class Compactor:
         self._metrics.compacted_bytes.value += n_bytes
 
     async def _admitted(self, step: Step) -> None:
-        """Wait until the speed limit, the suspension and the rest for clients allow the read of a step."""
+        """Wait until the speed limit, the suspension and the rest for clients permit the read of a step."""
         await self._reads.acquire(step.n_disk_bytes, step.n_entries)
         await self.suspension.passed()
         worked, self._worked = self._worked, 0.0
@@ -243,7 +246,7 @@ class Compactor:
             await deferLater(self._clock, worked * REST)
 
     async def _work(self, work: Callable[..., T], *args: Any) -> T:
-        """Run a piece of work on the lane; its duration determines the rest before the next step."""
+        """Run a piece of work on the maintenance lane; its duration determines the rest before the next step."""
         began = self._clock.seconds()
         done = await self._directory.on_lane(work, *args)
         self._worked += self._clock.seconds() - began
@@ -252,15 +255,15 @@ class Compactor:
     async def _finish(self, copy: LogCopy, committed: "Deferred[None]", sources: Sequence[int]) -> "Deferred[None]":
         """Make a new log durable, then begin to commit its index rows.
 
-        :param committed: fires when the rows of the previous log are committed, which this call waits for.
-        :returns: fires when the rows of the new log are committed.
+        :param committed: fires when the index rows of the previous new log are committed; this call waits for it.
+        :returns: fires when the index rows of this new log are committed.
         """
         rows = await self._work(copy.finish)
         await committed
         return Deferred.fromCoroutine(self._commit(rows, sources))
 
     async def _commit(self, rows: Sequence[IndexRow], sources: Sequence[int]) -> None:
-        """Replace the index rows of the old logs by those of a new, durable log."""
+        """Replace index rows of the old logs by the ``rows`` of a new log, which is durable."""
         storage = self._directory.storage
         for begin in range(0, len(rows), _COMMIT_ROWS):
             batch = rows[begin : begin + _COMMIT_ROWS]
@@ -271,10 +274,10 @@ class Compactor:
 def _turn(
     reader: RowReader, cutter: RowCutter, step: Step | None, following: Step | None, limits: tuple[int, int]
 ) -> tuple[deque[VerifiedRow], Step | None]:
-    """Begin to read the step ``following``; verify the entries of ``step``, whose read has begun before.
+    """Begin to read the step ``following``; then verify the entries of ``step``, whose read was begun before.
 
-    :param following: the step to read next, while ``step`` is verified.
-    :returns: the index rows that end in ``step``, with their verified bytes, and the step after ``following``.
+    :param following: the next step, which the disk reads while ``step`` is verified.
+    :returns: the index rows that end in ``step``, with their verified records, and the step after ``following``.
     """
     after = None
     if following is not None:
@@ -284,5 +287,5 @@ def _turn(
 
 
 def _size(rows: Iterable[VerifiedRow]) -> tuple[int, int]:
-    """Return the number of bytes and of entries of some index rows."""
+    """Return the number of bytes, and the number of entries, of some index rows."""
     return sum([len(data) for _, data in rows]), sum([row.last - row.first + 1 for row, _ in rows])

@@ -1,4 +1,4 @@
-"""Control over the background work of a bookie by code in its process."""
+"""Control over the background work of a bookie, for code in the bookie's process."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ _ROWS = 1000
 
 @implementer(IBackgroundWork)
 class BackgroundControl:
-    """The administrator's control over a :class:`~.maintenance.Maintenance`.
+    """The implementation of :class:`IBackgroundWork` for a :class:`~.maintenance.Maintenance`.
 
     :param indexes: the path of the run index file of each ledger directory.
     """
@@ -127,7 +127,7 @@ class BackgroundControl:
         return await self._indexed_bytes(directory, log_id) if mapped is None else mapped
 
     async def _indexed_bytes(self, directory: MaintainedDirectory, log_id: int) -> Mapping[int, int]:
-        """Return the bytes of each ledger in a log according to the index, which is read one page of rows at a time."""
+        """Return the number of bytes of each ledger in a log, from the index, which is read in pages."""
         index, found = directory.storage.index, Counter[int]()
         rows = await directory.on_lane(index.page, (-1, -1), _ROWS, [log_id])
         while rows:
@@ -177,7 +177,7 @@ class BackgroundControl:
 
 
 def _unwatched(running: "Deferred[None]") -> None:
-    """Ignore the cancellation of ``running`` work at the stop of the bookie; the work reports its other failures."""
+    """Ignore that ``running`` work is cancelled when the bookie stops; the work itself reports other failures."""
 
     def ended(failure: Failure) -> None:
         failure.trap(CancelledError)

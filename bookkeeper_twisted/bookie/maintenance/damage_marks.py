@@ -1,8 +1,8 @@
 """Marks damaged ledgers as underreplicated, so that autorecovery writes their damaged entries again.
 
-A mark names this bookie: autorecovery checks all entries of the ledger that this bookie stores, and writes the damaged
-entries again, on this bookie if it is writable.  Findings of earlier processes are marked again after a restart,
-because a process may have ended before it marked them; a needless mark costs one check.
+A mark has the id of this bookie: autorecovery then checks all entries of the ledger on this bookie, and writes the
+damaged entries again, on this bookie if it is writable.  After a restart, the ledgers of all known findings are marked
+again, because the previous process may have ended before it marked them.  A needless mark only costs a check.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ _LONGEST_PAUSE = 300.0
 
 
 class DamageMarks:
-    """A queue of damaged ledgers, which are marked one after the other; if the store fails, the mark is tried again.
+    """A queue of damaged ledgers, which are marked one after the other; failed marks are tried again.
 
     :param operations: the speed limit of requests to the metadata store.
     """
@@ -42,7 +42,7 @@ class DamageMarks:
     def found(self, findings: Iterable[DamagedEntries]) -> None:
         """Queue each ledger of the ``findings`` once.
 
-        The damage of a journal names no ledger.  It needs no mark, because the entries are still in memory.
+        Damage of a journal has no ledger id.  It needs no mark, because the entries are still in memory.
         """
         ledger_ids = [finding.ledger_id for finding in findings if finding.ledger_id != NO_LEDGER]
         self._pending.update(dict.fromkeys(ledger_ids))
@@ -51,7 +51,7 @@ class DamageMarks:
             working.addBoth(self._ended)
 
     def stop(self) -> None:
-        """Stop marking ledgers; after the next start, the remaining findings are marked."""
+        """Stop marking ledgers; after the next start, all known findings are marked again."""
         self._pending.clear()
         if self._working is not None:
             self._working.cancel()

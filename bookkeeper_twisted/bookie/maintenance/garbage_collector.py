@@ -23,9 +23,9 @@ T = TypeVar("T")
 class CompactionKind:
     """A kind of compaction: major or minor.
 
-    :ivar threshold: live share below which an entry log is compacted; 0 disables the kind.
-    :ivar interval: seconds between two compactions of the kind; 0 disables the kind.
-    :ivar max_time: seconds after which a compaction begins no further group of logs; None: no limit.
+    :ivar threshold: an entry log is compacted if the live share of its bytes is lower than this; 0 disables this kind.
+    :ivar interval: seconds between two compactions of this kind; 0 disables this kind.
+    :ivar max_time: seconds after which a compaction begins no further group of logs; None for no limit.
     """
 
     threshold: float
@@ -41,11 +41,11 @@ class CompactionKind:
 class CollectorOptions:
     """The settings of :class:`GarbageCollector`, with Apache's defaults.
 
-    :ivar wait_time: seconds from the end of a run to the next one.
-    :ivar force_allowed: whether a forced run may compact even if the interval of the kind is 0.
-    :ivar target_size: size in bytes that a smaller log counts as when its live share is computed; 0: each log counts
-        with its own size.
-    :ivar forced_when_full: True if a full or almost full disk forces a run, False if it ends compactions.
+    :ivar wait_time: seconds from the end of a run to the next run.
+    :ivar force_allowed: whether a forced run may also make compactions of a kind whose interval is 0.
+    :ivar target_size: in the computation of the live share, a log that is smaller than so many bytes counts as having
+        this size; 0 for no such rule.
+    :ivar forced_when_full: True to force a run when a disk is full or almost full, False to end compactions then.
     """
 
     wait_time: float = 600.0
@@ -63,8 +63,8 @@ class CollectorState:
     :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
     :ivar forced: whether the present run was forced.
     :ivar majors, minors: number of compactions so far.
-    :ivar last_major, last_minor: when the last one ended, in seconds; None before the first.
-    :ivar suspended_major, suspended_minor: whether an operator suspended compactions of the kind.
+    :ivar last_major, last_minor: when the last compaction of the kind ended, in seconds; None before the first.
+    :ivar suspended_major, suspended_minor: whether an operator has suspended compactions of the kind.
     :ivar deleted_ledgers: number of ledgers deleted so far.
     :ivar runs, failures: number of runs and of failures so far.
     :ivar last_failure: the text of the last failure.
@@ -88,8 +88,8 @@ class CollectorState:
 class _Request:
     """A request for a run, made by the timer or by an operator.
 
-    :ivar timed: whether the run makes the compactions that are due.
-    :ivar major, minor: whether it makes these compactions even if they are not due.
+    :ivar timed: whether the run makes the compactions whose interval has passed.
+    :ivar major, minor: whether the run makes a major or minor compaction even if its interval has not passed.
     :ivar results: Deferreds that fire at the end of the run.
     """
 
@@ -100,7 +100,7 @@ class _Request:
     results: "tuple[Deferred[None], ...]" = ()
 
     def join(self, other: "_Request") -> "_Request":
-        """Return one request for a run that does the work of both requests."""
+        """Return a request for one run that does the work of both requests."""
         return _Request(
             self.timed or other.timed, self.forced or other.forced, self.major or other.major,
             self.minor or other.minor, self.results + other.results,
@@ -108,9 +108,11 @@ class _Request:
 
 
 class GarbageCollector:
-    """The garbage collector.  Each of its runs deletes ledgers, removes entry logs without live bytes, and compacts.
+    """The garbage collector.
 
-    :param logs, compactors: the collector of entry logs and the compactor of each directory.
+    Each of its runs deletes ledgers, deletes entry logs without live bytes, and compacts others.
+
+    :param logs, compactors: for each directory, the collector of entry logs and the compactor.
     :ivar began: time of the start, in seconds; the first interval of each compaction counts from it.
     """
 
@@ -163,9 +165,9 @@ class GarbageCollector:
             await ended
 
     def force(self, major: bool = True, minor: bool = True) -> "Deferred[None]":
-        """Run now, or after the present run; the result fires at the end.  All waiting requests share the next run.
+        """Begin a run now, or after the present run; the result fires at its end.  One run serves all waiting requests.
 
-        :param major, minor: whether to force these compactions, too.
+        :param major, minor: whether the run makes a major or minor compaction even if its interval has not passed.
         """
         result: Deferred[None] = Deferred()
         self._want(_Request(forced=True, major=major, minor=minor, results=(result,)))
@@ -189,7 +191,7 @@ class GarbageCollector:
             compacting.cancel()
 
     def change(self, options: CollectorOptions) -> None:
-        """Set other ``options``; a changed ``wait_time`` is counted from this call."""
+        """Set new ``options``; if ``wait_time`` changes, the wait for the next run begins again."""
         before, self._options = self._options, options
         if options.wait_time != before.wait_time and self._timer is not None:
             self._timer.cancel()
@@ -197,17 +199,17 @@ class GarbageCollector:
             self._wait()
 
     def progress(self) -> Sequence[Progress | None]:
-        """Return the progress of the compaction of each directory, or None without a compaction."""
+        """Return, for each directory, the progress of its compaction, or None if it has none."""
         return [compactor.progress for compactor in self._compactors]
 
     def _at_work(self) -> list[Progress]:
         return [progress for progress in self.progress() if progress is not None]
 
     def disk_changed(self, almost_full: bool, full: bool) -> None:
-        """React to a full disk as Apache's bookie does: end compactions, or force a run if ``forced_when_full`` is set.
+        """React to a full disk as Apache's bookie does: end compactions or, if ``forced_when_full``, force a run.
 
-        :param almost_full: True ends major compactions, or forces a run.
-        :param full: True ends all compactions, or forces a run.
+        :param almost_full: whether a disk is almost full: this ends major compactions, or forces a run.
+        :param full: whether a disk is full: this ends all compactions, or forces a run.
         """
         if self._options.forced_when_full:
             self._disk_stops_major = self._disk_stops_minor = False
@@ -270,7 +272,10 @@ class GarbageCollector:
         series.record((self._clock.seconds() - began) * 1000)
 
     def _failed(self, error: BaseException, path: str = "") -> None:
-        """Count a failure.  Log only the first of its kind until a run succeeds: on a full disk, every run fails."""
+        """Count a failure.
+
+        Log only the first of its kind until a run succeeds, because on a full disk every run fails.
+        """
         text = f"{path}: {error}" if path and path not in str(error) else str(error)
         self.state.failures += 1
         self.state.last_failure = text
@@ -280,7 +285,7 @@ class GarbageCollector:
             self._log.error("a part of a garbage collection failed: {text}", text=text)
 
     async def _collect(self, request: _Request) -> None:
-        """Run all parts of a garbage collection; if one directory or the metadata store fails, run the other parts."""
+        """Run all parts of a garbage collection; if a directory or the metadata store fails, run the other parts."""
         self.state.phase = "logs"
         for logs in self._logs:
             await self._tried(logs.clean(), logs.path)
@@ -298,9 +303,9 @@ class GarbageCollector:
             return None
 
     async def _collect_logs(self) -> int:
-        """Remove the logs without live entries from all directories.
+        """Delete the entry logs without live entries in all directories.
 
-        :returns: the freed bytes.
+        :returns: the number of freed bytes.
         """
         self.state.phase, freed = "logs", 0
         for logs in self._logs:
@@ -308,7 +313,7 @@ class GarbageCollector:
         return freed
 
     async def _compact(self, request: _Request) -> None:
-        """Run the major or minor compaction that is due or forced; one that was suspended at its end stays due."""
+        """Run a major or minor compaction if it is due or forced; one that is suspended at its end stays due."""
         state, now = self.state, self._clock.seconds()
         if self._is_due(self._options.major, request, request.major, state.last_major, now, self._stops_major):
             await self._compact_as("major compaction", self._options.major)
@@ -341,7 +346,7 @@ class GarbageCollector:
         return request.timed and kind.enabled and now - (self.began if last is None else last) >= kind.interval
 
     async def _compact_as(self, phase: str, kind: CompactionKind) -> None:
-        """Compact the directories of each disk one after the other, but different disks at the same time."""
+        """Compact the directories of each disk one after the other; compact different disks at the same time."""
         began, copied, freed = self._clock.seconds(), self._metrics.compacted_bytes.value, self._freed()
         failures = self.state.failures
         self.state.phase = phase
@@ -370,7 +375,7 @@ class GarbageCollector:
         return sum(logs.freed for logs in self._logs)
 
     async def _disks(self) -> Collection[list[int]]:
-        """Group the directories by disk, as lists of their numbers; leave out directories whose disk is unknown."""
+        """Return, for each disk, the numbers of its directories; leave out directories whose disk is unknown."""
         found: dict[int, list[int]] = {}
         for number, logs in enumerate(self._logs):
             disk = await self._tried(logs.disk(), logs.path)
@@ -379,9 +384,9 @@ class GarbageCollector:
         return found.values()
 
     async def _compact_disk(self, numbers: Sequence[int], order: CompactionOrder) -> None:
-        """Compact the directories on one disk one after the other; remove entry logs in between to free space.
+        """Compact the directories on one disk one after the other; delete entry logs in between to free space.
 
-        One compaction may use seven eighths of the free space, so two at the same time would fill the disk.  If the
+        A compaction may use seven eighths of the free space, so two at the same time could fill the disk.  If the
         compaction of one directory fails, the next directory is still compacted.
         """
         for number in numbers:
@@ -403,7 +408,7 @@ class GarbageCollector:
         self._limit_pause(paused)
 
     def _limit_pause(self, paused: bool) -> None:
-        """End a compaction that stays suspended for ``wait_time``: the next run can then free other space."""
+        """End a compaction that stays suspended for ``wait_time``, so that the next run can free space otherwise."""
         if paused and self._end_of_pause is None:
             self._end_of_pause = self._clock.callLater(self._options.wait_time, self._pause_ended)
         elif not paused and self._end_of_pause is not None:
@@ -421,7 +426,7 @@ class GarbageCollector:
         return sum(progress.left for progress in self._at_work())
 
     def _eta(self) -> float:
-        """Return the seconds until all compactions end, or not-a-number while the speed of one of them is unknown."""
+        """Return the seconds until all compactions end; not-a-number as long as the speed of one is unknown."""
         now = self._clock.seconds()
         etas = [progress.eta(now) for progress in self._at_work()]
         known = [eta for eta in etas if eta is not None]

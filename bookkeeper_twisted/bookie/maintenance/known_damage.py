@@ -1,7 +1,8 @@
-"""The known damage of a bookie: it is stored durably, logged, counted, and marked for repair by autorecovery.
+"""The known damage of a bookie: stores it durably, logs and counts it, and marks it for repair by autorecovery.
 
-Scrubs and compactions find damage.  The findings of a scrub replace the known damage of the part that it has verified
-so far, see :class:`~bookkeeper_twisted.storage.maintenance.scrub.ScrubRecord`.  The findings of a compaction are added.
+Scrubs and compactions find damage.  The findings of a scrub replace the known damage in the part of a directory that
+the scrub has verified so far, see :class:`~bookkeeper_twisted.storage.maintenance.scrub.ScrubRecord`.  The findings of
+a compaction are added to the known damage.
 """
 
 from collections.abc import Sequence
@@ -17,9 +18,9 @@ from .lanes import MaintainedDirectory, MaintainedJournal
 
 
 class KnownDamage:
-    """The known damage in the directories and journals of a bookie, with a record for each of them.
+    """The known damage in the directories and journals of a bookie, with a ScrubRecord for each of them.
 
-    :param marks: marks the damaged ledgers.
+    :param marks: marks the damaged ledgers as underreplicated.
     :ivar records: the damage record of each directory and journal, by its number.
     :ivar passes: the scrubs in progress, by the number of their directory.
     """
@@ -35,7 +36,7 @@ class KnownDamage:
         metrics.watch(lambda: sum(len(record.findings) for record in self.records.values()))
 
     async def load(self, maintained: MaintainedDirectory | MaintainedJournal) -> None:
-        """Load the damage that earlier processes found in ``maintained`` and mark its ledgers; do this only once."""
+        """Load the damage that earlier processes found in ``maintained``, and mark its ledgers, at the first call."""
         if maintained.number in self.records:
             return
         try:
@@ -46,7 +47,7 @@ class KnownDamage:
         self.marks.found(self.records.setdefault(maintained.number, record).findings)
 
     async def keep(self, maintained: MaintainedDirectory | MaintainedJournal, record: ScrubRecord) -> None:
-        """Replace the damage ``record`` of a directory or journal, in memory and on its disk.
+        """Replace the damage ``record`` of a directory or journal, in memory and on disk.
 
         :raises OSError: the disk failed, or is full.
         """
@@ -60,10 +61,10 @@ class KnownDamage:
             self._log.critical("DAMAGE: {text}", text=each.text, ledger_id=each.ledger_id, entry_id=each.first)
 
     async def join(self, directory: MaintainedDirectory, damage: LogDamageError) -> None:
-        """Add the ``damage`` that a compaction has found in a ``directory``, unless the directory's record has it.
+        """Add the ``damage`` that a compaction has found in a ``directory``, unless it is known already.
 
         :raises StorageError: the index cannot be read.
-        :raises OSError: the disk failed or is full: the damage is marked, but only this process knows of it.
+        :raises OSError: the disk failed or is full: the ledger is marked, but the damage is not stored, only in memory.
         """
         await self.load(directory)
         now = int(self._clock.seconds())

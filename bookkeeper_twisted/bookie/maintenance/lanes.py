@@ -1,4 +1,4 @@
-"""Runs the maintenance of one ledger directory on its lane, in small pieces of work."""
+"""Runs the maintenance of one ledger directory or journal on its lane (a thread), in small pieces of work."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -17,17 +17,17 @@ from ..group_commit import GroupCommit
 from ..interfaces import IStorageExecutor
 
 _LEAST_STEP = 64 * 1024
-_COUNTED_STEP = 1024 * 1024  # most bytes of a step while a limit counts entries: more bytes may hold too many entries
+_COUNTED_STEP = 1024 * 1024  # most bytes of a step if a limit counts entries
 
 T = TypeVar("T")
 
 
 def step_limits(*throttles: Throttle) -> tuple[int, int]:
-    """Return how many bytes one step of maintenance may read.
+    """Return the number of bytes that one step of maintenance may read.
 
-    :returns: first the bytes of entries that the step needs: at most a quarter of what the slowest limit grants in a
-        second, so that the load on the disk is even.  Second the most bytes in a gap between these entries that may be
-        read, too: 0 if bytes are limited.
+    :returns: two numbers.  First: most bytes of entries of the step, at most a quarter of what the slowest limit grants
+        in a second, so that the load on the disk is even.  Second: most unneeded bytes between two entries that one
+        read may include; 0 if bytes are limited.
     """
     rates = [throttle.rate for throttle in throttles]
     limits = [int(rate.bytes / 4) for rate in rates if rate.bytes]
@@ -36,9 +36,9 @@ def step_limits(*throttles: Throttle) -> tuple[int, int]:
 
 
 class MaintainedJournal:
-    """One journal directory with the lane of its scrub.
+    """One journal directory, with the lane on which its scrub runs.
 
-    :ivar number: the number under which its damage is recorded; it follows those of the ledger directories.
+    :ivar number: the number under which its damage is recorded; journals have the numbers after the ledger directories.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class MaintainedJournal:
         executor: IStorageExecutor,
     ) -> None:  # fmt: skip
         """
-        :param read_mark: reads the journal's replay mark; blocks.
+        :param read_mark: reads the journal's replay mark from disk; it blocks.
         """
         self.fs = fs
         self.path = commit.journal.directory
@@ -56,7 +56,7 @@ class MaintainedJournal:
         self._executor = executor
 
     async def scrub(self) -> JournalScrub:
-        """Begin a scrub of the journal records that a replay would need at present."""
+        """Begin a scrub of the journal records that a replay would need at the moment."""
         durable = self._commit.mark
         mark = await self.on_lane(self._read_mark)
         return JournalScrub(self.fs, self.path, mark, durable)
@@ -67,14 +67,14 @@ class MaintainedJournal:
 
 
 class MaintainedDirectory:
-    """One ledger directory with its lanes.
+    """One ledger directory, with the lanes on which its maintenance runs.
 
     :ivar number: index of the directory in the configuration.
     :ivar path: path of its ``current`` directory.
     :ivar space: the disk space of its entry logs.
-    :ivar damaged: a description of the damage of each log that failed a check, by log id.  These logs are not compacted
-        until a scrub has verified the directory.  A damaged log to which no index row refers any more may be removed
-        before that.
+    :ivar damaged: for each entry log that failed a check, by log id, a description of the damage.  These logs are not
+        compacted until a scrub has verified the directory.  A damaged log to which no index row refers any more may be
+        deleted before that.
     """
 
     _log = Logger()
@@ -89,7 +89,7 @@ class MaintainedDirectory:
         self._executor = executor
 
     async def check_index(self) -> None:
-        """Verify the structure of the index, unless the start of the bookie has done so; log a damage."""
+        """Verify the structure of the index, unless this was done at the start of the bookie; log any damage."""
         if self.storage.index.checked:
             return
         try:
@@ -100,9 +100,9 @@ class MaintainedDirectory:
             self._log.critical("DAMAGE: {error}; what the index does not hold is not known", error=error)
 
     def on_flush_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run short work, ``work(*args)``, such as a commit to the index, on the lane of the directory's flushes."""
+        """Run short work, ``work(*args)``, such as a commit to the index, on the flush lane of the directory."""
         return self._executor.submit(f"flush-{self.number}", work, *args)
 
     def on_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run a small piece of maintenance, ``work(*args)``, on a lane of its own; checkpoints do not wait for it."""
+        """Run a small piece of maintenance, ``work(*args)``, on a lane for which checkpoints do not wait."""
         return self._executor.submit(f"maintenance-{self.number}", work, *args)

@@ -1,13 +1,15 @@
 """Deletes the local copies of ledgers that are deleted in metadata.
 
-No ledger that exists in metadata is deleted (S8).  The local ledgers are listed first, then those in metadata.  A local
-ledger that the second list lacks is only a suspect.  The collector checks that the store names the cluster of the
-bookie, so that an emptied or exchanged store deletes nothing.  It then syncs with the store and reads the metadata of
-each suspect, so that an incomplete list or an outdated server loses no entry.
+A ledger that exists in metadata must never be deleted (S8).  The local ledgers are listed first, then the ledgers in
+metadata.  A local ledger that is not in the second list is only a suspect.  The collector checks that the store has the
+instance id of the bookie's cluster, so that no ledger is deleted because the store was emptied or exchanged.  Then it
+syncs with the store and reads the metadata of each suspect, so that no ledger is deleted because of an incomplete list
+or an outdated server.
 
 An *over-replicated* ledger is closed, and no ensemble in its metadata contains this bookie, for example because
-autorecovery has replaced its replica.  The collector takes its replication lock, reads its metadata again, and deletes
-it.  Its fence stays, and the bookie accepts recovery adds to it: autorecovery may later write a replica here.
+autorecovery has replaced this bookie.  The collector acquires the replication lock of the ledger, reads its metadata
+again, and deletes the local copy.  The fence is kept.  The bookie accepts recovery adds to the ledger, because
+autorecovery may write a replica here later.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -25,15 +27,15 @@ from ...storage.interfaces import ILedgerStorage
 from ..bookie import Bookie
 
 REMEMBERED = 7 * 86400
-"""Seconds for which the fence of a deleted ledger refuses late adds, as in Apache's bookie."""
+"""Seconds for which the fence of a deleted ledger is remembered, to refuse late adds, as in Apache's bookie."""
 
 _PAGE = 1000
-_RANGE = 10_000  # ledger ids per request to the rate limiter: one node in ZooKeeper's layouts covers as many
+_RANGE = 10_000  # ledger ids for one request to the rate limiter, as many as one node in ZooKeeper's layouts can have
 
 
 @attrs.frozen
 class Cluster:
-    """The cluster of the bookie, with access to its metadata store.
+    """The cluster of the bookie, with access to the cluster's metadata store.
 
     :ivar instance_id: reads the instance id of the cluster from the store.
     :ivar expected_id: the instance id in the bookie's cookie.
@@ -49,7 +51,7 @@ class Cluster:
 class LedgerCollector:
     """A collector of ledgers that are deleted in metadata; see the module docstring.
 
-    :param checkpoint: runs a checkpoint, which makes deletions durable; its result is whether it succeeded.
+    :param checkpoint: runs a checkpoint, which makes deletions durable; returns True if it succeeded.
     :param operations: the rate limit of metadata reads.
     :ivar over_replicated_wait: seconds between two searches for over-replicated ledgers; 0 disables them.
     """
@@ -76,7 +78,7 @@ class LedgerCollector:
         """Delete the local copies of ledgers that are deleted in metadata.
 
         :returns: the number of deleted ledgers.
-        :raises MetadataError: metadata could not be read; ledgers whose deletion was not confirmed before are kept.
+        :raises MetadataError: metadata could not be read; ledgers whose deletion was not confirmed yet are kept.
         """
         now = int(self._clock.seconds())
         self._storage.forget_fences(now - REMEMBERED)
@@ -95,9 +97,9 @@ class LedgerCollector:
         return forgotten
 
     async def confirm(self) -> None:
-        """Check that the deletions are durable; if not, run one more checkpoint.
+        """Make the deletions durable by one more checkpoint, if they are not durable yet.
 
-        :raises StorageError: they are still not durable, because the checkpoint failed.
+        :raises StorageError: the deletions are still not durable, because the checkpoint failed.
         """
         if self._storage.undeleted():
             await self._checkpoint()
@@ -106,7 +108,7 @@ class LedgerCollector:
             raise StorageError(f"the deletion of {count} ledgers is not durable: a checkpoint failed, their logs stay")
 
     async def _suspects(self) -> list[int]:
-        """Return the local ledgers, listed before metadata, that are not in the list of ledgers in metadata."""
+        """Return the local ledgers that are not in the list of ledgers in metadata, which is read afterwards."""
         local = self._storage.ledger_ids()
         suspects: list[int] = []
         for begin in range(0, len(local), _PAGE):
@@ -116,9 +118,9 @@ class LedgerCollector:
         return suspects
 
     async def _listed(self, local: Sequence[int]) -> set[int]:
-        """Return those of the ``local`` ledger ids that exist in metadata.
+        """Return the ids of ``local`` ledgers that exist in metadata.
 
-        Between them, metadata may list any number of other ledgers.
+        Metadata may list many other ledgers with ids between them.
         """
         await self._operations.acquire()
         wanted, listed, step = set(local), set[int](), local[0] // _RANGE
@@ -166,13 +168,13 @@ class LedgerCollector:
         try:
             metadata = (await self._ledgers.read(ledger_id)).value
         except NoSuchLedgerMetadataError:
-            return False  # its metadata is deleted: the next run deletes the ledger
+            return False  # the metadata is deleted: the next run deletes the ledger
         return metadata.closed and not any(self._cluster.bookie_id in segment.bookies for segment in metadata.segments)
 
     async def _forget_locked(self, ledger_id: int) -> int:
         """Delete the local copy of a ledger while holding its replication lock.
 
-        The copy is kept if another process holds the lock, or if the ledger's metadata names this bookie by now.
+        The copy is kept if another process holds the lock, or if an ensemble in the metadata contains this bookie now.
 
         :returns: the number of deleted copies, 0 or 1.
         """
@@ -193,7 +195,7 @@ class LedgerCollector:
         return await self._forget([ledger_id], True) if await self._is_over_replicated(ledger_id) else 0
 
     async def _release(self) -> None:
-        """Release the replication locks that a failure of the store left behind, as they would prevent replication."""
+        """Release replication locks left behind by a failure of the store, because they would prevent replication."""
         while self._unreleased:
             await self._cluster.locks.unlock(next(iter(self._unreleased)))
             self._unreleased.pop()

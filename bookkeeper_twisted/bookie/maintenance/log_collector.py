@@ -1,4 +1,4 @@
-"""Removes the entry logs of one ledger directory to which no index row refers."""
+"""Deletes the entry logs of one ledger directory to which no index row refers."""
 
 from collections.abc import Sequence
 
@@ -14,9 +14,9 @@ from .lanes import MaintainedDirectory
 class LogCollector:
     """A collector of the entry logs of one directory to which no index row refers.
 
-    :param scan: the speed limit of the checks before a removal.
+    :param scan: the speed limit of the checks before a log is deleted.
     :ivar path: path of the ``current`` directory.
-    :ivar freed: bytes of the logs removed so far.
+    :ivar freed: number of bytes of the logs deleted so far.
     """
 
     _log = Logger()
@@ -30,23 +30,23 @@ class LogCollector:
         self.freed = 0
 
     async def clean(self) -> None:
-        """Remove the files of an interrupted compaction, and count the live bytes; no compaction may be running."""
+        """Delete the files of an interrupted compaction, and count the live bytes; no compaction may be running."""
         await self._directory.on_lane(self._directory.space.remove_left_over)
         await self._directory.on_lane(self._directory.storage.count_live)
 
     async def disk(self) -> int:
-        """Return the device number of the disk that holds the directory.
+        """Return the device number of the disk on which the directory is.
 
         :raises OSError: the directory is missing.
         """
         return await self._directory.on_lane(self._directory.fs.disk, self.path)
 
     async def run(self) -> int:
-        """Remove every entry log without live bytes.
+        """Delete every entry log without live bytes.
 
         :returns: the freed bytes.
-        :raises bookkeeper_twisted.errors.DamageError: the structure of the index is damaged: no log is removed, because
-            index rows may be missing (S8).
+        :raises bookkeeper_twisted.errors.DamageError: the structure of the index is damaged.  Then no log is deleted,
+            because index rows may be missing (S8).
         """
         space = self._directory.space
         sealed = await self._directory.on_flush_lane(space.sealed_logs)
@@ -67,7 +67,7 @@ class LogCollector:
         return freed
 
     async def _remove(self, log_ids: Sequence[int]) -> int:
-        """Check and remove some logs together; if the check fails, check and remove them one by one."""
+        """Check and delete some logs together; if the check fails, check and delete them one by one."""
         on_lane, space = self._directory.on_lane, self._directory.space
         checks = space.checks(log_ids)
         try:

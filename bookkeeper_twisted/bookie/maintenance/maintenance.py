@@ -40,7 +40,7 @@ class MaintenanceOptions:
     :ivar rates: the speed limits at the start, by the name of the limiter.
     :ivar over_replicated_wait: seconds between two searches for over-replicated ledgers; 0 disables them.
     :ivar scrub_interval: seconds between two scrubs; 0 disables them.
-    :ivar latency_bound: milliseconds within which 99 of 100 adds and reads of clients should end; 0: no bound.
+    :ivar latency_bound: milliseconds within which 99 of 100 adds and reads of clients should end; 0 for no bound.
     """
 
     collector: CollectorOptions = attrs.field(factory=CollectorOptions)
@@ -53,8 +53,9 @@ class MaintenanceOptions:
 class Maintenance:
     """The background services of one bookie, which are started and stopped together.
 
+    :ivar directories: the ledger directories, with their lanes.
     :ivar throttles: the speed limits of the services.
-    :ivar adaptive: slows the services down while clients wait longer than the bound.
+    :ivar adaptive: slows the services down while clients wait longer than ``latency_bound``.
     :ivar collector: runs garbage collections and compactions.
     :ivar scrubber: verifies the stored entries.
     """
@@ -117,9 +118,9 @@ class Maintenance:
         self.adaptive.start()
 
     def change(self, options: MaintenanceOptions) -> None:
-        """Set other ``options`` while the services run.
+        """Set new ``options`` while the services run.
 
-        A speed limit is set only if its option has changed: an administrator may have set the other limits.
+        A speed limit is set only if its option has changed, because an administrator may have changed the other limits.
         """
         before, self._options = self._options, options
         self.collector.change(options.collector)

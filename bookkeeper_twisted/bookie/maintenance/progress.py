@@ -6,18 +6,18 @@ import attrs
 from twisted.internet.defer import Deferred
 
 _MEMORY = 15.0
-"""Seconds after which a step has a third of its weight in the average speed."""
+"""Seconds after which a step has only a third of its weight in the average speed."""
 
 
 @attrs.define
 class Progress:
     """The progress of a compaction or a scrub of one directory.
 
-    Recent steps determine its speed, so that the time to the end soon follows a changed speed limit.
+    Its speed is that of recent steps, so that the estimated time to the end soon follows a changed speed limit.
 
-    :ivar done: bytes that are done.
-    :ivar left: bytes that are left.
-    :ivar began: time of the beginning, in seconds.
+    :ivar done: number of bytes that are processed.
+    :ivar left: number of bytes that are left.
+    :ivar began: when the work began, in seconds of any clock.
     """
 
     began: float
@@ -30,7 +30,7 @@ class Progress:
     def advance(self, n_bytes: int, now: float) -> None:
         """Count a completed step.
 
-        :param n_bytes: bytes of the step.
+        :param n_bytes: number of bytes of the step.
         :param now: seconds, by the clock of ``began``.
         """
         self.done += n_bytes
@@ -48,14 +48,14 @@ class Progress:
         return self.left * seconds / n_bytes if n_bytes else None
 
     def _recent(self, now: float) -> tuple[float, float]:
-        """Return the bytes and seconds of the work so far, weighted: recent work has more weight."""
+        """Return the bytes and the seconds of the work so far, with more weight for recent work."""
         elapsed = max(now - self._last, 0.0)
         weight = math.exp(-elapsed / _MEMORY)
         return self._recent_bytes * weight, self._recent_seconds * weight + elapsed
 
 
 class Suspension:
-    """A switch that suspends a piece of work between two of its steps.
+    """A switch by which work is suspended between two of its steps.
 
     :ivar suspended: whether the work waits before its next step.
     """

@@ -1,4 +1,4 @@
-"""Verifies all stored data of a bookie, slowly and repeatedly, to report damage before a client reads it."""
+"""Verifies all stored data of a bookie, slowly and repeatedly, to find damage before a client reads it."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
@@ -19,10 +19,10 @@ from .lanes import MaintainedDirectory, MaintainedJournal, step_limits
 from .progress import Progress, Suspension
 
 _FIRST_PAUSE = 600.0
-"""Seconds from the start of a bookie to a pass that is due, as the start itself reads much from disk."""
+"""Seconds from the start of a bookie to a pass that is due, because the start itself reads much from disk."""
 
 _SAVED_EVERY = 60.0
-"""Seconds between two saves of a pass's position: a restarted process repeats at most this much of the pass."""
+"""Seconds between two saves of a pass's position; a restarted process repeats at most this part of the pass."""
 
 
 @attrs.define
@@ -30,9 +30,9 @@ class ScrubState:
     """The state of the scrubber, and counts of its work.
 
     :ivar passes: number of complete passes so far.
-    :ivar last_pass: when the last one ended, in seconds; None before the first.
+    :ivar last_pass: when the last complete pass ended, in seconds; None before the first.
     :ivar failures: number of failed passes.
-    :ivar progress: progress in the directory that is being verified.
+    :ivar progress: progress in the directory that is being verified; None while no pass is running.
     """
 
     passes: int = 0
@@ -44,13 +44,14 @@ class ScrubState:
 class Scrubber:
     """The scrubber, which runs one pass at a time: one directory after the other, then the journals.
 
-    A timed pass verifies the directories whose last complete pass is ``interval`` seconds old, even if another process
-    made it; a pass that another process began is continued.  A forced pass verifies all directories from the beginning.
+    A timed pass verifies the directories whose last complete pass is at least ``interval`` seconds ago, restarts
+    included.  It continues a pass that an earlier process has begun.  A forced pass verifies all directories from the
+    beginning.
 
     :param checkpoint: writes the entries in memory to the entry logs; called if a journal is damaged.
-    :param interval: seconds from the end of a pass over a directory to the next pass; 0: only forced passes.
-    :param known: records the findings.
-    :ivar suspension: suspends the present pass and later ones.
+    :param interval: seconds from the end of a pass over a directory to the next pass; 0 for forced passes only.
+    :param known: receives and stores the findings.
+    :ivar suspension: the switch by which the present pass and later passes are suspended.
     """
 
     _log = Logger()
@@ -98,9 +99,9 @@ class Scrubber:
         self._wait(self._until_due())
 
     def change(self, interval: float) -> None:
-        """Set another interval; the next pass begins one interval after this call.
+        """Set a new interval; the next pass begins one interval after this call.
 
-        :param interval: seconds from the end of a pass to the next one; 0 ends timed passes.
+        :param interval: seconds from the end of a pass to the next pass; 0 for no more timed passes.
         """
         if interval == self._interval:
             return
@@ -135,7 +136,7 @@ class Scrubber:
             self._running.addBoth(self._ended)
 
     def force(self) -> "Deferred[None]":
-        """Begin a pass over all directories and journals, or join the present pass; the result fires at its end."""
+        """Begin a pass over all directories and journals, or wait for the present pass; the result fires at its end."""
         if self._running is None:
             records = self._known.records
             records.update({number: attrs.evolve(each, after=None) for number, each in records.items()})
@@ -156,7 +157,7 @@ class Scrubber:
         self._wait(self._until_due() if result is True else self._interval)
 
     def cancel(self) -> None:
-        """End the present pass; the next timed pass continues where it stopped."""
+        """End the present pass; the next timed pass continues at its position."""
         if self._running is not None:
             self._running.cancel()
 
@@ -179,9 +180,9 @@ class Scrubber:
     # -- a pass --
 
     async def _pass(self, directories: Sequence[MaintainedDirectory]) -> bool:
-        """Verify the given ``directories`` and all journals once; if one fails, verify the others.
+        """Verify the given ``directories`` and all journals once; if one of them fails, verify the others.
 
-        :returns: whether all of them were verified.
+        :returns: whether all of these were verified.
         """
         whole = True
         try:
@@ -253,6 +254,6 @@ class Scrubber:
         found = ScrubRecord(tuple(DamagedEntries(NO_LEDGER, -1, -1, now, text) for text in scrub.damages))
         self._known.records[journal.number] = found
         self._known.report(found.findings)
-        if found.findings:  # memory still holds the entries of damaged records: write them to the entry logs
+        if found.findings:  # the entries of damaged records are still in memory: write them to the entry logs
             await self._checkpoint()
         await self._known.keep(journal, found)
