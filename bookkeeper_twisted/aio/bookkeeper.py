@@ -18,7 +18,7 @@ class BookKeeper(Connection[client.BookKeeper]):
     """A client of one cluster, made by :meth:`connect`.
 
     :meth:`close` closes its connections.  Every later call raises ClientClosedError, and so do appends and reads that
-    have not ended.
+        are still running.
     """
 
     @classmethod
@@ -116,7 +116,7 @@ class BookKeeper(Connection[client.BookKeeper]):
         await result_of(self._inner.delete_ledger(ledger_id))
 
     def list_ledgers(self) -> AsyncGenerator[int, None]:
-        """Iterate over the ids of all ledgers in ascending order; raise an error rather than leave out a ledger.
+        """Iterate over the ids of all ledgers in ascending order; if some cannot be listed, raise an error.
 
         :raises bookkeeper_twisted.errors.MetadataError: raised by the iteration: the metadata store does not answer.
         """

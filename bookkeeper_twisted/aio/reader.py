@@ -14,9 +14,8 @@ class LedgerReader(Handle[client.LedgerReader]):
     """A reader of one ledger up to its last add confirmed.
 
     Every entry is verified by its digest (S18).  All reads raise IncorrectParameterError, ReadError for an entry above
-    the LAC, and LedgerClosedError after :meth:`close`.  If no replica returned an entry, the error is that of the
-    replica that explains most: NoSuchEntryError only if every replica answered it, and a lost connection only if there
-    is no other error.
+    the LAC, and LedgerClosedError after :meth:`close`.  If no replica returned an entry, one of the replicas' errors is
+    raised: NoSuchEntryError only if every replica answered it, and a lost connection only if there is no other error.
 
     If the ledger was not closed when it was opened, its reader watches the metadata for new ensembles and for the close
     of the ledger.  Call :meth:`close` when the reader is not needed any more.
@@ -39,7 +38,8 @@ class LedgerReader(Handle[client.LedgerReader]):
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads; in an unclosed ledger, those up to the newest entry that bookies have reported."""
+        """The bytes of all payloads; in an unclosed ledger, of those up to the newest entry that bookies have
+        reported."""
         return self._inner.length
 
     @property
@@ -70,7 +70,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return await result_of(self._inner.read_entry(entry_id))
 
     async def read_unconfirmed(self, first: int, last: int) -> list[Entry]:
-        """Read entries even above the LAC; these may be unacknowledged, and a recovery may drop them.
+        """Read entries even above the LAC; such entries may be unacknowledged, and a recovery may drop them.
 
         :param first: id of the first entry, >= 0.
         :param last: id of the last entry.

@@ -18,7 +18,7 @@ class BookKeeper(Handle[client.BookKeeper]):
     """A client of one cluster, made by :meth:`connect`.
 
     :meth:`close` closes its connections.  Every later call raises ClientClosedError, and so do appends and reads that
-    have not ended.
+        are still running.
     """
 
     @classmethod
@@ -134,7 +134,7 @@ class BookKeeper(Handle[client.BookKeeper]):
         self._wait(lambda: self._inner.delete_ledger(ledger_id), timeout)
 
     def list_ledgers(self, *, timeout: float | None = None) -> Iterator[int]:
-        """Iterate over the ids of all ledgers in ascending order; raise an error rather than leave out a ledger.
+        """Iterate over the ids of all ledgers in ascending order; if some cannot be listed, raise an error.
 
         :param timeout: seconds that each step of the iteration waits at most; None for any time.
         :raises bookkeeper_twisted.errors.MetadataError: raised by the iteration: the metadata store does not answer.

@@ -19,9 +19,9 @@ class LedgerWriter(Handle[client.LedgerWriter]):
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
         """Return an appender that any thread can use, and whose offers return before the entry is acknowledged.
 
-        Call this on the thread of this object's reactor or loop; with plain calls, on any thread.  Entries of all
-        threads and of this writer's own appends are numbered in one sequence; of those that wait at the same time, this
-        writer's own come first.  :meth:`close` waits until all offered entries are acknowledged; later offers fail.
+        Call this on the thread of this object's reactor or loop; with plain calls, on any thread.  The entries of all
+        threads and of this writer's own appends get consecutive ids.  If both wait to be sent, this writer's own come
+        first. :meth:`close` waits until all offered entries are acknowledged; later offers fail.
 
         :param when_full: what an offer does while ``maxInFlightBytes`` of offered entries are not acknowledged.
         :param patience: most seconds that an offer waits for room with ``WhenFull.BLOCK``; None for ever.
@@ -116,12 +116,12 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 
 
 class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
-    """The only writer of one ledger, to which the caller gives entries with their ids, in any order.
+    """The only writer of one ledger; the caller chooses the entry ids, and may write the entries in any order.
 
     Entries complete without a gap: while an id is missing, entries with higher ids wait.  Unlike Apache's client, this
-    one sends an entry only once all entries before it were given.  The entry could not complete earlier, and in this
-    way the length in its header counts exactly the payloads up to it.  (If lengths count in the order of the calls, a
-    recovered ledger gets a wrong length.)
+    one sends an entry only once the caller has written all entries before it.  The entry could not complete earlier,
+    and in this way the length in its header counts exactly the payloads up to it. (If lengths count in the order of the
+    calls, a recovered ledger gets a wrong length.)
     """
 
     def write(self, entry_id: int, data: bytes | bytearray | memoryview, *, timeout: float | None = None) -> int:
@@ -135,7 +135,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
         :returns: the id, once the entry and all entries before it have their ack quorum.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer or negative, or the data are
             not bytes, or are larger than an entry may be.
-        :raises bookkeeper_twisted.errors.DuplicateEntryIdError: the id was given before.
+        :raises bookkeeper_twisted.errors.DuplicateEntryIdError: an entry with this id was written before.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait.  The entry that fills the gap is
             accepted nevertheless if there is room to send it.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, for this reason.

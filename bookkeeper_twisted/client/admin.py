@@ -141,7 +141,7 @@ class BookKeeperAdmin:
             return await self.client.ledger_metadata(ledger_id)
 
     async def read_entry_from(self, bookie_id: str, ledger_id: int, entry_id: int) -> Entry:
-        """Read an entry of one bookie, and verify it.
+        """Read an entry from one given bookie only, and verify its ids and its digest.
 
         :param bookie_id: id of the bookie.
         :param ledger_id: id of the ledger.
@@ -194,12 +194,12 @@ class BookKeeperAdmin:
         return await self._registration.service_info(bookie_id)
 
     async def disk_space(self) -> Mapping[str, DiskSpace | BookKeeperError]:
-        """Ask every writable bookie for its disk space; return the answer or the error by bookie id."""
+        """Ask every writable bookie for its disk space; return, by bookie id, the answer or the error of the bookie."""
         questions = {
             bookie_id: SharedResult[DiskSpace | BookKeeperError]()
             for bookie_id in sorted(await self.writable_bookies())
         }
-        for bookie_id, question in questions.items():  # all requests run concurrently
+        for bookie_id, question in questions.items():  # the requests to all bookies run concurrently
             question.run(self._disk_space(bookie_id))
         return {bookie_id: await question.wait() for bookie_id, question in questions.items()}
 
@@ -221,9 +221,9 @@ class BookKeeperAdmin:
         return Versioned(Cookie.parse(stored.value), stored.version)
 
     async def create_cookie(self, cookie: Cookie) -> None:
-        """Store the ``cookie`` of a bookie that has none.
+        """Store a ``cookie`` for a bookie that has no cookie yet.
 
-        :raises bookkeeper_twisted.errors.CookieExistsError: the bookie has one.
+        :raises bookkeeper_twisted.errors.CookieExistsError: the bookie has a cookie already.
         """
         await self._registration.write_cookie(cookie.bookie_id, cookie.encode(), None)
 
@@ -251,7 +251,7 @@ class BookKeeperAdmin:
     # ---- life ----------------------------------------------------------------------------------------
 
     def close(self) -> "Deferred[None]":
-        """Close the client."""
+        """Close this administrator's client with all its connections."""
         return self.client.close()
 
     def __repr__(self) -> str:

@@ -46,14 +46,15 @@ T = TypeVar("T")
 
 _TOKEN_BITS = 63
 _CLOSED = "close() was called"
-_LISTED_A_TURN = 500  # number of ids yielded in one turn of the reactor, which takes a few milliseconds
+# number of ledger ids that are yielded without a pause, which takes a few milliseconds; then the reactor runs
+_LISTED_A_TURN = 500
 
 
 class BookKeeper:
     """A client of one cluster, made by :meth:`connect`.
 
     :meth:`close` closes its connections.  Every later call raises ClientClosedError, and so do appends and reads that
-    have not ended.
+        are still running.
     """
 
     _recovery_rules = RecoveryRules
@@ -63,7 +64,7 @@ class BookKeeper:
         config: ClientConfig | None = None, placement: IPlacementPolicy | None = None,
         quarantine: Quarantine | None = None, threads: Threads | None = None,
     ) -> None:  # fmt: skip
-        """Make a client from parts that exist already, and that it closes later; :meth:`connect` makes the parts, too.
+        """Make a client from parts that exist already; :meth:`close` closes these, too.  See also :meth:`connect`.
 
         :param driver: an open metadata driver; kept as ``metadata``.
         :param quarantine: the counter of bookie errors, to which ``bookie_client`` reports the outcome of each request.
@@ -149,7 +150,8 @@ class BookKeeper:
 
     @property
     def context(self) -> ClientContext:
-        """The objects that all operations of this client share, for code that repairs ledgers."""
+        """The objects that all operations of this client share, for autorecovery and other code that repairs ledgers.
+        """
         return self._context
 
     # ---- ledgers -------------------------------------------------------------------------------------
@@ -262,7 +264,7 @@ class BookKeeper:
         await self._ledgers.remove(check_ledger_id(ledger_id))
 
     def list_ledgers(self) -> AsyncGenerator[int, None]:
-        """Iterate over the ids of all ledgers in ascending order; raise an error rather than leave out a ledger.
+        """Iterate over the ids of all ledgers in ascending order; if some cannot be listed, raise an error.
 
         :raises bookkeeper_twisted.errors.MetadataError: raised by the iteration: the metadata store does not answer.
         """
@@ -270,7 +272,7 @@ class BookKeeper:
         return self._listed()
 
     async def _listed(self) -> AsyncGenerator[int, None]:
-        """Yield ledger ids; let the reactor run after some hundred ids, even if the store answers immediately."""
+        """Yield ledger ids; let the reactor run after some hundred ids, so that a fast store does not block it."""
         count = 0
         async for ledger_id in self._ledgers.ledger_ids():
             count += 1
@@ -326,7 +328,7 @@ class BookKeeper:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the client; an error in the body of the ``with`` statement hides an error of the close."""
+        """Close the client; if the body of the ``with`` statement failed, raise its error and not that of the close."""
         try:
             await self.close()
         except Exception:

@@ -1,4 +1,4 @@
-"""The context of a client: the objects that its readers and its writers share."""
+"""The context of a client: the objects that its readers and its writers share, such as connections and clock."""
 
 import attrs
 
@@ -8,4 +8,4 @@ from .writing.context import WritingContext
 
 @attrs.frozen(eq=False, slots=False)
 class ClientContext(ReadingContext, WritingContext):
-    """The objects that all handles of one client share."""
+    """The objects that all readers and writers of one client share."""

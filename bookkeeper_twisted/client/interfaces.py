@@ -10,7 +10,7 @@ from ..codec.runs import BatchReply, ReadReply
 
 
 class IBookieClient(Interface):
-    """The requests of one ledger handle, or of a client, to bookies, over connections that all handles share.
+    """The requests to bookies of one ledger handle, or of a client; all handles share the connections.
 
     Every call fails with the :class:`~bookkeeper_twisted.errors.BookieError` that the bookie answered, or with
     BookieHandleNotAvailableError (no connection, or a lost one), RequestTimeoutError or ClientClosedError.  Late
@@ -46,7 +46,7 @@ class IBookieClient(Interface):
     def read_many(bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
         """Read several entries by requests that are sent in one write.
 
-        :param entry_ids: at least one.
+        :param entry_ids: ids of the entries, at least one.
         :returns: replies in the order of ``entry_ids``; the error of one entry is in the ``status`` of its reply.
         """
 
@@ -78,7 +78,7 @@ class IBookieClient(Interface):
         """
 
     def write_lac(bookie_id: str, ledger_id: int, master_key: bytes, lac: int, body: bytes) -> "Deferred[None]":
-        """Store an explicit LAC packet on a bookie.
+        """Send an explicit LAC packet to a bookie, which keeps it for readers of the ledger.
 
         :param lac: the LAC that ``body`` contains.
         :param body: the packet, as :meth:`~bookkeeper_twisted.codec.digest.Digester.seal_lac` makes it.
@@ -97,27 +97,28 @@ class IBookieClient(Interface):
         """Ask the bookie ``bookie_id`` for total capacity and free space of its ledger directories, in bytes."""
 
     def open_flow() -> "IBookieClient":
-        """Make an object for the requests (the flow) of one ledger handle, which shares the connections.
+        """Make a flow: an object for the requests of one ledger handle, over connections that all handles share.
 
-        If a connection is lost, each outstanding request on it fails once, in the order in which the requests were
-        made; the flow makes later requests on another connection.
+        If a connection is lost, its outstanding requests fail, each once and in the order in which they were made.  The
+        flow sends later requests over another connection.
         """
 
     def retire() -> None:
         """Refuse further requests with ClientClosedError.
 
-        Outstanding requests end as usual, and then the flow ends; the connections stay open.
+        Outstanding requests end as usual; then the flow (the requests of one handle) ends.  The connections stay open.
         """
 
     def close() -> "Deferred[None]":
         """Fail outstanding requests, in order, and all later calls with ClientClosedError.
 
-        The flow of the client itself closes all connections and ends all flows; the flow of a handle ends only itself.
+        Called on the client's own object, it closes all connections and ends the flows of all handles.  Called on the
+        flow of one handle (:meth:`open_flow`), it ends only this flow.
         """
 
 
 class IEnsembleChange(Interface):
-    """The replacement of failed bookies in the ensemble of one writer."""
+    """The replacement of failed bookies in the ensemble of one writer; see :mod:`.writing.ensemble_change`."""
 
     async def replace(
         failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()

@@ -1,4 +1,4 @@
-"""The objects that every operation of a client uses, whether it reads or writes."""
+"""The objects that every operation of a client uses: both readers and writers need them."""
 
 from typing import Self
 
@@ -15,7 +15,7 @@ from .interfaces import IBookieClient
 
 @attrs.frozen(eq=False, slots=False)
 class OperationContext:
-    """The objects that reading and writing share.
+    """The objects that both readers and writers of a client use; the contexts for reading and for writing extend it.
 
     :ivar bookies: makes the requests to bookies, for the whole client or for one ledger handle.
     :ivar encryption: the keys of encrypted ledgers; None if the client has none.
@@ -30,5 +30,6 @@ class OperationContext:
     encryption: LedgerEncryption | None = attrs.field(default=None, kw_only=True)
 
     def with_flow(self) -> Self:
-        """Return a copy of this context whose ``bookies`` serve one handle, which must close or retire them."""
+        """Return a copy of this context for one handle; its ``bookies`` is a flow that the handle must close or retire.
+        """
         return attrs.evolve(self, bookies=self.bookies.open_flow())

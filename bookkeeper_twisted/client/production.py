@@ -1,4 +1,7 @@
-"""Makes the client's endpoints, random numbers and rack resolver; other modules get these as arguments."""
+"""Makes the client's endpoints, random numbers and rack resolver from the reactor, the system and the configuration.
+
+Other modules get these objects as arguments, so that tests can pass others.
+"""
 
 import random
 import socket

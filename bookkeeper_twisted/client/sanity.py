@@ -67,7 +67,7 @@ async def trial_ledger(
 
 
 async def append_all(writer: LedgerWriter, payloads: Iterable[bytes]) -> int:
-    """Append payloads, 100 at a time, and close the ledger.
+    """Append payloads, at most 100 at a time, and close the ledger when all are acknowledged.
 
     :param writer: the writer of the ledger.
     :param payloads: the payloads; at most 100 of them are in memory at a time.

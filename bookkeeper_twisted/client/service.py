@@ -37,7 +37,7 @@ class BookKeeperService(Service):
         """
         :param connect: a function to call instead of :meth:`.BookKeeper.connect`, with the arguments ``reactor``,
             ``uri`` and ``config``.
-        :param pause_after: a function from the number of failed attempts to the seconds until the next attempt.
+        :param pause_after: a function that returns the seconds until the next attempt for a number of failed attempts.
         """
         self._reactor = reactor
         self._uri = without_credentials(check_type("uri", uri, str, "str"))
@@ -51,8 +51,10 @@ class BookKeeperService(Service):
     def when_connected(self) -> "Deferred[BookKeeper]":
         """Return the client, now or as soon as it is connected.
 
-        :raises bookkeeper_twisted.errors.ClientClosedError: the service does not run, or stops before.
-        :raises Exception: no attempt can succeed, for this reason; for example, no plugin knows the placement policy.
+        :raises bookkeeper_twisted.errors.ClientClosedError: the service is not running, or is stopped before it has
+            connected.
+        :raises Exception: no attempt can succeed, for the reason that this error gives; for example, no plugin knows
+            the placement policy.
         """
         if self._client is not None:
             return succeed(self._client)

@@ -1,4 +1,4 @@
-"""Loops over asynchronous iterations: take some items, or work on several items at a time."""
+"""Loops over asynchronous iterations: take the next items as a list, or work on several items at a time."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from typing import Any, Protocol, TypeVar
@@ -11,7 +11,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Iteration(Protocol[T_co]):
-    """An asynchronous iterator that the caller can close before its end, as an asynchronous generator."""
+    """An asynchronous iterator that has ``aclose``, so that the caller can end it early, as an asynchronous generator
+    has.
+    """
 
     def __aiter__(self) -> AsyncIterator[T_co]: ...
 

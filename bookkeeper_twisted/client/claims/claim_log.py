@@ -28,10 +28,10 @@ from .threads import Signal, Threads
 
 MAX_POSITION = (1 << 63) - 1
 MAX_TERMS = 3
-"""Most terms that a log holds by default; together with the window this limits its memory."""
+"""Most terms (pieces of memory) that a log holds by default; together with the window, it limits the log's memory."""
 
 STUCK_SECONDS = 15.0
-"""Seconds after which an open claim is revoked if committed frames wait behind it."""
+"""Seconds after which an open claim is revoked if frames that other threads committed later wait behind it."""
 
 
 @attrs.define(eq=False)
@@ -42,21 +42,22 @@ class _Blocked:
 
 
 class ClaimLog:
-    """A queue of frames in memory.
+    """A queue of frames in memory: threads fill it, and the reactor's thread sends the frames to bookies.
 
-    Each thread claims frames through its own handle (:class:`~.producer.Producer`).  All methods of the sender, from
-    :attr:`in_flight` on, are for the reactor's thread.
+    A frame is the memory for one entry's add request.  Each thread claims frames through its own handle
+    (:class:`~.producer.Producer`).  The methods from :attr:`in_flight` on are for the sender, so only the reactor's
+    thread calls them.
 
-    :ivar tail: position after the last claim.
+    :ivar tail: position after the last claim; positions count the bytes that were claimed before.
     :ivar limit: position up to which claims need no lock.
-    :ivar term: the term in which frames are claimed now.
+    :ivar term: the term (piece of memory) in which frames are claimed now.
     :ivar taken: position up to which frames were given to the sender.
     :ivar acknowledged: position up to which all frames are acknowledged.
     :ivar failure: the reason why the log accepts no more claims, None while it accepts them.
     :ivar lost_from: first position that will never be acknowledged; None before the log is abandoned.
     :ivar shapes: the cached shapes of :class:`~.frames.FrameLayout` by payload size; :meth:`shape` makes missing ones.
-    :ivar armed: whether the sender was woken and has not looked for frames since.
-    :ivar dropped: number of entries that were dropped because there was no room.
+    :ivar armed: whether the sender was woken and has not looked for frames since then.
+    :ivar dropped: number of entries that were dropped because the log had no room for them.
     """
 
     __slots__ = (
@@ -89,12 +90,12 @@ class ClaimLog:
         self._wake = wake
         self._window = MAX_TERMS * pool.size if window is None else window
         self._max_terms = max_terms
-        # a list: a log has few terms, and an empty list takes less memory than an empty deque
+        # a list, because a log has few terms, and an empty list takes less memory than an empty deque
         self._terms: list[Term] = []
         self._skipped: list[tuple[int, int]] = []
         self._waiters: list[tuple[int, int, Deferred[int]]] = []
         self._asked = 0
-        self._lock = threads.lock()  # for claims that would end above the limit, and for methods that make room
+        self._lock = threads.lock()  # held by claims that would end above the limit, and by methods that make room
         self._blocked: deque[_Blocked] = deque()
         self._producers: tuple[Producer, ...] = ()
         self._locked = not getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -117,14 +118,14 @@ class ClaimLog:
         return producer
 
     def use_lock(self) -> None:
-        """Make every later claim take the lock."""
+        """Make every later claim take the lock, for example because a debugger traces a thread."""
         if not self._locked:
             with self._lock:
                 self.limit = 0
                 self._locked = True
 
     def wake(self) -> None:
-        """Wake the sender, unless it was woken since it last looked for frames."""
+        """Wake the sender; do nothing if it was woken already and has not looked for frames since then."""
         if not self.armed:
             self.armed = True
             self._wake()
@@ -134,7 +135,7 @@ class ClaimLog:
         return self.shapes.get(size) or self._layout.shape(size)
 
     def claim_slowly(self, producer: Producer) -> int:
-        """Claim a frame of ``producer.size`` bytes under the lock; wait for room if the producer wants that.
+        """Claim a frame of ``producer.size`` bytes under the lock; if the producer wants that, wait for room.
 
         :returns: the position after the frame, or a :class:`~.producer.ClaimResult`.
         :raises IncorrectParameterError: the frame is larger than the window, so that the log can never have room for
@@ -172,7 +173,8 @@ class ClaimLog:
         return blocked.result
 
     def _withdraw(self, blocked: _Blocked) -> None:
-        """Remove a waiting claim from the queue, unless it was granted already."""
+        """Remove a claim that no longer waits for room from the queue of waiting claims, unless it was granted already.
+        """
         with self._lock:
             if blocked in self._blocked:
                 self._blocked.remove(blocked)
@@ -182,7 +184,7 @@ class ClaimLog:
     # ---- room, under the lock ------------------------------------------------------------------------
 
     def _claim(self, producer: Producer) -> int:
-        """Claim the next free position of the log for a producer."""
+        """Claim a frame at the tail of the log for a producer; the caller holds the lock."""
         result = self._make_room(producer.size)
         if result:
             return result
@@ -192,7 +194,7 @@ class ClaimLog:
         return self.tail
 
     def _make_room(self, size: int) -> int:
-        """Make sure that the present term has room for a frame of ``size`` bytes; begin another term if necessary.
+        """Ensure that the present term has room for a frame of ``size`` bytes; begin another term if it has not.
 
         :returns: 0, or the :class:`~.producer.ClaimResult` that says why there is no room.
         """
@@ -251,7 +253,8 @@ class ClaimLog:
 
     def _committed(self) -> int:
         """Return the position up to which every claim is committed or aborted."""
-        # Read the tail before the open claims: a claim that a thread makes in between lies behind the result.
+        # Read the tail before the open claims: a claim that a thread makes between the two reads then lies behind the
+        # result.
         committed = self.tail
         for producer in self._producers:
             start = producer.start
@@ -277,7 +280,7 @@ class ClaimLog:
         return None
 
     def _skip_holes(self, term: Term, end: int) -> int:
-        """Skip the holes of aborted claims that lie before the next frame to take.
+        """Skip the holes (claims that were aborted) that lie before the next frame to take.
 
         :param end: position up to which every claim is committed or aborted.
         :returns: position at which the next hole begins, or ``end`` without a further hole.
@@ -292,10 +295,10 @@ class ClaimLog:
         return end
 
     def unblock(self, now: float) -> bool:
-        """Revoke the claim that the sender waits for, if its thread is dead or :data:`STUCK_SECONDS` have passed.
+        """Revoke the open claim that delays later frames, if its thread is dead or :data:`STUCK_SECONDS` have passed.
 
         :param now: seconds of a monotonic clock.
-        :returns: whether the sender waits for an open claim, so that this method must be called again later.
+        :returns: whether an open claim still delays the sender, so that this method must be called again later.
         """
         committed = self._committed()
         for producer in self._producers:
@@ -328,7 +331,8 @@ class ClaimLog:
             waiter.callback(at)
 
     def _advance_acknowledged(self, position: int) -> None:
-        """Move the acknowledged position, return terms below it to the pool, and grant claims that wait for room."""
+        """Move the acknowledged position; return the terms below it to the pool, and grant claims that wait for room.
+        """
         with self._lock:
             self.limit = 0
             skipped, terms = self._skipped, self._terms
@@ -361,7 +365,7 @@ class ClaimLog:
         return waiter
 
     def trim(self) -> None:
-        """Return the last term to the pool if the log is idle: all frames are acknowledged, and no claim is open."""
+        """Return the last term to the pool if all frames are acknowledged and no claim is open."""
         with self._lock:
             self.limit = 0
             if self._terms and self.tail == self.acknowledged and self._committed() == self.tail:

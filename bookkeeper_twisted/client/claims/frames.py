@@ -1,9 +1,9 @@
-"""Frames in claim logs: each has the payload of one entry, and room for the bytes that an add request has before it.
+"""Frames in claim logs: each has the payload of one entry and, before it, room for the rest of the add request.
 
 A producer stores the length word and the payload of a frame by one call.  The bytes between them are known only when
-the frame is sent, so they are filled in when frames are sealed (:mod:`~bookkeeper_twisted.codec.adds`).  Therefore an
-aborted frame leaves no gap in the entry ids, and the LAC in an entry is the one at the time of sending.  Positions in
-the log count the bytes that are sent.
+the frame is sent, so they are filled in when frames are sealed (:mod:`~bookkeeper_twisted.codec.adds`).  Entry ids are
+given out only then, so an aborted frame leaves no gap in them; and each entry contains the LAC at the time of sending.
+Positions in the log count the bytes that are sent.
 
 ====  ==========================================================================
 0     length word: bytes of what follows
@@ -25,7 +25,9 @@ from ...entries.columns import column
 from .terms import Term
 
 STORED_BY_SLICE = 4096
-"""Size of a payload from which it is stored by slices: a ``struct`` format for each large size would not pay."""
+"""Payloads of this many bytes or more are stored by slices, because caching a ``struct`` format for each large size
+would take too much memory.
+"""
 
 _LENGTH = struct.Struct(">i")
 
@@ -37,10 +39,11 @@ FrameShape = tuple[StoreFrame, int, bytes]
 
 
 class FrameLayout:
-    """The layout of frames for ledgers whose digests have the same size.
+    """The layout of frames; it is the same for all ledgers whose digests have the same size.
 
     :ivar payload_at: offset of the payload in a frame, in bytes.
-    :ivar shapes: cached shapes by payload size; any thread may look for a shape here before it calls :meth:`shape`.
+    :ivar shapes: cached shapes (see :data:`FrameShape`) by payload size; any thread may look here before it calls
+        :meth:`shape`.
     """
 
     __slots__ = ("payload_at", "shapes")
@@ -94,7 +97,8 @@ class Frames:
         self._term = term
 
     def view(self) -> memoryview:
-        """Return a view of the bytes of all frames.  Do not keep it: its memory could not be reused."""
+        """Return a view of the bytes of all frames.  Do not keep it: the memory cannot be reused while a view exists.
+        """
         base = self._term.base
         return self._term.view[self.start - base : self.end - base]
 
@@ -154,7 +158,7 @@ def _common_stride(buffer: bytearray, at: int, size: int) -> int:
     count, rest = divmod(size, stride)
     if rest:
         return 0
-    # compares the lowest byte of the length words first, because this byte differs most often
+    # compare the lowest byte of the length words first, because this byte differs most often
     for i in range(at + 3, at - 1, -1):
         if buffer[i : at + size : stride].count(buffer[i]) != count:
             return 0
@@ -162,7 +166,7 @@ def _common_stride(buffer: bytearray, at: int, size: int) -> int:
 
 
 def _frame_ends(buffer: bytearray, at: int, size: int) -> Iterator[int]:
-    """Yield the end of each frame relative to ``at``; stop after the first that is ``size`` or more."""
+    """Yield the end of each frame, relative to ``at``; the last one yielded is the first that is ``size`` or more."""
     unpack, end = _LENGTH.unpack_from, 0
     while end < size:
         end += unpack(buffer, at + end)[0] + 4

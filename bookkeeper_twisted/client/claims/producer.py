@@ -5,10 +5,11 @@ can run within a sequence of loads, additions, comparisons, forward branches and
 atomic fetch-and-add: it moves the tail of the log, and stores in this handle which position is claimed.  With a call or
 a loop inside it, two threads could claim the same position; a test checks the byte code for that.  Trace functions run
 only at the beginning of a line, so the sequence is one line.  A debugger may trace every instruction: if a trace
-function is set when a handle is made, all claims take the log's lock.  They do so as well in an interpreter without a
-global lock.
+function is set when a handle is made, all claims take the log's lock.  In an interpreter without a global lock, all
+claims take the log's lock as well.
 
-A commit is one store.  The sender may send all frames below the lowest position that a handle still claims.
+A commit stores one value in the handle.  The sender may send all frames below the lowest position that a handle still
+claims.
 """
 # ruff: noqa: E701, E702
 
@@ -31,7 +32,7 @@ _NO_SHAPES: dict[int, FrameShape] = {}
 
 
 class ClaimResult(IntEnum):
-    """The reasons why ``offer`` or ``claim`` has claimed nothing; returned instead of a position."""
+    """The reasons why ``offer`` or ``claim`` could claim nothing; returned instead of a position, and negative."""
 
     BACK_PRESSURED = -2
     CLOSED = -4
@@ -48,7 +49,7 @@ class WhenFull(Enum):
     """Drop the entry: return ``ClaimResult.BACK_PRESSURED``, and count the entry as dropped."""
 
     BLOCK = "block"
-    """Wait for room, behind offers that wait already; raise an error on the reactor's thread."""
+    """Wait for room, behind offers that wait already; on the reactor's thread, which must not wait, raise an error."""
 
 
 class ProducersLog(Protocol):
@@ -68,7 +69,7 @@ class ProducersLog(Protocol):
     armed: bool
 
     def claim_slowly(self, producer: "Producer") -> int:
-        """Claim a frame under the log's lock, because it would end above the limit.
+        """Claim a frame under the log's lock; called if the frame would end above the limit for claims without a lock.
 
         :param producer: the handle that claims; its ``size`` is the size of the frame.
         :returns: the position after the frame, or a :class:`ClaimResult`, which is negative.
@@ -80,7 +81,7 @@ class ProducersLog(Protocol):
         """Return the shape (:data:`~.frames.FrameShape`) of frames with payloads of ``size`` bytes."""
 
     def wake(self) -> None:
-        """Wake the sender, unless it was woken since it last looked for frames."""
+        """Wake the sender; do nothing if it was woken already and has not looked for frames since then."""
 
 
 class Producer:
@@ -133,14 +134,14 @@ class Producer:
             if end < 0:
                 return end
             start, term = self.start, self.term
-            if start < 0:  # the log revoked the claim before this thread continued
+            if start < 0:  # the log has revoked the claim while this thread was not running
                 self._revoked()
         try:
             store(term.buffer, start - term.base, head, payload)
         except BaseException:
             self.give_up(term)
             raise
-        # compare identities, because comparing the values of large positions takes longer
+        # compare the identities of the numbers, because comparing the values of large positions takes longer
         if self.start is start: self.start = IDLE  # fmt: skip
         else:
             self._revoked()
@@ -160,8 +161,8 @@ class Producer:
             at = end - frame_size - self.term.base
             store(self.term.buffer, at, head, bytes(size))
             self._payload = self.term.view[at + frame_size - size : at + frame_size]
-            # Without shapes, an offer during the open claim calls _shape(), which raises the error; the fast path tests
-            # nothing.
+            # While a claim is open, ``_shapes`` is empty.  So an offer calls _shape(), which raises the error, and
+            # needs no test of its own.
             self._shapes = _NO_SHAPES
         return end
 
@@ -201,7 +202,7 @@ class Producer:
         self._log.wake()
 
     def revoke(self, start: int, term: Term) -> bool:
-        """Revoke the claim of a thread that is dead or stuck; only the log calls this.
+        """Revoke the open claim of a dead or stuck thread, so that later frames can be sent; only the log calls this.
 
         :param start: the position of the claim.
         :param term: the term of the claim.
@@ -226,7 +227,7 @@ class Producer:
         return self._log.shape(size)
 
     def give_up(self, term: Term) -> None:
-        """End the open claim without a frame; its term records a hole before the claim ends.
+        """End the open claim without a frame: record a hole in the term first, and then end the claim.
 
         :param term: the term of the claim.
         """

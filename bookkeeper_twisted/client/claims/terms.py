@@ -1,4 +1,4 @@
-"""The memory of claim logs: pieces of memory called terms, and the pool that reuses them."""
+"""The memory of claim logs: pieces of memory called terms, and the pool from which logs get them."""
 
 from bisect import insort
 
@@ -8,14 +8,15 @@ SMALL_TERM_SIZE = 8 << 10
 
 
 class Term:
-    """A range of positions of a claim log, and the memory for its frames.
+    """A piece of memory for the frames of a claim log, and the range of the log's positions that it stores.
 
     :ivar base: position of the first byte.
-    :ivar end: position after the last frame; as long as frames are claimed in this term, the position after its memory.
+    :ivar end: position after the last frame; while frames are still claimed in this term, the position after its
+        memory.
     :ivar buffer: the memory; bytes are stored through :attr:`view`.
     :ivar holes: ranges of positions whose claims were aborted, in order; used by the reactor's thread only.
     :ivar aborted: ranges of aborted claims that are not yet in ``holes``, in any order; any thread may add to them.
-    :ivar tainted: whether a thread may still write here, so that the memory must not be reused.
+    :ivar tainted: whether the thread of a revoked claim may still write into the memory, so that it must not be reused.
     """
 
     __slots__ = ("base", "end", "buffer", "view", "holes", "aborted", "tainted")
@@ -36,13 +37,13 @@ class Term:
 
 
 NO_TERM = Term(0, bytearray())
-"""The term of logs without memory; no frame fits it."""
+"""The term of a log that holds no memory; no frame fits into it."""
 
 
 class TermPool:
     """A pool of memory for the terms of many claim logs; it reuses the memory of returned terms.
 
-    A log without frames in flight holds no term, so thousands of idle ledgers need no memory.  Any thread may call
+    A log without frames in flight returns its terms, so thousands of idle ledgers need no memory.  Any thread may call
     :meth:`take` and :meth:`give`.
 
     :ivar size: bytes of an ordinary term; a larger frame gets a term of its own size, whose memory is not reused.
@@ -54,8 +55,8 @@ class TermPool:
 
     def __init__(self, size: int = DEFAULT_TERM_SIZE, kept: int = 64, prepared: int = 0) -> None:
         """
-        :param kept: most unused pieces of memory to keep of each size.
-        :param prepared: number of pieces of ordinary size to make now.
+        :param kept: most unused pieces of memory of each size that the pool keeps.
+        :param prepared: number of pieces of ordinary size that the pool makes at once, before the first log needs them.
         """
         self.size = size
         self.small = min(SMALL_TERM_SIZE, size)
@@ -83,7 +84,7 @@ class TermPool:
         free = self._free.get(len(buffer))
         if term.tainted or free is None or len(free) >= self._kept:
             return
-        try:  # append() fails if a view of the memory still exists; then it must not be reused
+        try:  # append() fails if a view of the memory still exists; then the memory must not be reused
             buffer.append(0)
         except BufferError:
             return

@@ -1,9 +1,9 @@
 """Appends from any thread: threads store entries in a claim log; the reactor's thread sends them.
 
-Theory of operation.  A thread stores its entry in the ledger's claim log (:mod:`.claim_log`), and wakes the reactor
-unless that was done since the reactor last looked at the log.  The reactor's thread then takes the committed frames,
-gives their entries the next ids and sends them.  It completes the futures of flushes once the entries are acknowledged.
-While committed frames wait behind an open claim, it looks at the log each second.
+Theory of operation.  A thread stores its entry in the ledger's claim log (:mod:`.claim_log`).  It wakes the reactor,
+unless another thread has done so since the reactor last looked at the log.  The reactor's thread then takes the
+committed frames, gives their entries the next ids and sends them.  It completes the futures of flushes once the entries
+are acknowledged.  While committed frames wait behind the open claim of another thread, it looks at the log each second.
 """
 
 from collections import deque
@@ -43,7 +43,8 @@ class ThreadAppender:
         self, ledger_id: int, log: ClaimLog, flush: "Callable[[], Future[int]]", threads: Threads, largest: int,
         when_full: WhenFull, patience: float | None = None,
     ) -> None:  # fmt: skip
-        """
+        """:param flush: the method :meth:`ThreadAppends.flush` of the object that sends the entries on the reactor's
+            thread.
         :param flush: the method :meth:`ThreadAppends.flush` of the log's other side.
         :param largest: most bytes of a payload.
         """
@@ -76,7 +77,7 @@ class ThreadAppender:
         except AttributeError:
             producer = self._new_producer()
         position = producer.offer(data)
-        # test the sign first, because looking up a member of an enumeration is slow
+        # test the sign first: for the common case this avoids looking up a member of an enumeration, which is slow
         if position < 0:
             self._check_open(position)
         return position
@@ -113,7 +114,7 @@ class ThreadAppender:
     def commit(self) -> int:
         """Append the entry that this thread has encoded in its claim.
 
-        :returns: the position after the entry, as :meth:`claim` did.
+        :returns: the position after the entry, the same that :meth:`claim` returned.
         :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim, or the claim was open for so
             long that it was revoked; nothing is appended.
         """
@@ -139,15 +140,15 @@ class ThreadAppender:
         return producer
 
     def _check_open(self, position: int) -> None:
-        """Raise the reason why the ledger takes no more entries, if the result of a claim is CLOSED."""
+        """Check the result of a claim: if it is CLOSED, raise the reason why the ledger takes no more entries."""
         if position == ClaimResult.CLOSED and self._log.failure is not None:
             raise self._log.failure
 
     def flush(self) -> "Future[int]":
         """Return a future that completes once all entries offered or committed up to now are acknowledged.
 
-        Do not block on it on the thread of the reactor or the event loop, which sends the entries; there use ``await
-        asyncio.wrap_future(appender.flush())``.
+        The thread of the reactor or event loop sends the entries, so it must not block on this future; there, use
+        ``await asyncio.wrap_future(appender.flush())``.
 
         :returns: a future, which completes with the position up to which all entries are acknowledged, or fails with
             the reason why they never will be.
@@ -164,7 +165,8 @@ class ThreadAppender:
 
 
 class ThreadAppends:
-    """The reactor's side of appends from threads: it sends entries and completes the futures of flushes.
+    """The reactor's side of appends from threads: sends the entries in the claim log, and completes the futures of
+    flushes.
 
     :ivar log: the log that threads fill.
     """
@@ -213,9 +215,10 @@ class ThreadAppends:
                 done.addCallbacks(future.set_result, _failed, errbackArgs=(future,))
 
     def look(self) -> None:
-        """Send committed frames, register the futures of flushes, and revoke a claim that blocks the log."""
+        """Look at the log: send committed frames, register the futures of flushes, revoke a claim that blocks others.
+        """
         log = self.log
-        log.disarm()  # do this first, so that a frame that is committed after this line wakes the sender again
+        log.disarm()  # do this first: a frame that is committed after this line then wakes the sender again
         self._take_up_flushes()
         if log.lost_from is not None and log.failure is not None:
             log.abandon(log.failure)

@@ -1,4 +1,4 @@
-"""The thread operations that a claim log needs, as a value, so that tests can replace them."""
+"""The thread operations that a claim log needs, as an object that tests can replace."""
 
 import threading
 from collections.abc import Callable

@@ -13,7 +13,7 @@ from ...errors import (
 )
 
 _HARMLESS = (NoSuchEntryError, NoSuchLedgerError, BadRequestError, ClientClosedError)
-"""Errors that do not count as a failure of the bookie."""
+"""Errors that do not count as a failure of the bookie, although it returned no entry."""
 
 
 class BookieHealth:
@@ -31,17 +31,17 @@ class BookieHealth:
     def failed(self, bookie_id: str, error: Exception) -> None:
         """Record that a bookie did not answer a read with the entry.
 
-        :param error: the error of the read; "no such entry" is not recorded, because it is no fault of the bookie.
+        :param error: the error of the read.  "No such entry" is not recorded, because it is no fault of the bookie.
         """
         if not isinstance(error, _HARMLESS):
             self._failures[bookie_id] = self._clock.seconds()
 
     def was_slow(self, bookie_id: str) -> None:
-        """Record that another bookie, which was asked later, answered before ``bookie_id``."""
+        """Record that ``bookie_id`` was slow: another bookie, which was asked later, answered first."""
         self._slow[bookie_id] = self._clock.seconds()
 
     def succeeded(self, bookie_id: str) -> None:
-        """Forget the failure of ``bookie_id``, as it returned an entry; a record that it was slow is kept."""
+        """Forget the failure of ``bookie_id``, because it returned an entry.  If it was slow, that stays recorded."""
         self._failures.pop(bookie_id, None)
 
     def failed_at(self, bookie_id: str) -> float | None:
@@ -61,7 +61,7 @@ class BookieHealth:
 
 
 REMEMBERED = 300.0
-"""Seconds for which no batch read is sent to a bookie that does not support batch reads."""
+"""Seconds for which a bookie that does not support batch reads gets no batch read; then it is tried again."""
 
 UNANSWERED = (BookieHandleNotAvailableError, RequestTimeoutError, UnexpectedConditionError)
 """Errors that mean that a bookie did not answer a batch read; it may still answer single reads."""
@@ -72,9 +72,9 @@ _ENOUGH_FAILURES = 2
 class BatchSupport:
     """A record of the bookies that do not support batch reads; other bookies are assumed to support them.
 
-    A bookie without batch reads refuses the operation, closes the connection, or does not answer.  The last two can
-    also have other causes.  So they count only when they occur twice in a row, each time followed by a successful
-    single read.
+    A bookie without batch reads refuses the operation, closes the connection, or does not answer.  A closed connection
+    and a missing answer can also have other causes.  So these two count only if they occur twice in a row, each time
+    followed by a successful single read.
     """
 
     def __init__(self, clock: IReactorTime) -> None:
@@ -97,7 +97,7 @@ class BatchSupport:
         self._unanswered.pop(bookie_id, None)
 
     def refused(self, bookie_id: str) -> None:
-        """Record for :data:`REMEMBERED` seconds that ``bookie_id`` does not support batch reads.
+        """Record that ``bookie_id`` does not support batch reads; this is forgotten after :data:`REMEMBERED` seconds.
         """
         self._lacking[bookie_id] = self._clock.seconds() + REMEMBERED
 

@@ -39,8 +39,8 @@ class LacCoverage:
 
     An answer counts once it is verified; "no such entry" and "no such ledger" are answers, too.
 
-    :param is_covered: tests whether the bookies at these positions of the ensemble are enough; None for the rule of the
-        ledger's schedule.
+    :param is_covered: a function that tests whether the bookies at given positions of the ensemble are enough; None for
+        the rule of the ledger's schedule.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class LacCoverage:
             await self._covered
         finally:
             for answer in asked:
-                answer.cancel()  # the missing answers are not needed any more
+                answer.cancel()  # enough bookies have answered, so the missing answers are not needed
         return self._best
 
     async def _ask(self, position: int, bookie_id: str) -> None:

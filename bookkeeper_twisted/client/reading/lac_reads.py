@@ -1,4 +1,7 @@
-"""Asks bookies for the LAC of a ledger: until enough answered, until one knows a higher LAC, or by a long poll."""
+"""Asks bookies for the LAC of a ledger.
+
+A request ends when enough bookies have answered, when one bookie knows a higher LAC, or when a long poll ends.
+"""
 
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
@@ -30,9 +33,9 @@ from .speculation import Speculation
 
 @attrs.frozen
 class Confirmed:
-    """The result of a wait for a confirmed entry.
+    """The result of waiting until an entry is confirmed, and reading it.
 
-    :ivar last_add_confirmed: the LAC known at the end of the wait.
+    :ivar last_add_confirmed: the LAC that is known at the end of the wait.
     :ivar entry: the requested entry, None if it was not confirmed in time.
     """
 
@@ -42,7 +45,7 @@ class Confirmed:
 
 @attrs.frozen
 class _News:
-    """The answer that ends a wait, with the confirmed entries in it; None if it has no entries."""
+    """The answer of a bookie that ends a wait for an entry.  It has the confirmed entries, or None instead of them."""
 
     entries: EntryRun | None = None
 
@@ -54,8 +57,8 @@ class _Poll:
     :ivar first: the id of the requested entry.
     :ivar max_size: most bytes of a batch read.
     :ivar deadline: the end of the wait, in seconds of the clock.
-    :ivar empty: number of bookies that knew no higher LAC.
-    :ivar errors: the errors of the other bookies.
+    :ivar empty: number of bookies that answered without a higher LAC.
+    :ivar errors: the errors of the bookies that failed.
     """
 
     first: int
@@ -66,7 +69,11 @@ class _Poll:
 
 
 class LacReads:
-    """Requests for the LAC of one ledger; every answer updates the ledger's view, which keeps the highest LAC (S13)."""
+    """Requests for the LAC of one ledger; each answer updates the reader's view of the ledger, which keeps the highest
+    LAC.
+
+    The LAC that a reader has seen never decreases (S13).
+    """
 
     def __init__(self, context: ReadingContext, digester: Digester, view: LedgerView, order: ReadOrder) -> None:
         self._clock = context.clock
@@ -89,7 +96,7 @@ class LacReads:
         :raises BookKeeperError: as :meth:`~.lac_coverage.LacCoverage.read`.
         """
         view, asked = self._view, None
-        # Ask again if the ensemble has changed meanwhile, because the asked bookies may not have the last entries.
+        # Ask again if the ensemble has changed meanwhile: the bookies that were asked may not have the newest entries.
         while not view.closed and asked != view.metadata.segments[-1]:
             metadata = view.metadata
             known = await LacCoverage(self._bookies, self._digester, view.ledger_id, metadata).read()
@@ -179,8 +186,9 @@ class LacReads:
             forget()
 
     async def _poll(self, poll: _Poll, ask: "_Ask") -> _News:
-        """Ask the bookies one after the other; after a short wait, also ask the next one."""
-        # Bookies learn from the next entry that an entry is confirmed, so begin with the write set of that next entry.
+        """Ask the bookies one after the other for an entry; if one does not answer soon, ask the next bookie as well.
+        """
+        # An entry is known to be confirmed once the next entry arrives, so begin with the write set of that next entry.
         bookies = self._order.everybody(self._ensemble, poll.first + 1)
         asked = [partial(self._poll_one, bookie_id, poll, ask) for bookie_id in bookies]
         success = await Speculation(self._clock, asked, self._patience).run()
@@ -235,11 +243,11 @@ class LacReads:
             self._support.refused(bookie_id)
             return await self._entry_from(bookie_id, poll)
         except NoSuchEntryError:
-            return None, None  # the time is up, or the bookie has only later entries
+            return None, None  # the bookie waited until the time was up, or has only later entries
         return verified_batch(reply.entries, ledger_id, poll.first, MAX_COUNT, self._digester), reply.max_lac
 
     def _enough(self, poll: _Poll) -> _News | None:
-        """Return a result without entries that ends the wait, if more answers cannot help; else None."""
+        """If more answers cannot help, return a result without entries, which ends the wait; otherwise return None."""
         metadata = self._view.metadata
         needed = metadata.ensemble_size - metadata.ack_quorum_size + 1
         if poll.empty >= needed or self._clock.seconds() >= poll.deadline:

@@ -10,7 +10,7 @@ HANDLE_CLOSED = "close() was called"
 
 
 def _nothing() -> None:
-    """Do nothing; used while there is no watch that could be ended."""
+    """Do nothing.  This is called in place of the function that ends a watch, while the metadata are not watched."""
 
 
 class LedgerView:
@@ -52,11 +52,11 @@ class LedgerView:
 
     @property
     def ended(self) -> bool:
-        """Whether no more entries can come: the ledger is closed or deleted, or the handle is closed."""
+        """Whether no more entries can come, because the ledger is closed or deleted, or the reader is closed."""
         return self.closed or self._deleted or self.handle_closed
 
     def confirmed(self, last_add_confirmed: int, length: int = 0) -> None:
-        """Raise the LAC to the one that a bookie reported, unless it is lower.
+        """Raise the LAC to the one that a bookie reported; ignore a report that is lower than the known LAC.
 
         :param length: bytes of all payloads up to the entry that contained the LAC, 0 if none did.
         """
@@ -67,17 +67,17 @@ class LedgerView:
                 self._tell()
 
     def check(self) -> None:
-        """Check that the handle is open.
+        """Check that the reader is open.
 
-        :raises bookkeeper_twisted.errors.LedgerClosedError: the handle was closed.
+        :raises bookkeeper_twisted.errors.LedgerClosedError: the reader was closed.
         """
         if self.handle_closed:
             raise LedgerClosedError(f"the reader of ledger {self.ledger_id} is closed: {HANDLE_CLOSED}")
 
     def check_growing(self) -> None:
-        """Check that the handle is open and the ledger was not deleted.
+        """Check that the reader is open and the ledger was not deleted, so that more entries may come.
 
-        :raises bookkeeper_twisted.errors.LedgerClosedError: the handle was closed.
+        :raises bookkeeper_twisted.errors.LedgerClosedError: the reader was closed.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger was deleted.
         """
         self.check()
@@ -87,7 +87,7 @@ class LedgerView:
     # ---- news ----------------------------------------------------------------------------------------
 
     def follow(self, ledgers: ILedgerManager) -> None:
-        """Watch the stored metadata until the ledger is closed or deleted, or the handle is closed.
+        """Watch the stored metadata until the ledger is closed or deleted, or the reader is closed.
 
         :param ledgers: the metadata store.
         """
@@ -95,7 +95,7 @@ class LedgerView:
             self._stop_watching = ledgers.watch(self.ledger_id, self.stored)
 
     def stored(self, news: Versioned[LedgerMetadata] | None) -> None:
-        """Use newer stored metadata, and call the listeners.
+        """Replace the known metadata by newer ones from the metadata store, and call the listeners.
 
         :param news: the metadata, None if the ledger was deleted; metadata older than the known one is ignored.
         """

@@ -1,4 +1,4 @@
-"""Read-ahead: returns batches in order, and requests later batches while the consumer works on an earlier one."""
+"""Read-ahead: returns batches in order, and requests later batches while the consumer still works on an earlier one."""
 
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -35,13 +35,13 @@ class _Piece:
 
 
 class ReadAhead:
-    """An asynchronous iterator over the batches from ``first`` to ``last``.
+    """An asynchronous iterator over the entries from ``first`` to ``last``, in batches, which it reads ahead.
 
     Received batches that wait for the consumer and outstanding requests use at most ``budget`` bytes together.  One
-    request uses a quarter of the budget; an entry larger than that is read nevertheless, and then there are fewer
-    requests at a time.  The number of entries in a request is estimated from earlier replies, so that the next request
-    can be made before the present one is answered.  If a reply has fewer entries than expected, the missing ones are
-    requested before any later entry; the last quarter of the budget is reserved for this.
+    request uses a quarter of the budget.  A larger entry is read nevertheless; then fewer requests run at a time.  The
+    number of entries in a request is estimated from earlier replies, so that the next request can be made before the
+    present one is answered.  If a reply has fewer entries than expected, the missing ones are requested before any
+    later entry; the last quarter of the budget is reserved for this.
 
     Cancelling a step of the iteration, or calling :meth:`aclose`, cancels outstanding requests and drops received
     batches.
@@ -92,7 +92,7 @@ class ReadAhead:
         self._wake()
 
     async def _something(self) -> None:
-        """Wait until any request has ended."""
+        """Wait until any of the running requests has ended."""
         self._consumer = Deferred()
         try:
             await self._consumer
@@ -109,7 +109,8 @@ class ReadAhead:
     def _advance(self) -> None:
         """Make requests while the budget has room, in the order of the entries."""
         if self._advancing:
-            return  # a request in the loop below was answered immediately, and called this method
+            # a request in the loop below was answered immediately, and its callback has called this method again
+            return
         self._advancing = True
         while (piece := self._to_ask()) is not None:
             piece.cost = self._cost
@@ -143,7 +144,7 @@ class ReadAhead:
         self._wake()
 
     def _learn(self, piece: _Piece, batch: EntryBatch) -> None:
-        """Adjust the number of entries in a request to the number that fits a reply."""
+        """Adjust the number of entries per request to the number of entries that a reply had room for."""
         self._cost = max(self._share, batch.size // len(batch))
         if self._count is None:
             self._count = len(batch)
@@ -154,14 +155,14 @@ class ReadAhead:
             self._count = max(self._count, 2 * len(batch))
 
     def _leave_gap(self, piece: _Piece, first: int) -> None:
-        """Plan a request for the rest of a range whose reply ended before the entry ``first``."""
+        """Plan a request for the missing entries of a range, as its reply ended before the entry ``first``."""
         if piece.last + 1 == self._next:
             self._next = first
         else:
             self._pieces.insert(self._pieces.index(piece) + 1, _Piece(first, piece.last))
 
     def _failed(self, failure: Failure, piece: _Piece) -> None:
-        """Drop the ranges after one whose request failed; the batches before it are still returned."""
+        """Drop all ranges behind one whose request failed; batches before it are still returned, and then the error."""
         if not piece.wanted:
             return
         self._used -= piece.cost
@@ -175,7 +176,7 @@ class ReadAhead:
 
 
 def _drop(pieces: "deque[_Piece] | list[_Piece]") -> None:
-    """Cancel the requests for some ranges, as their results are not needed any more."""
+    """Cancel the requests for some ranges of entries whose results are not needed any more."""
     for piece in pieces:
         piece.wanted = False
         if piece.work is not None:

@@ -23,9 +23,8 @@ class LedgerReader:
     """A reader of one ledger up to its last add confirmed.
 
     Every entry is verified by its digest (S18).  All reads raise IncorrectParameterError, ReadError for an entry above
-    the LAC, and LedgerClosedError after :meth:`close`.  If no replica returned an entry, the error is that of the
-    replica that explains most: NoSuchEntryError only if every replica answered it, and a lost connection only if there
-    is no other error.
+    the LAC, and LedgerClosedError after :meth:`close`.  If no replica returned an entry, one of the replicas' errors is
+    raised: NoSuchEntryError only if every replica answered it, and a lost connection only if there is no other error.
 
     If the ledger was not closed when it was opened, its reader watches the metadata for new ensembles and for the close
     of the ledger.  Call :meth:`close` when the reader is not needed any more.
@@ -61,7 +60,8 @@ class LedgerReader:
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads; in an unclosed ledger, those up to the newest entry that bookies have reported."""
+        """The bytes of all payloads; in an unclosed ledger, of those up to the newest entry that bookies have reported.
+        """
         return self._view.length
 
     @property
@@ -70,7 +70,7 @@ class LedgerReader:
         return self._view.closed
 
     def _follow(self) -> None:
-        """Watch the metadata until the ledger is closed or deleted, or the handle is closed."""
+        """Watch the metadata until the ledger is closed or deleted, or this reader is closed."""
         self._view.follow(self._ledgers)
 
     # ---- entries -------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class LedgerReader:
         return entry
 
     def read_unconfirmed(self, first: int, last: int) -> "Deferred[list[Entry]]":
-        """Read entries even above the LAC; these may be unacknowledged, and a recovery may drop them.
+        """Read entries even above the LAC; such entries may be unacknowledged, and a recovery may drop them.
 
         :param first: id of the first entry, >= 0.
         :param last: id of the last entry.
@@ -135,7 +135,8 @@ class LedgerReader:
         begin = await self._fetch(first, last - first + 1, 0)
         entries = list(begin)
         async for batch in ReadAhead(self._fetch, begin.last + 1, last, self._read_ahead_bytes):
-            entries.extend(batch)  # make the entries of this batch while later ones are on their way
+            # make this batch's entry objects now, while the replies with the next batches are still arriving
+            entries.extend(batch)
         return entries
 
     async def _read_batch(self, start: int, max_count: int, max_size: int) -> EntryBatch:
@@ -161,7 +162,7 @@ class LedgerReader:
         return EntryBatch(run, self._digester)
 
     async def _moved(self, entry_id: int) -> bool:
-        """Test whether the stored metadata now name other bookies for an entry than those that were asked.
+        """Test whether the stored metadata now name other bookies for an entry than the bookies that were asked.
 
         Re-replication also moves entries of closed ledgers, whose metadata are not watched.
         """
@@ -169,7 +170,9 @@ class LedgerReader:
         try:
             stored = await self._ledgers.read(self.ledger_id)
         except MetadataError:
-            return False  # the caller then raises the error of the bookies, which says more
+            # the caller then raises the error of the bookies, which tells the user more than an error of the metadata
+            # store
+            return False
         self._view.stored(stored)
         self._replicas.moved(self._view.metadata)
         return self._replicas.metadata.ensemble_at(entry_id) != asked

@@ -11,10 +11,10 @@ _HEALTHY, _FAILED, _READ_ONLY, _SLOW, _UNKNOWN = range(5)
 
 
 class ReadOrder:
-    """The order in which one reader asks bookies.
+    """The order in which one reader asks the bookies that keep an entry.
 
     The order of the write set is the default, as it spreads the load.  A *sticky* reader asks the same bookie until
-    that fails, which makes better use of the bookie's caches.  It is possible only if every bookie of the ensemble
+    that fails, which makes better use of the bookie's caches.  This is possible only if every bookie of the ensemble
     keeps every entry.
 
     :ivar schedule: the distribution of entries to positions of the ensemble.
@@ -51,7 +51,7 @@ class ReadOrder:
         return self.preferred([*ensemble[start:], *ensemble[:start]])
 
     def preferred(self, bookies: list[str]) -> list[str]:
-        """Return the ``bookies`` with those last that are likely to fail or to be slow; the others keep their order."""
+        """Return ``bookies`` with those last that are likely to fail or to be slow; the others keep their order."""
         return sorted(bookies, key=self._rank) if self._reorder else bookies
 
     def _rank(self, bookie_id: str) -> tuple[int, float]:

@@ -1,9 +1,9 @@
 """Reads entries from any replica that has them undamaged.
 
-A read asks the bookies of the write set one after the other (:mod:`.read_order`).  The next bookie is asked after an
-error, if an entry is missing or damaged, and also if a bookie is slow (:mod:`.speculation`).  Verified entries before a
-damaged one are kept (S18).  Striped ledgers, and bookies that do not support or do not answer batch reads, are read by
-single reads, many of them at a time.
+A read asks the bookies of the write set one after the other (:mod:`.read_order`).  The next bookie is asked if a bookie
+answers with an error, does not have the entry or has a damaged one, and also if it is slow (:mod:`.speculation`).
+Verified entries before a damaged one are kept (S18).  Many single reads at a time are used in two cases: the ledger is
+striped, or the bookies do not answer batch reads.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
@@ -46,10 +46,11 @@ async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
 
 @attrs.define
 class _BatchAttempt:
-    """The record of the batch reads for one range of entries.
+    """The record of the batch reads that were tried for one range of entries.
 
     :ivar unanswered: bookies that did not answer a batch read, but may answer single reads.
-    :ivar incomplete: whether some replica was not asked because it does not support batch reads.
+    :ivar incomplete: whether some replica was not asked, because it does not support batch reads; it may have the
+        entries.
     """
 
     errors: list[Exception] = attrs.field(factory=list)
@@ -68,7 +69,7 @@ class ReplicaReader:
         self, context: ReadingContext, digester: Digester, ledger_id: int, metadata: LedgerMetadata,
         heard_lac: Callable[[int], None] = lambda lac: None,
     ) -> None:  # fmt: skip
-        """:param heard_lac: called with the LAC in each reply."""
+        """:param heard_lac: a function that is called with the LAC in each reply."""
         config = context.config
         self.metadata = metadata
         self._clock = context.clock
@@ -150,7 +151,7 @@ class ReplicaReader:
         self.order.failed(bookie_id, self.metadata.ensemble_at(entry_id), error)
 
     def _entries_of_segment(self, first: int) -> int:
-        """Return how many entries, from ``first`` upwards, the same ensemble keeps."""
+        """Return how many entries, from ``first`` upwards, are kept by the same ensemble as ``first``."""
         starts = [s.first_entry_id for s in self.metadata.segments if s.first_entry_id > first]
         return min(starts) - first if starts else MAX_COUNT
 
@@ -162,7 +163,10 @@ class ReplicaReader:
     async def _one_by_one(
         self, first: int, count: int, max_size: int, batch_unanswered: Collection[str] = ()
     ) -> EntryRun:
-        """:param batch_unanswered: bookies that did not answer a batch read."""
+        """Read entries by single reads, all at the same time, and return those before the first that cannot be read.
+
+        :param batch_unanswered: bookies that did not answer a batch read just now.
+        """
         window = self._usual_size.entries_in(max_size, min(count, MAX_SINGLE_READS))
         reads = SingleReads(self._ledger_id, range(first, first + window), self._digester)
         await self._read_each(reads)
@@ -185,19 +189,20 @@ class ReplicaReader:
 
     async def _read_each(self, reads: SingleReads) -> None:
         size, replicas = self._schedule.ensemble_size, dict[int, list[str]]()
-        for entry_id in reads.wanted:  # a write set depends only on the entry id modulo the size of the ensemble
+        # the write set of an entry depends only on its id modulo the size of the ensemble
+        for entry_id in reads.wanted:
             if entry_id % size not in replicas:
                 replicas[entry_id % size] = self._replicas(entry_id)
         rounds = [partial(self._round, rank, replicas, reads) for rank in range(self._schedule.write_quorum)]
         await Speculation(self._clock, rounds, self._patience).run()
 
     async def _round(self, rank: int, replicas: Mapping[int, list[str]], reads: SingleReads) -> bool | None:
-        """For each missing entry, ask the replica with the index ``rank`` in the order of asking.
+        """Ask one replica for each entry that is still missing: the one with the index ``rank`` in the order of asking.
 
         :param replicas: bookie ids in the order to ask, by entry id modulo the size of the ensemble.
         :returns: True if no entry is missing any more, else None.
         """
-        self._check(reads)  # an earlier round that has not ended yet may have received answers
+        self._check(reads)  # an earlier round of requests that has not ended yet may have received answers meanwhile
         by_bookie: dict[str, list[int]] = {}
         size = self._schedule.ensemble_size
         for entry_id in reads.missing():
@@ -213,7 +218,11 @@ class ReplicaReader:
     async def _read_from(
         self, bookie_id: str, entry_ids: Sequence[int], reads: SingleReads, lacs: dict[str, int]
     ) -> None:
-        """:param lacs: the highest LAC in the answers of each bookie, by bookie id; this method stores one."""
+        """Read some entries from one bookie, and record the answers in ``reads``.
+
+        :param lacs: by bookie id, the highest LAC in the answers of the bookie; this method stores the one of
+            ``bookie_id``.
+        """
         ledger_id = self._ledger_id
         try:
             replies = await self._bookies.read_many(bookie_id, ledger_id, entry_ids)

@@ -1,4 +1,4 @@
-"""Speculative attempts: the next attempt begins when all earlier attempts have failed or are slow."""
+"""Speculative attempts: if an attempt fails or is slow, another one begins; the first success counts."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Generic, TypeVar
@@ -30,10 +30,10 @@ class Patience:
 
 @attrs.frozen
 class Success(Generic[T]):
-    """The outcome of a speculation.
+    """The outcome of a speculation that succeeded.
 
     :ivar result: the result of the attempt that succeeded first.
-    :ivar overtaken: indexes of the attempts that began earlier and were still running.
+    :ivar overtaken: indexes of the attempts that began before the successful one and were still running.
     """
 
     result: T
@@ -41,9 +41,9 @@ class Success(Generic[T]):
 
 
 class Speculation(Generic[T]):
-    """Attempts in a given order until one succeeds; each begins when all earlier ones have failed or are slow.
+    """Attempts in a given order until one succeeds; each begins once all earlier attempts have failed or are slow.
 
-    :param at_once: number of attempts that begin at the start.
+    :param at_once: number of attempts that begin immediately.
     """
 
     def __init__(
@@ -94,13 +94,14 @@ class Speculation(Generic[T]):
             return
         if result is not None:
             self._outcome.callback(Success(result, tuple(i for i in self._running if i < index)))
-        # while attempts are running one may succeed, and the timer starts the next attempt
+        # an attempt that is still running may succeed; if it is slow, the timer starts the next attempt
         elif not self._running:
             self._next()
 
     def _crashed(self, failure: Failure, index: int) -> None:
         del self._running[index]
-        if not self._outcome.called:  # a failure after the outcome is only the cancellation of an attempt
+        # attempts are cancelled after the outcome, and a cancelled one fails: this is no error
+        if not self._outcome.called:
             self._outcome.errback(failure)
 
     def _stop_timer(self) -> None:

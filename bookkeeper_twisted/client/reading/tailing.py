@@ -14,26 +14,32 @@ from .ledger_view import LedgerView
 from .read_ahead import Fetch
 
 POLL_TIME = 5.0
-"""Most seconds that one request waits at a bookie for a higher LAC; a close is noticed by the metadata watch."""
+"""Most seconds that one request waits at a bookie for a higher LAC.  The reader learns of a close by its metadata
+watch.
+"""
 
 POLL_BYTES = 64 << 10
-"""Most bytes of a waiting batch read; further confirmed entries are read without a wait."""
+"""Most bytes of the reply to a batch read that waits at the bookie; further confirmed entries are read without waiting.
+"""
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
-"""Seconds until the next poll if a poll ended at once without a higher LAC, as for fenced or empty ledgers."""
+"""Seconds until the next poll if a poll ended at once without a higher LAC; this happens if a ledger is fenced or
+empty.
+"""
 
 PROMPT_PAUSE = 0.02
 PROMPT_TIME = 10.0
 """Seconds between two polls of a ledger without entries, and the number of seconds for which polls are so frequent.
 
-Bookies do not let a reader wait before they have the ledger's first entry, and a writer and a reader often start at the
-same time.
+Before a bookie has the ledger's first entry, it answers a poll at once.  A writer and a reader often start at the same
+time, so the first entry usually comes soon.
 """
 
 
 class Tail:
-    """An iteration over the entries of an open ledger from ``first`` upwards, never above the LAC (S12, S13)."""
+    """An iteration over the entries of an open ledger from ``first`` upwards; it never goes beyond the LAC (S12, S13).
+    """
 
     def __init__(
         self, clock: IReactorTime, view: LedgerView, reads: LacReads, fetch: Fetch, first: int, batch_bytes: int
@@ -72,7 +78,7 @@ class Tail:
 
     @property
     def _available(self) -> int:
-        """Return how many entries up to the known LAC are not returned yet."""
+        """Return how many entries up to the known LAC the iteration has not returned yet."""
         return self._view.last_add_confirmed - self._next + 1
 
     async def _news(self) -> EntryBatch | None:
@@ -82,7 +88,7 @@ class Tail:
         try:
             batch = await self._reads.wait_for_batch(self._next, POLL_TIME, POLL_BYTES)
         except (NoSuchEntryError, NoSuchLedgerError):
-            batch, is_empty = None, True  # the ledger, or at least its newest ensemble, has no entry yet
+            batch, is_empty = None, True  # the ledger has no entry yet, or its newest ensemble has none
         if self._view.last_add_confirmed > known:
             self._pause = FIRST_PAUSE
         elif not self._view.ended and self._clock.seconds() - began < self._pause:

@@ -2,7 +2,7 @@
 
 Any client may repeat each step at any time, and several clients may recover the same ledger concurrently.  The ledger
 stays IN_RECOVERY until a client closes it, and a second client keeps the entries that the first one wrote back (S14).
-So a recovery that fails, or whose process dies, leaves nothing to clean up.
+So if a recovery fails or its process dies, nothing must be cleaned up.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ _KEPT = (UnauthorizedAccessError, RequestTimeoutError, ClientClosedError, Metada
 class LedgerRecovery:
     """One recovery of one ledger; the object can be used once.
 
-    :param rules: makes the rules of the recovery from the metadata.
+    :param rules: a function that makes the rules of the recovery from the ledger's metadata.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class LedgerRecovery:
         confirmed = rules.confirmed(heard.last_add_confirmed)
         changes = RememberedEnsembleChange(stored.value, self._context.watcher)
         last, length = await self._rescue(rules, confirmed, changes)
-        if last == confirmed:  # no entry was written back, so the length of the ledger is not known yet
+        if last == confirmed:  # no entry was written back, so the length in bytes is not known yet
             length = await self._length_of(stored.value, confirmed, fence.lengths)
         return await self._close(stored, last, length, changes)
 
@@ -132,7 +132,10 @@ class LedgerRecovery:
         return back.last_add_confirmed, back.length
 
     async def _length_of(self, metadata: LedgerMetadata, last: int, lengths: dict[int, int]) -> int:
-        """Return the length of the ledger up to an entry; read the entry if no bookie has reported it.
+        """Return the length of the ledger, in bytes, up to an entry; read the entry if no bookie has reported it.
+
+        The entry that contained the LAC is of no use for that: the length in its header counts its own payload and
+        those before it, which may never have been acknowledged.
 
         The length in the entry that contained the LAC may include entries that were never acknowledged.
         """
@@ -161,10 +164,12 @@ class LedgerRecovery:
 
 
 class FencingCoverage(LacCoverage):
-    """Fencing reads of the last entry, until the bookies that have not answered are too few to acknowledge an add.
+    """Fencing reads of the last entry, sent to all bookies of the last ensemble, until no add can succeed any more.
 
-    An answer whose verification fails does not count, although its bookie is fenced now: the LAC in it cannot be used,
-    so another bookie of the write set has to report that LAC.
+    This is so when the bookies that have not answered are too few to acknowledge an add.
+
+    An answer whose verification fails does not count, although its bookie is fenced now: its LAC cannot be trusted, and
+    another bookie of the write set has to report that LAC.
 
     :ivar lengths: for each entry that a bookie reported, the bytes of the ledger up to and including this entry.
     """

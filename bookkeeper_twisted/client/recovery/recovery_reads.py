@@ -1,10 +1,10 @@
-"""Reads beyond the last add confirmed, which find the entries that a recovery keeps and the end of the ledger.
+"""Reads beyond the last add confirmed, by which a recovery finds the entries to keep and the end of the ledger.
 
-A vote decides whether an entry is kept: all bookies of the write set are asked, and
-:class:`~bookkeeper_twisted.ledger.recovery_rules.EntryVote` counts the answers.  A batch read is only a faster way to
-read stored entries.  It never shows where the ledger ends; if it returns no entry, there is a vote on the next one.  A
-bookie that does not answer a batch read gets no other one in this recovery, so it costs only one time-out.  While no
-bookie answers batch reads, more and more entries are voted on at a time.
+For each entry, all bookies of its write set are asked and their answers count as votes: an
+:class:`~bookkeeper_twisted.ledger.recovery_rules.EntryVote` decides whether the entry is kept.  A batch read is only a
+faster way to read stored entries.  It never shows where the ledger ends: if it returns no entry, the bookies vote on
+the next entry.  A bookie that does not answer a batch read gets no other one in this recovery, so it costs only one
+time-out.  While no bookie answers batch reads, more and more entries are voted on at the same time.
 """
 
 from twisted.internet.defer import Deferred
@@ -22,7 +22,7 @@ from ..reading.bookie_health import UNANSWERED, BatchSupport
 
 
 class RecoveryReads:
-    """Fencing reads of the entries of one ledger from its last ensemble.
+    """The reads of a recovery: they fence the ledger, and find its entries beyond the LAC on the last ensemble.
 
     :param batch_size: most bytes of a batch read; 0 for single reads only.
     :param max_votes: most entries to vote on at a time, while no bookie answers batch reads.
@@ -44,7 +44,8 @@ class RecoveryReads:
         self._window = 1
         self._source: str | None = None
         self._unanswered: set[str] = set()  # bookies to which no further batch read is sent
-        self._doubted: set[str] = set()  # bookies in _unanswered that have not answered a single read since
+        # bookies in _unanswered that have not answered a single read since they left the batch read unanswered
+        self._doubted: set[str] = set()
         self._end: int | None = None
 
     async def entries_from(self, first: int) -> EntryRun | None:
@@ -60,7 +61,11 @@ class RecoveryReads:
     # ---- batches -------------------------------------------------------------------------------------
 
     async def _by_batch(self, first: int) -> EntryRun | None:
-        """Read a batch from the bookie that returned the last entry; None says nothing about the end of the ledger."""
+        """Read a batch of entries, from ``first`` on, from the bookie that answered the previous read.
+
+        Return None if this bookie returns none of them; the caller must then let all bookies vote, as the ledger may go
+        on.
+        """
         source = self._source
         if source is None or not self._gives_batches(source):
             return None
@@ -71,12 +76,12 @@ class RecoveryReads:
         except BadRequestError:
             self._support.refused(source)
         except UNANSWERED:
-            # send no more batch reads to this bookie: each would wait for its time-out, and then a vote finds one entry
-            # only
+            # send no more batch reads to this bookie: each could cost a time-out, and the vote after it finds only one
+            # entry
             self._unanswered.add(source)
             self._doubted.add(source)
         except BookKeeperError:
-            pass  # the next vote finds another bookie to read from
+            pass  # the next vote finds another bookie for batch reads
         return None
 
     def _gives_batches(self, bookie_id: str) -> bool:
@@ -91,7 +96,8 @@ class RecoveryReads:
     # ---- votes ---------------------------------------------------------------------------------------
 
     async def _by_votes(self, first: int) -> EntryRun | None:
-        """Let the bookies vote on the next entries; return the entries to keep, or None if the ledger ends here."""
+        """Let the bookies vote on the next entries; return those to keep, or None if the ledger ends before ``first``.
+        """
         votes = [Deferred.fromCoroutine(self._vote(first + i)) for i in range(self._window)]
         stored: list[bytes] = []
         try:
@@ -105,7 +111,8 @@ class RecoveryReads:
             if not stored:
                 raise
         finally:
-            for vote in votes:  # votes on entries behind the end, or behind an error, are not needed any more
+            # cancel the votes on entries behind the end of the ledger, or behind an error: they are not needed any more
+            for vote in votes:
                 vote.addErrback(lambda _: None)
                 vote.cancel()
         if len(stored) == self._window and self._source is not None and not self._gives_batches(self._source):
@@ -148,9 +155,9 @@ class RecoveryReads:
 
 
 class _EntryPoll:
-    """The reads of one entry from all bookies of its write set, whose answers are the votes.
+    """The reads of one entry from all bookies of its write set; each answer is a vote on whether to keep the entry.
 
-    :ivar decided: fires with the first verdict.
+    :ivar decided: a Deferred that fires with the verdict as soon as the votes allow one.
     :ivar entry: the stored entry, None if no bookie returned it.
     :ivar source: the id of the bookie that returned the entry.
     """
@@ -172,7 +179,8 @@ class _EntryPoll:
         self._tell()
 
     def crashed(self, failure: Failure) -> None:
-        if not self.decided.called:  # a failure after the decision is only the cancellation of a read
+        # reads are cancelled after the verdict, and a cancelled read fails: this is no vote
+        if not self.decided.called:
             self.decided.errback(failure)
 
     def _tell(self) -> None:

@@ -1,4 +1,6 @@
-"""The write-back: before a recovery closes a ledger, it writes the kept entries to their whole write quorum (S17)."""
+"""The write-back (S17): before a recovery closes a ledger, it writes the entries that it keeps to their whole write
+quorum.
+"""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -24,12 +26,12 @@ _LENGTH_AT = 24
 
 
 class WriteBack:
-    """The adds of recovered entries, with the same ids, payloads and lengths.
+    """The adds by which a recovery writes entries back, with the same ids, payloads and lengths as before.
 
     Their headers contain the LAC with which the recovery began, not a later one.  Until the ledger is closed, the
     entries are not confirmed: its writer, or another recovery, may still close the ledger before them, and no reader
-    may have seen a LAC that includes them (S13, S14).  If a bookie fails, its replacement is only remembered; the
-    metadata change once, when the ledger is closed.
+    may have seen a LAC that includes them (S13, S14).  If a bookie fails, the new ensemble is kept in memory, and is
+    stored only when the ledger is closed.
 
     :param last_add_confirmed: the id of the entry before the first one to write back.
     """
@@ -56,7 +58,7 @@ class WriteBack:
 
     @property
     def length(self) -> int:
-        """Bytes of the ledger up to :attr:`last_add_confirmed`; valid once an entry was written back."""
+        """The bytes of all payloads up to :attr:`last_add_confirmed`; valid once an entry was written back."""
         return self._writer.length
 
     async def add(self, run: EntryRun) -> None:
@@ -104,10 +106,10 @@ class WriteBack:
 
 
 def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], int]]:
-    """Split a run where the lengths in its entries do not add up; yield each part with the ledger length before it.
+    """Split entries where the lengths in their headers do not add up; yield each part with the ledger length before it.
 
-    The length in an entry is that of the entry before plus its payload, unless callers chose the entry ids: Apache's
-    writer then counts in the order of the calls.
+    Usually the length in a header is the length in the entry before plus the entry's own payload.  If callers chose the
+    entry ids, Apache's writer counts payloads in the order of the calls instead.
     """
     ends = [_LENGTH.unpack_from(stored, _LENGTH_AT)[0] for stored in run.entries()]
     starts = [end - len(payload) for end, payload in zip(ends, payloads, strict=True)]

@@ -16,12 +16,12 @@ class _Later:
 
 
 class AdvLedgerWriter(BaseWriter):
-    """The only writer of one ledger, to which the caller gives entries with their ids, in any order.
+    """The only writer of one ledger; the caller chooses the entry ids, and may write the entries in any order.
 
     Entries complete without a gap: while an id is missing, entries with higher ids wait.  Unlike Apache's client, this
-    one sends an entry only once all entries before it were given.  The entry could not complete earlier, and in this
-    way the length in its header counts exactly the payloads up to it.  (If lengths count in the order of the calls, a
-    recovered ledger gets a wrong length.)
+    one sends an entry only once the caller has written all entries before it.  The entry could not complete earlier,
+    and in this way the length in its header counts exactly the payloads up to it. (If lengths count in the order of the
+    calls, a recovered ledger gets a wrong length.)
     """
 
     __slots__ = ("_later", "_later_size")
@@ -42,7 +42,7 @@ class AdvLedgerWriter(BaseWriter):
         :returns: the id, once the entry and all entries before it have their ack quorum.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer or negative, or the data are
             not bytes, or are larger than an entry may be.
-        :raises bookkeeper_twisted.errors.DuplicateEntryIdError: the id was given before.
+        :raises bookkeeper_twisted.errors.DuplicateEntryIdError: an entry with this id was written before.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait.  The entry that fills the gap is
             accepted nevertheless if there is room to send it.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, for this reason.
@@ -76,13 +76,13 @@ class AdvLedgerWriter(BaseWriter):
         return None
 
     def _release(self) -> None:
-        """Append the waiting entries that follow the entry id just appended without a gap."""
+        """Append the waiting entries that now follow the last appended entry without a gap in the ids."""
         while (later := self._later.pop(self.last_add_pushed + 1, None)) is not None:
             self._later_size -= len(later.data) + self._overhead
             self._push(later.data, later.waiter)
 
     def _drop_later(self, error: Exception) -> None:
-        """Fail the entries that wait behind a gap."""
+        """Fail the entries that wait until a gap in the ids is filled."""
         later, self._later = self._later, {}
         self._later_size = 0
         for entry_id in sorted(later):

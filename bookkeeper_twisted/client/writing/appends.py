@@ -1,4 +1,4 @@
-"""Appends: entries get their ids, and are added to the batch of the present reactor turn if there is room.
+"""Appends: entries get their ids, and join the batch of the present reactor turn if the limits on bytes allow it.
 
 The bytes in flight are limited for each writer, and by a budget for all writers of a client together.  Entries for
 which there is no room are held back in order.  With thousands of ledgers the cost of an append matters, so an append is
@@ -32,7 +32,8 @@ FULL = COLUMNS * MAX_ENTRIES
 class ByteBudget:
     """A limit on the bytes that all writers of a client together have in flight.
 
-    :ivar limit: most bytes; a writer with nothing in flight may exceed it by one entry, so that every writer can go on.
+    :ivar limit: most bytes; a writer with nothing in flight may exceed it by one entry, so that no writer waits for
+        ever.
     :ivar used: bytes in flight.
     """
 
@@ -43,8 +44,8 @@ class ByteBudget:
     def room(self, resume: Callable[[], None]) -> int:
         """Return the bytes that are left of the budget; 0 or less if it is used up.
 
-        :param resume: if there is no room now, called once as soon as there is room; equal functions are called only
-            once.
+        :param resume: a function that is called once there is room again, if there is none now.  A function that waits
+            already is not registered again.
         """
         left = self.limit - self.used
         if left <= 0:
@@ -52,7 +53,7 @@ class ByteBudget:
         return left
 
     def give_back(self, size: int) -> None:
-        """Give back the ``size`` bytes of entries that were acknowledged or given up."""
+        """Subtract the ``size`` bytes of entries that have ended from the bytes in flight; wake waiting writers."""
         self.used -= size
         if size and self._waiting and self.used < self.limit:
             waiting, self._waiting = self._waiting, {}
@@ -61,7 +62,7 @@ class ByteBudget:
 
 
 class Source:
-    """The source of the entries of one ledger, which counts their bytes.
+    """The count of the bytes that one ledger's entries have added to batches.
 
     :ivar joined_bytes: bytes of the frames of all entries that have ever joined a batch.
     """
@@ -75,7 +76,7 @@ class Source:
 class Gatherer:
     """The entries that writers append in one turn of the reactor, gathered into one or more batches.
 
-    :ivar overhead: bytes of an add request's frame without the payload.
+    :ivar overhead: bytes that the frame of an add request has in addition to the payload.
     :ivar open: the batch to which the next entry is added if it has room; None to begin another batch.
     :ivar size: bytes of the frames in the newest batch.
     """
@@ -92,7 +93,7 @@ class Gatherer:
         self._settings = settings
 
     def begin(self) -> Batch[QuorumWriter]:
-        """Open another batch."""
+        """Begin another batch, to which the next entries are added."""
         if not self._batches:
             self._turn_begins()
         self.open = batch = Batch(self._settings)
@@ -142,11 +143,11 @@ class Gatherer:
                 self.open = None
 
     def cut(self) -> None:
-        """Begin another batch for the next entry, whose ledger length does not follow from the entries before."""
+        """Make the next entry begin another batch: its ledger length does not follow from the entries before it."""
         self.open = None
 
     def put(self, writer: QuorumWriter, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
-        """Send entries that are sealed already, after the entries that the batch has now.
+        """Add sealed entries behind those of the current batch; they form a batch of their own.
 
         :param writer: the writer of all these entries.
         :param adds: the sealed entries.
@@ -167,7 +168,7 @@ class Gatherer:
 
 @attrs.define(eq=False)
 class _HeldBack:
-    """Entries of one writer that have their ids and wait for room.
+    """Entries of one writer that have got their ids, but wait until the limits on bytes leave room.
 
     :ivar first: id of the first entry.
     :ivar length: bytes of the ledger before the first entry.
@@ -202,7 +203,7 @@ class AppendingWriter(Source):
         """
         :param largest: bytes of the largest payload.
         :param max_in_flight: most bytes of frames in flight; frames of twice as many bytes may wait as well.
-        :param overhead: bytes of an add request's frame without the payload.
+        :param overhead: bytes that the frame of an add request has in addition to the payload.
         """
         super().__init__()
         self._quorum: QuorumWriter  # the subclass BaseWriter makes the quorum writer and the batcher
@@ -218,7 +219,7 @@ class AppendingWriter(Source):
         self._budget = budget
 
     def _refusal(self, size: int) -> Exception:
-        """Return the error that explains why a payload of ``size`` bytes cannot be accepted now."""
+        """Return the error with which an append of ``size`` bytes is refused now."""
         raise NotImplementedError
 
     def _push(self, payload: bytes, waiter: Waiter) -> None:
@@ -236,7 +237,8 @@ class AppendingWriter(Source):
         ):
             self._hold(_HeldBack(entry_id, length - size, (payload,), waiter), frame)
             return
-        batcher = self._batcher  # the code below does the work of join_many() for one entry, to save the call
+        # the code below does the work of join_many() for a single entry, to save a call per entry
+        batcher = self._batcher
         batch = batcher.open or batcher.begin()
         joined = batch.joined
         joined += (quorum, entry_id, length, payload, waiter)
@@ -252,7 +254,8 @@ class AppendingWriter(Source):
             batcher.open = None
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
-        """Give payloads, ``size`` bytes in total, the next ids; the waiter fires with the last id."""
+        """Give payloads of ``size`` bytes in total the next ids; the waiter gets the last id after the last ack quorum.
+        """
         quorum, budget, first, length = self._quorum, self._budget, self.last_add_pushed + 1, self.length
         self.last_add_pushed += len(payloads)
         self.length += size

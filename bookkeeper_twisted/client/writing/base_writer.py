@@ -1,8 +1,8 @@
-"""The base class of all writers: completes entries, forces syncs and closes the ledger; see also :mod:`.appends`.
+"""The base class of all writers: it completes entries, forces syncs and closes the ledger; see also :mod:`.appends`.
 
-After an error has ended a writer, every later call fails with this error.  The writer then closes the ledger after its
-last confirmed entry (S12-S16): all entries are synced, then a compare-and-set stores the state CLOSED with the last
-entry and the length.
+After an error has ended a writer, every later call fails with this error.  A writer that ends closes the ledger after
+its last confirmed entry (S12-S16).  First all entries are synced; then a compare-and-set stores the state CLOSED with
+the last entry id and the length.
 """
 
 from collections.abc import Sequence
@@ -37,12 +37,12 @@ from .lac_notices import LacNotice
 from .quorum_writer import QuorumWriter
 
 _rules = lru_cache(maxsize=64)(AddRules)
-"""Makes the rules of a writer for failed adds; the writers of one client share one object."""
+"""Make the rules of a writer for failed adds; the writers of one client share one cached object."""
 
 _CLOSED = "close() was called"
 
 _NOTHING = -1
-"""Limit for payloads of a writer that accepts no more entries: less than the size of any payload."""
+"""The largest payload that a writer accepts once it accepts no more entries: less than the size of any payload."""
 
 
 class BaseWriter(AppendingWriter):
@@ -119,7 +119,7 @@ class BaseWriter(AppendingWriter):
         return None if self._quorum.state.appends else self._closed_error()
 
     def _refusal(self, size: int) -> Exception:
-        """Return the error that explains why a payload of ``size`` bytes cannot be accepted now."""
+        """Return the error with which an append of ``size`` bytes is refused now."""
         reason = self._end_reason()
         if reason is not None:
             return reason
@@ -130,13 +130,13 @@ class BaseWriter(AppendingWriter):
 
     @property
     def _at_rest(self) -> bool:
-        """Whether no entry waits to be sent or to complete."""
+        """Whether no entry waits to be sent or to be acknowledged."""
         return self._quorum.idle and not self._held
 
     # ---- completing ----------------------------------------------------------------------------------
 
     def _advanced(self) -> bool:
-        """Send held-back entries as there is room now; if all entries have completed, end the waits for that.
+        """Send held-back entries, as there is room now; if all entries have completed, end the waits for that.
 
         :returns: whether this method must be called again when entries complete.
         """
@@ -154,7 +154,8 @@ class BaseWriter(AppendingWriter):
                 waiter.errback(error)
         self._drop_later(error)
         self._notify_drained()
-        self.close().addErrback(lambda _: None)  # later callers of close() get the same result, and with it the error
+        # drop the error here: a later close() returns the same result, with the error
+        self.close().addErrback(lambda _: None)
 
     def _drop_later(self, error: Exception) -> None:
         """Fail entries that wait behind a gap; only a writer whose caller chooses the ids has such entries."""
@@ -178,7 +179,7 @@ class BaseWriter(AppendingWriter):
         completed, length = quorum.completed, quorum.length
         await force_ensemble(self._ledger.bookies, self.ledger_id, quorum.ensemble)
         if self._failure is not None:
-            raise self._failure  # the sync may be in vain: the ledger may have been closed without these entries
+            raise self._failure  # the sync may be useless, because the ledger may have been closed without the entries
         if completed > quorum.confirmed:
             quorum.confirm(completed)
             self._synced_length = length
@@ -218,7 +219,7 @@ class BaseWriter(AppendingWriter):
     async def _close(self, drained: "Deferred[None]") -> None:
         await drained
         self._quorum.close()
-        del self._batcher  # this writer sends nothing more, and the batcher is freed with its last writer
+        del self._batcher  # this writer sends nothing more; without its writers, the shared batcher is freed
         await self._sync_all()
         if self._may_store_end():
             end = self._quorum.confirmed, self._confirmed_length
@@ -234,7 +235,8 @@ class BaseWriter(AppendingWriter):
             raise self._failure
 
     async def _sync_all(self) -> None:
-        """Sync entries that deferred sync left unsynced, because the ledger is closed after the last synced entry."""
+        """Sync the entries that deferred sync left unsynced, because the ledger is closed after its last synced entry.
+        """
         if self._failure is None and self._quorum.completed > self._quorum.confirmed:
             try:
                 await self._force()
@@ -268,7 +270,7 @@ class BaseWriter(AppendingWriter):
 
 
 async def force_ensemble(bookies: IBookieClient, ledger_id: int, ensemble: Sequence[str]) -> None:
-    """Make all bookies of an ensemble sync, because any of their replicas may be needed later.
+    """Make all bookies of an ensemble sync their entries, because any of the replicas may be needed later.
 
     :param ensemble: ids of the bookies.
     :raises bookkeeper_twisted.errors.BookKeeperError: the error of the first bookie that did not sync.
@@ -285,8 +287,8 @@ async def close_ledger(
 ) -> Versioned[LedgerMetadata]:
     """Close a ledger at the last entry of its writer.
 
-    This also closes a ledger in recovery: every acknowledged entry is at or before the writer's last entry, and the
-    recovery accepts the stored metadata.
+    This also closes a ledger that another client is recovering.  That is safe: no acknowledged entry is behind the
+    writer's last entry, and the recovery accepts the stored metadata.
 
     :param known: the newest known metadata; they may be out of date.
     :param last_entry_id: id of the last entry, -1 if the ledger is empty.

@@ -1,4 +1,4 @@
-"""A batch: the entries that one turn of the reactor appends to one ledger or to thousands, and their requests.
+"""A batch: the entries that one turn of the reactor appends to one or more ledgers, and the requests that send them.
 
 Theory of operation.  Appended entries *join* the open batch of their batcher (:mod:`.batchers`).  At the end of the
 turn the batcher seals the batch (:mod:`~bookkeeper_twisted.codec.adds`) and chooses the bookies of each entry.  The
@@ -53,11 +53,11 @@ class BatchSettings(Generic[Owner]):
 
 
 class BatchRequest:
-    """The adds of some entries of a batch to one bookie; the object is also the callback for the bookie's answers.
+    """The adds of some entries of a batch to one bookie; the bookie's answers call this object.
 
     :ivar number: the number of the request in its batch, by which answers are counted.
-    :ivar places: the places of the entries in the batch.
-    :ivar bits: the set of these places.
+    :ivar places: the places of the entries (their indexes in the batch).
+    :ivar bits: the same places as a set of bits.
     """
 
     __slots__ = ("number", "bookie_id", "places", "bits", "_batch")
@@ -88,10 +88,10 @@ class Batch(Generic[Owner]):
     :ivar left: number of entries that have not ended: neither completed nor failed.
     :ivar adds: the sealed entries; None before they are sealed, and after all have ended.
     :ivar only: the owner of all entries if the batch has several entries of a single owner; else None.
-    :ivar owners: the owner of the entry at each place.
+    :ivar owners: the owner (the writer) of the entry at each place, that is index in the batch.
     :ivar entry_ids: the id of the entry at each place.
     :ivar lengths: bytes of the ledger up to the entry at each place.
-    :ivar everything: the set of all places.
+    :ivar everything: the set of all places, as bits.
     """
 
     __slots__ = (
@@ -115,7 +115,7 @@ class Batch(Generic[Owner]):
         self._tally: AckTally
         self._requests: list[BatchRequest] = []
         self._next = 0  # with one owner: the index of the first entry that has not completed
-        self._ended = 0  # with several owners: the set of bits of the entries that have ended
+        self._ended = 0  # with several owners: the places of the entries that have ended, as a set of bits
 
     # ---- joining -------------------------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ class Batch(Generic[Owner]):
 
         All request objects are made before the first one is sent, because a bookie may answer immediately.
 
-        :param owners: the owner of each entry, as are the other sequences.
+        :param owners: the owner (writer) of each entry; the other sequences are in the same order.
         :param adds: the sealed entries.
         :param kept: for each bookie id, the indexes of the entries that the bookie keeps.
         :param of_one: whether all entries have the same owner.
@@ -197,13 +197,13 @@ class Batch(Generic[Owner]):
     # ---- answers -------------------------------------------------------------------------------------
 
     def acknowledged(self, request: BatchRequest, places: int) -> None:
-        """Count acknowledged entries (``places``) of a ``request``; tell owners which now have their ack quorum."""
+        """Count acknowledged entries of a ``request`` (bits ``places``); tell owners which reached their ack quorum."""
         reached = self._tally.acknowledge(request.number, places)
         if reached:
             self._settings.reached(self, reached)
 
     def failed(self, request: BatchRequest, places: int, error: Exception) -> None:
-        """Count failed entries (``places``) of a ``request``; tell their owners the ``error``."""
+        """Count the entries of a ``request`` that failed (bits ``places``); tell the ``error`` to their owners."""
         places = self._tally.fail(request.number, places)
         if places:
             self._settings.failed(self, request.bookie_id, places, error)
@@ -252,7 +252,7 @@ class Batch(Generic[Owner]):
             waiters = self._waiters[first:end]
             waiters.reverse()
             return self.entry_ids[first:end], waiters
-        if len(places) == len(self.owners):  # usually all entries of a batch complete together
+        if len(places) == len(self.owners):  # in the usual case all entries of a batch complete together
             waiters, self._waiters = self._waiters, []
             waiters.reverse()
             return self.entry_ids, waiters
@@ -309,7 +309,8 @@ class Batch(Generic[Owner]):
         return next((self.entry_ids[p] for p in self.open_places(owner) if lost >> p & 1), None) if lost else None
 
     def failed_bookies(self, owner: Owner) -> set[str]:
-        """Return the ids of the bookies that failed to store an entry of an ``owner`` that has not ended."""
+        """Return the ids of the bookies that failed to store one of the ``owner``'s entries that are still in flight.
+        """
         open_places = self.open_places(owner) if self.sent else ()
         places = set_of(open_places) if open_places else 0
         return {request.bookie_id for request in self._requests if self._tally.failed(request.number, places)}
@@ -319,8 +320,8 @@ class Batch(Generic[Owner]):
 
         Acknowledgements of the replaced requests do not count any more (S16).
 
-        :param changes: for each new request the replaced bookie, its substitute, and the indexes of the entries, which
-            have not ended.
+        :param changes: for each new request: the replaced bookie, its substitute, and the indexes of the entries in the
+            batch, none of which has ended.
         :returns: the new requests, which the caller must send by :meth:`ask_again`.
         """
         if not self.sent or self.adds is None:

@@ -1,4 +1,5 @@
-"""Batchers gather the appends of writers that can share a batch, and seal them at the end of the reactor turn.
+"""Batchers: each gathers the entries that some writers append in one reactor turn, and seals them at the end of the
+turn.
 
 A batcher seals the gathered entries with their ids, LACs and ledger lengths, and chooses the bookies of each entry.
 Then the batch sends the requests and receives the answers.
@@ -33,7 +34,8 @@ _HEADER = struct.Struct(">qqqq")
 class SealSettings:
     """The settings by which a batcher seals entries.
 
-    :ivar notices: sends LAC notices of idle writers; the batcher tells it which writers have sent entries.
+    :ivar notices: sends notices of the LAC for writers without new entries; the batcher tells it which writers have
+        sent entries.
     :ivar flags: the flags of the adds on the wire.
     :ivar deferred_sync: whether bookies acknowledge before they sync.
     :ivar watches_time: whether there is a time limit for the ack quorum of an entry.
@@ -48,7 +50,7 @@ class SealSettings:
 
 
 class Batcher(Gatherer):
-    """The sender of batches for writers with the same digest type, password, quorums and flags."""
+    """The sender of batches for all writers that have the same digest type, password, quorums and flags."""
 
     __slots__ = ("_seals", "__weakref__")
     _log = Logger()
@@ -77,7 +79,7 @@ class Batcher(Gatherer):
         for writer in writers:
             if writer.failures is not None:
                 writer.replace_late()
-        # read this after the loop above, because that may end writers and remove their entries
+        # read this after the loop above: the loop may end writers, whose entries then leave the batch
         joined, seals = batch.joined, self._seals
         if not joined:
             return
@@ -99,7 +101,10 @@ class Batcher(Gatherer):
         self, writers: Sequence[QuorumWriter], entry_ids: Sequence[int], lengths: Sequence[int],
         payloads: Sequence[bytes], of_one: bool,
     ) -> Adds:  # fmt: skip
-        """:param of_one: whether all entries are of one writer."""
+        """Seal the entries: compute their headers and digests.
+
+        :param of_one: whether all entries belong to the same writer.
+        """
         seals, first, count = self._seals, writers[0], len(payloads)
         ids: Sequence[int]
         ledger_ids: Sequence[int]
@@ -137,8 +142,9 @@ def _kept(
 class Batchers:
     """The batchers of one client.
 
-    A batcher uses one socket to each bookie.  So there are as many batchers for equal writers as there may be sockets
-    for entries to a bookie.  If each handle has sockets of its own, it has a batcher of its own, too.
+    A batcher uses one socket to each bookie.  So for writers with the same settings there are as many batchers as the
+    client may open sockets to a bookie.  If each ledger handle has sockets of its own, it has a batcher of its own,
+    too.
     """
 
     def __init__(
@@ -180,7 +186,8 @@ class Batchers:
         return batcher
 
     def _unused(self, key: object, flow: IBookieClient, batcher: "ref[Batcher]") -> None:
-        """Retire the flow of a batcher that no writer uses any more, so that its sockets can be closed."""
+        """Retire the flow (the requests) of a batcher that no writer uses any more, so that its sockets can be closed.
+        """
         if self._batchers.get(key) is batcher:
             del self._batchers[key]
         flow.retire()
@@ -190,7 +197,7 @@ class Batchers:
     ) -> Batcher:  # fmt: skip
         settings = BatchSettings[QuorumWriter](
             bookies, self._budget.give_back, schedule.write_quorum, schedule.ack_quorum,
-            # entries of a recovery may have been sent before, by a writer of this client
+            # a recovery sends entries that a writer of this client may have sent before, so they are not fresh
             fresh=not flags, overhead=FRAME_OVERHEAD + digester.size,
             reached=QuorumWriter.reached, failed=QuorumWriter.failed_at,
         )  # fmt: skip

@@ -59,7 +59,7 @@ class OpenLedger:
     """The state of one ledger that is open for writing.
 
     :ivar context: the context of the client that created the ledger.
-    :ivar bookies: makes the requests to bookies for this ledger.
+    :ivar bookies: makes the requests to bookies for this ledger only.
     :ivar metadata: the metadata with which the ledger was created.
     :ivar write_flags: the write flags, which are sent with adds and not stored in the metadata.
     :ivar cipher: encrypts the payloads; None if the ledger is not encrypted.

@@ -18,10 +18,10 @@ from ..interfaces import IEnsembleChange
 
 
 def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segment, ...]:
-    """Return the segments of a ledger with the new ensemble for entries from ``change.first_entry_id`` onwards.
+    """Return the segments of a ledger after an ensemble change that begins with the entry ``change.first_entry_id``.
 
-    The newest segment is replaced if the change begins with its first entry, because then none of its entries has
-    completed.
+    If the change begins with the first entry of the newest segment, it replaces this segment, of which no entry has
+    completed.  Otherwise it adds a segment.
 
     :raises bookkeeper_twisted.errors.UnexpectedConditionError: the change begins before the newest segment.
     """
@@ -34,7 +34,7 @@ def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segmen
 def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes: Mapping[int, str]) -> tuple[str, ...]:
     """Return an ensemble in which substitutes replace the failed bookies that are still in it.
 
-    :param failed: ids of the failed bookies by position; a position that has another bookie now keeps this one.
+    :param failed: ids of the failed bookies by position.  If another bookie is at the position now, it stays.
     :param substitutes: ids of the new bookies by position; a position without one keeps its bookie.
     """
     return tuple(
@@ -46,7 +46,7 @@ def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes:
 async def find_substitutes(
     bookies: BookieWatcher, metadata: LedgerMetadata, failed: Mapping[int, str], excluded: Collection[str]
 ) -> dict[int, str]:
-    """Choose other bookies for the positions of failed ones, for as many positions as possible.
+    """Choose substitutes for failed bookies, for as many positions of the ensemble as possible.
 
     :param metadata: the metadata whose newest ensemble is to be changed.
     :param failed: ids of the failed bookies by position, at least one.
@@ -144,7 +144,7 @@ class RememberedEnsembleChange:
 
     A bookie that has failed is never chosen again, so the recovery ends at the latest when all bookies have failed.
 
-    :ivar changes: segments that are not in the metadata with which the recovery began.
+    :ivar changes: the segments that this recovery has added to those in the stored metadata.
     """
 
     def __init__(self, metadata: LedgerMetadata, bookies: BookieWatcher) -> None:
@@ -167,7 +167,7 @@ class RememberedEnsembleChange:
     def has_spare(self, ensemble: Collection[str]) -> bool:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.has_spare`.
 
-        Always False, as no spare bookie was found a moment ago.
+        Always False: a recovery asks only after it has found no other bookie.
         """
         return False
 
@@ -188,7 +188,10 @@ class RememberedEnsembleChange:
 
 @implementer(IEnsembleChange)
 class NoEnsembleChange:
-    """The refusal of ensemble changes with deferred sync, where a failed bookie may have lost acknowledged entries."""
+    """The ensemble change of writers with deferred sync: none is possible, and the writer ends.
+
+    A failed bookie may have lost entries that were acknowledged before they were on disk.
+    """
 
     async def replace(
         self, failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()
@@ -205,4 +208,4 @@ class NoEnsembleChange:
         return False
 
     def stay(self, bookies: Collection[str], why: Exception) -> None:
-        """Do nothing: this is never called, as the writer has ended."""
+        """Do nothing.  This is never called, because :meth:`replace` has ended the writer before."""

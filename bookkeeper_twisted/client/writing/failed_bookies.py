@@ -10,7 +10,7 @@ RETRY_SECONDS = 0.5
 """Seconds between two attempts to send entries again to failed bookies that no other bookie can replace."""
 
 SPARE_SECONDS = 10.0
-"""Seconds for which a failed bookie that could not be replaced stays, even if a spare bookie appears in this time."""
+"""Seconds for which a failed bookie without a substitute stays, even if a spare bookie appears during this time."""
 
 
 @attrs.frozen
@@ -18,7 +18,8 @@ class AddRules:
     """The rules of a writer for adds that fail or are slow.
 
     :ivar confirms: whether a completed entry is confirmed; False with deferred sync and in a recovery.
-    :ivar delay_change: whether a failed bookie is replaced only if entries cannot reach their ack quorum without that.
+    :ivar delay_change: whether a failed bookie is replaced only when some entry cannot reach its ack quorum without
+        that.
     :ivar quorum_timeout: seconds in which an entry must reach its ack quorum, None to wait for ever.
     :ivar patience: seconds for which entries are sent again to failed bookies that no other bookie can replace.
     """
@@ -30,9 +31,9 @@ class AddRules:
 
 
 class FailedBookies:
-    """The failed bookies of one ledger; made at the first failure.
+    """The failed bookies of one ledger; the writer makes this object at the first failure.
 
-    :ivar late: bookies that failed to store only entries that have their ack quorum nevertheless; they are replaced
+    :ivar late: bookies that failed to store only entries which reached their ack quorum nevertheless; they are replaced
         before the next entries are sent.
     :ivar useless: bookies that have failed since an entry last completed, and must not be chosen as substitutes.
     """
@@ -43,8 +44,9 @@ class FailedBookies:
         self.late: dict[str, None] = {}
         self.useless: dict[str, None] = {}
         self._failed: dict[str, None] = {}
-        self._staying: dict[str, float] = {}  # until when each bookie without a substitute stays in the ensemble
-        self._errors: dict[str, Exception] = {}  # the first error of each bookie since it joined the ensemble
+        # by bookie without a substitute: the time until which it stays in the ensemble
+        self._staying: dict[str, float] = {}
+        self._errors: dict[str, Exception] = {}  # by bookie: its first error since it joined the ensemble
         self._deadline: float | None = None  # time after which bookies without a substitute are not retried
 
     def note(self, bookie_id: str, error: Exception) -> bool:
@@ -55,13 +57,13 @@ class FailedBookies:
         return self._errors.setdefault(bookie_id, error) is error
 
     def add(self, failed: Iterable[str]) -> None:
-        """Add ``failed`` bookies to those that the next round of an ensemble change replaces."""
+        """Add ``failed`` bookies to those that the ensemble change tries to replace next."""
         self._failed.update(dict.fromkeys(failed))
 
     def take(self, ensemble: Sequence[str], tried: Collection[tuple[int, str]]) -> dict[int, str]:
-        """Remove and return the bookies that the next round of an ensemble change replaces, including :attr:`late`.
+        """Remove and return the bookies that the ensemble change tries to replace next, including :attr:`late`.
 
-        :param tried: positions and bookies that earlier rounds have tried to replace.
+        :param tried: positions and bookies that this ensemble change has tried to replace before.
         :returns: ids of failed bookies by position in the ensemble.
         """
         failed = {**self._failed, **self.late}
@@ -72,7 +74,7 @@ class FailedBookies:
 
     @property
     def waiting(self) -> bool:
-        """Whether failed bookies wait for a round of an ensemble change."""
+        """Whether failed bookies wait until the ensemble change tries to replace them."""
         return bool(self._failed)
 
     def forget(self) -> None:
@@ -80,7 +82,8 @@ class FailedBookies:
         self._failed, self.useless = {}, {}
 
     def stay(self, bookies: Iterable[str], now: float) -> None:
-        """Record that failed ``bookies`` stay in the ensemble, as no other bookie could replace them ``now``."""
+        """Record that failed ``bookies`` stay in the ensemble from ``now`` on, as no other bookie could replace them.
+        """
         self._staying.update(dict.fromkeys(bookies, now + SPARE_SECONDS))
 
     def stays_until(self, bookie_id: str) -> float | None:
@@ -97,9 +100,9 @@ class FailedBookies:
         self.useless, self._deadline = {}, None
 
     def pause(self, now: float, patience: float) -> float | None:
-        """Return the seconds until entries are sent again to bookies without a substitute, or None to give up.
+        """Return the seconds until entries are sent again to bookies without a substitute; None if time is up.
 
-        :param patience: seconds after the first call in which entries are sent again.
+        :param patience: seconds, from the first call on, after which the writer gives up.
         """
         if self._deadline is None:
             self._deadline = now + patience
@@ -108,9 +111,9 @@ class FailedBookies:
     def explained(
         self, shortage: NotEnoughBookiesError, ensemble: Iterable[str], failed: Collection[str]
     ) -> NotEnoughBookiesError:
-        """Return the error ``shortage``, extended by the errors of the ``failed`` members of an ``ensemble``.
+        """Return ``shortage`` with the errors of the ``failed`` members of the ``ensemble`` added to its message.
 
-        The first of these errors is its cause.
+        The first of these errors becomes the cause of the returned error.
         """
         failures = {name: self._errors[name] for name in ensemble if name in self._errors and name in failed}
         said = "".join(f"; {bookie_id}: {error}" for bookie_id, error in failures.items())

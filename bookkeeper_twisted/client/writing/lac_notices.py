@@ -2,9 +2,9 @@
 
 An entry contains the last add confirmed at the time when it is sent, so never its own id.  Readers therefore learn that
 the newest entries are confirmed only from a later entry, from the close of the ledger, or from a notice.  One timer
-serves all writers of a client; it is stopped while no writer needs a notice.  A batch reports its writers when it is
-sent, so that the completion of an entry costs nothing here.  Each call of the timer checks a limited number of writers
-and sends a limited number of notices.
+serves all writers of a client; it is stopped while no writer needs a notice.  A batch reports its writers once, when it
+is sent, so that notices cost nothing per entry.  Each call of the timer checks a limited number of writers and sends a
+limited number of notices.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ MOST_SENT = 16
 
 FIRST_REST = 1.0
 LONGEST_REST = 60.0
-"""Seconds before a notice that bookies did not accept is sent again, at first and at most; doubled each time."""
+"""Seconds before a notice that bookies did not accept is sent again: the first time, and at most; the time doubles."""
 
 
 @attrs.define(eq=False)
@@ -61,14 +61,14 @@ class NoticedWriter(Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether no entry is in flight."""
+        """Whether the writer has no entry in flight."""
 
 
 class LacNotices:
     """The sender of the notices of all writers of one client.
 
-    :param interval: seconds without a new entry after which a writer's notice is sent, or at most twice as many; 0 for
-        no notices.
+    :param interval: seconds (at most twice as many) that a writer sends no entry before its notice is sent; 0 for no
+        notices.
     """
 
     _log = Logger()
@@ -78,14 +78,15 @@ class LacNotices:
         self._interval = interval
         # writers that sent entries since the last call of the timer; no set, because a set has no stable order
         self._sent: dict[NoticedWriter, None] = {}
-        self._quiet: dict[NoticedWriter, None] = {}  # writers that may need a notice, in the order of their checks
+        # writers that may need a notice, in the order in which the timer checks them
+        self._quiet: dict[NoticedWriter, None] = {}
         self._timer: IDelayedCall | None = None
         self._is_near = False  # whether the timer is set to at most one interval from now
 
     def sent(self, writers: Iterable[NoticedWriter]) -> None:
-        """Check after an interval whether some writers need a notice, as they have sent or confirmed entries.
+        """Record that ``writers`` have sent or confirmed entries, to check later whether they need a notice.
 
-        :param writers: these writers.
+        :param writers: the writers of a batch.
         """
         if self._interval:
             self._sent.update(dict.fromkeys(writers))
@@ -130,7 +131,7 @@ class LacNotices:
             self._look_after(self._interval if self._sent else wait)
 
     def _send(self, writer: NoticedWriter, notice: LacNotice) -> None:
-        """Send a notice to all bookies of the newest ensemble, because a reader may poll any of them."""
+        """Send a notice to all bookies of the newest ensemble, because readers may poll any of these bookies."""
         ledger_id, lac, key = writer.ledger_id, writer.confirmed, notice.digester.master_key
         body = notice.digester.seal_lac(ledger_id, lac)
         writes = [notice.bookies.write_lac(bookie_id, ledger_id, key, lac, body) for bookie_id in writer.ensemble]
@@ -139,7 +140,7 @@ class LacNotices:
     def _answered(
         self, outcomes: Any, writer: NoticedWriter, notice: LacNotice, lac: int
     ) -> None:  # fmt: skip
-        """Record success if an ack quorum of every write set accepted a notice; else send it again later."""
+        """Record a success if an ack quorum of every write set accepted the notice; otherwise send it again later."""
         errors = [failure.value for ok, failure in outcomes if not ok]
         schedule = writer.schedule
         if len(errors) <= schedule.write_quorum - schedule.ack_quorum:

@@ -13,7 +13,7 @@ from ...model import DigestType, LedgerMetadata, Segment, WriteFlag, check_ledge
 from ...placement.bookie_watcher import BookieWatcher
 
 LARGEST_ENSEMBLE = 1000
-"""Most bookies of an ensemble, because each schedule keeps a table of ensemble size times write quorum items."""
+"""Most bookies of an ensemble, because a schedule keeps a table with ensemble size times write quorum items."""
 
 _WRITE_FLAGS = (WriteFlag.NONE, WriteFlag.DEFERRED_SYNC)
 
@@ -39,7 +39,7 @@ class NewLedger:
     def __attrs_post_init__(self) -> None:
         for name in ("ensemble_size", "write_quorum", "ack_quorum"):
             check_integer(name, getattr(self, name), 1, LARGEST_ENSEMBLE)
-        # raises an error if the sizes are in the wrong order
+        # this raises an error if the sizes are in the wrong order
         Schedule(self.ensemble_size, self.write_quorum, self.ack_quorum)
         if self.ledger_id is not None:
             check_ledger_id(self.ledger_id)
@@ -49,7 +49,7 @@ class NewLedger:
     def metadata(self, ensemble: tuple[str, ...], token: int) -> LedgerMetadata:
         """Make the metadata of the new ledger.
 
-        :param token: a random number, by which this client recognizes its own metadata if it repeats the request.
+        :param token: a random number, by which this client later recognizes that stored metadata are its own.
         """
         return LedgerMetadata(
             len(ensemble), self.write_quorum, self.ack_quorum, (Segment(0, ensemble),), digest_type=self.digest_type,

@@ -8,13 +8,13 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from ...limits.attended_time import AttendedTime
 
 _MOST_LOOKS = 4
-"""Number of checks of a waiting batch within the limit; each finds out whether the process was held up before it."""
+"""How often a waiting batch is checked within the time limit; each check notices whether the process was held up."""
 
 Item = TypeVar("Item")
 
 
 class QuorumTimeout(Generic[Item]):
-    """A time limit for items that wait, with a timer for the oldest one.
+    """A time limit for items (batches) that wait, with a single timer, set for the oldest item.
 
     The clock must be monotonic, because a wall clock may jump.
 

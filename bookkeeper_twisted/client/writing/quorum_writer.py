@@ -1,4 +1,4 @@
-"""The state machine of one ledger that is written: it completes entries and replaces bookies that fail.
+"""The state machine of one ledger's writer: it completes entries and replaces bookies that fail.
 
 Its state is one of :mod:`.states`.  All entries that have not completed belong to the current ensemble.  A change of
 the ensemble applies to all of them at once, and acknowledgements of a replaced bookie no longer count.  During a change
@@ -43,25 +43,25 @@ from .quorum_timeout import QuorumTimeout
 from .states import OPEN, Event, following
 
 _FATAL = (LedgerFencedError, UnauthorizedAccessError, IllegalOperationError, ClientClosedError)
-"""Errors of a bookie that end a writer, because any other bookie would, or should, answer the same."""
+"""Errors that end a writer when one bookie answers them, because any other bookie would, or should, answer the same."""
 
 _OF_CONNECTIONS = (BookieHandleNotAvailableError, RequestTimeoutError)
 
 
 class JoinedBytes(Protocol):
-    """A count of the bytes of all frames that a ledger's entries have ever added to batches."""
+    """The attribute of a writer that says how many bytes of frames the ledger's entries have ever added to batches."""
 
     joined_bytes: int
 
 
 @lru_cache(maxsize=1024)
 def _shared(ensemble: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the same object for equal ensembles, so that comparing ensembles is fast."""
+    """Return one shared object for equal ensembles, so that comparing two ensembles is fast."""
     return ensemble
 
 
 class QuorumWriter:
-    """The state machine of one ledger that is written.  Only its own methods assign its fields.
+    """The state machine of one ledger's writer.  Only its own methods assign its fields.
 
     :ivar completed: the id of the last completed entry: it and all entries before it have their ack quorum.
     :ivar length: bytes of the ledger up to and including that entry.
@@ -71,7 +71,7 @@ class QuorumWriter:
     :ivar batches: batches with entries in flight, in order.
     :ivar ensemble: the current ensemble.
     :ivar state: the present state, one of :mod:`.states`.
-    :ivar alert: whether the callback ``advanced`` is called when entries complete.
+    :ivar alert: whether the callback ``advanced`` is called the next time entries complete.
     :ivar failures: the failures of bookies, None as long as no bookie has failed.
     :ivar failure: the error that ended the writer, else None.
     :ivar notice: the state of the LAC notices of this writer, None if this writer sends no notices.
@@ -92,9 +92,9 @@ class QuorumWriter:
     ) -> None:  # fmt: skip
         """
         :param source: counts the bytes of the ledger's entries, of which none is in flight yet.
-        :param advanced: called when entries have completed, if :attr:`alert` is set; returns whether it stays set.
-        :param ended: called once if an error ends the writer, with the error and, in order, the waiters of all entries
-            that will not complete.
+        :param advanced: called when entries have completed, if :attr:`alert` is set; returns the new value of it.
+        :param ended: called once if an error ends the writer: with the error and, in id order, the waiters of all
+            entries that will not complete.
         :param completed: the id of the entry before the first one to send.
         """
         self.ledger_id = ledger_id
@@ -110,7 +110,7 @@ class QuorumWriter:
         self.failures: FailedBookies | None = None
         self.failure: Exception | None = None
         self.notice = notice
-        self._ahead = False  # whether an entry has its ack quorum although an earlier entry lacks it
+        self._ahead = False  # whether some entry has its ack quorum although an earlier entry still lacks it
         self._clock = clock
         self._changes = changes
         self._rules = rules
@@ -134,9 +134,9 @@ class QuorumWriter:
         return self.source.joined_bytes == self.ended_bytes
 
     def follow(self, batch: "Batch[QuorumWriter]") -> None:
-        """Record that the next entries of this writer join another ``batch``.
+        """Add ``batch`` to those with entries in flight, because the next entries of this writer join it.
 
-        Forget batches whose entries have all ended.
+        Forget batches of which all entries have completed or failed.
         """
         batches = self.batches
         while batches and batches[0].sent and not batches[0].left:
@@ -149,7 +149,7 @@ class QuorumWriter:
             self._timeout.watch(batch)
 
     def replace_late(self) -> None:
-        """Replace bookies that failed only entries with an ack quorum; called before other entries are sent."""
+        """Replace bookies whose failed entries all have an ack quorum; called before other entries are sent."""
         if self.failures is not None and self.failures.late:
             self._replace(self.failures, ())
 
@@ -187,14 +187,14 @@ class QuorumWriter:
         return delayed or self._stays(failures, bookie_id)
 
     def _stays(self, failures: FailedBookies, bookie_id: str) -> bool:
-        """Test whether a failed bookie is not replaced now: this was tried recently, or no spare bookie is known."""
+        """Test whether a failed bookie need not be replaced now: a try failed recently, or no spare bookie is known."""
         until = failures.stays_until(bookie_id)
         return until is not None and (self._clock.seconds() < until or not self._changes.has_spare(self.ensemble))
 
     def _warn(self, bookie_id: str, error: Exception) -> None:
         self.alert = True
         if self._account().note(bookie_id, error):
-            # The connections log the loss of a bookie once for all ledgers, so it need not be a warning here.
+            # The connections log the loss of a bookie once for all ledgers, so here it need not be a warning.
             level = LogLevel.debug if isinstance(error, _OF_CONNECTIONS) else LogLevel.warn
             self._log.emit(
                 level, "{bookie_id} does not take entries of ledger {ledger_id}: {error}",
@@ -223,7 +223,7 @@ class QuorumWriter:
                 completed.append(self._take(batch, places))
             if self.idle:
                 batches.clear()
-            # False if held-back entries were sent when room became free, because then follow() has removed the batch
+            # Look again: if room became free, held-back entries were sent, and follow() has removed this batch.
             elif batches[0] is batch:
                 if not batch.sent or batch.has_open(self):
                     break
@@ -245,8 +245,8 @@ class QuorumWriter:
         return ids, waiters
 
     def _look_around(self) -> None:
-        """Complete entries that got their ack quorum before an earlier entry did; call the callback ``advanced``."""
-        if self._ahead:  # keep this set while entries are in flight, as more of them may be acknowledged out of order
+        """Complete entries that were acknowledged before an earlier entry was, and call the callback ``advanced``."""
+        if self._ahead:  # keep this set while entries are in flight: more of them may be acknowledged out of order
             self.advance()
             self._ahead = not self.idle
         if self.failures is not None:
@@ -255,7 +255,7 @@ class QuorumWriter:
 
     @staticmethod
     def reached(batch: "Batch[QuorumWriter]", bits: int) -> None:
-        """Complete entries of a ``batch`` that have just reached their ack quorum, for each ledger up to the first gap.
+        """Complete entries that have just reached their ack quorum, in each ledger up to the first entry that lacks it.
 
         :param bits: the entries, as a set of bits.
         """
@@ -286,7 +286,7 @@ class QuorumWriter:
     # ---- ensemble changes ----------------------------------------------------------------------------
 
     def _replace(self, failures: FailedBookies, failed: Iterable[str]) -> None:
-        """Replace ``failed`` bookies and those in ``failures.late``, now or in the next round of a running change."""
+        """Replace ``failed`` bookies and those in ``failures.late``, now or in the ensemble change that is running."""
         failures.add(failed)
         if self._enter(Event.BOOKIES_FAILED):
             Deferred.fromCoroutine(self._change(failures)).addErrback(self._change_failed)
@@ -329,12 +329,12 @@ class QuorumWriter:
         return out_of_reach
 
     def _go_on_without(self, failures: FailedBookies, staying: Collection[str], why: NotEnoughBookiesError) -> None:
-        """Keep failed bookies in the ensemble, as all entries can reach their ack quorum without them (S16)."""
+        """Keep failed bookies in the ensemble, because all entries can reach their ack quorum without them (S16)."""
         failures.stay(staying, self._clock.seconds())
         self._changes.stay(staying, failures.explained(why, self.ensemble, staying))
 
     async def _may_try_again(self, failures: FailedBookies) -> bool:
-        """Wait before entries are sent again to bookies that could not be replaced; return False to give up."""
+        """Wait before entries are sent again to bookies that could not be replaced; return False to end the writer."""
         seconds = failures.pause(self._clock.seconds(), self._rules.patience)
         if seconds is None or not self.state.listens:
             return False
@@ -347,7 +347,7 @@ class QuorumWriter:
         return True
 
     def _send_again(self, failures: FailedBookies) -> None:
-        """Send entries again to the bookies that failed to store them, because these may work again."""
+        """Send entries again to the bookies that failed to store them, because these bookies may work again."""
         failures.forget()
         failed = self._failed_bookies()
         self._resend([(position, member, member) for position, member in enumerate(self.ensemble) if member in failed])
@@ -369,18 +369,18 @@ class QuorumWriter:
                         batch.ask_again(request)
 
     def _kept_at(self, batch: "Batch[QuorumWriter]", position: int) -> Sequence[int]:
-        """Return the indexes of entries in a batch that have not ended and that a position of the ensemble keeps."""
+        """Return the indexes of the batch's entries in flight that the bookie at a position of the ensemble keeps."""
         places, schedule = batch.open_places(self), self.schedule
         if not schedule.striped:
             return places
         return [place for place in places if position in schedule.write_set(batch.entry_ids[place])]
 
     def _change_start(self) -> int:
-        """Return the first entry id of a new ensemble; it stays the same during a change, as no entry completes."""
+        """Return the first entry id of a new ensemble; it stays the same in the change, as no entry completes."""
         return self.completed + 1
 
     def _adopt(self, failures: FailedBookies, ensemble: Sequence[str]) -> None:
-        """Use a new ensemble for all entries that have not completed, and send them to its new bookies."""
+        """Use a new ensemble for all entries that have not completed; send these entries to its new bookies."""
         before, self.ensemble = self.ensemble, _shared(tuple(ensemble))
         changes = [(n, *pair) for n, pair in enumerate(zip(before, ensemble, strict=True)) if pair[0] != pair[1]]
         failures.changed(ensemble)
@@ -450,7 +450,7 @@ class QuorumWriter:
 
 
 def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
-    """Complete entries of a batch, a set of bits, unless an earlier entry of the same ledger is incomplete (S13)."""
+    """Complete entries of a batch (``bits``), except those behind an entry of their ledger that is incomplete (S13)."""
     if batch.adds is None:
         return  # all entries of the batch have ended already
     late, alerted = set[int](), list[QuorumWriter]()
@@ -487,10 +487,10 @@ def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
 def _call_back(entry_ids: Sequence[int], waiters: list[Waiter]) -> None:
     """Invoke the callbacks of completed entries.
 
-    :param waiters: the waiters in reverse order.  The list is emptied one by one, so that an append in a callback can
-        reuse the memory of the waiter.
+    :param waiters: the waiters in reverse order.  The list is emptied one by one, so that an append that a callback
+        makes can reuse the memory of the waiter.
     """
-    if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:  # append_many() has one waiter
+    if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:  # append_many() has only one waiter
         del waiters[:]
         last.callback(entry_ids[-1])
         return

@@ -1,4 +1,4 @@
-"""The writer of a ledger that numbers its entries in the order of the calls."""
+"""The writer of a ledger whose entries get their ids in the order of the calls."""
 
 from collections.abc import Callable
 
@@ -33,9 +33,9 @@ class LedgerWriter(InOrderWriter, BaseWriter):
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
         """Return an appender that any thread can use, and whose offers return before the entry is acknowledged.
 
-        Call this on the thread of this object's reactor or loop; with plain calls, on any thread.  Entries of all
-        threads and of this writer's own appends are numbered in one sequence; of those that wait at the same time, this
-        writer's own come first.  :meth:`close` waits until all offered entries are acknowledged; later offers fail.
+        Call this on the thread of this object's reactor or loop; with plain calls, on any thread.  The entries of all
+        threads and of this writer's own appends get consecutive ids.  If both wait to be sent, this writer's own come
+        first. :meth:`close` waits until all offered entries are acknowledged; later offers fail.
 
         :param when_full: what an offer does while ``maxInFlightBytes`` of offered entries are not acknowledged.
         :param patience: most seconds that an offer waits for room with ``WhenFull.BLOCK``; None for ever.
@@ -63,7 +63,7 @@ class LedgerWriter(InOrderWriter, BaseWriter):
     def _drain_appends(self) -> None:
         """Send the entries that threads have committed, after the queued entries of this writer's own appends."""
         self._resume()
-        if self._at_rest:  # nothing is left to send if all claims were given up
+        if self._at_rest:  # nothing is left to send if all claims were aborted
             self._notify_drained()
 
     def _resume(self) -> None:
