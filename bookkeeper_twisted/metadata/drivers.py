@@ -8,7 +8,7 @@ from .interfaces import DEFAULT_OPTIONS, IClusterAdmin, IMetadataDriver, IMetada
 
 
 def options_of(config: MetadataConfig) -> MetadataOptions:
-    """Return the options of a metadata driver from a ``config``, times in seconds."""
+    """Return the options of a metadata driver that a ``config`` contains, with all times in seconds."""
     return MetadataOptions(
         session_timeout=config.zk_timeout / 1000,
         operation_timeout=config.metadata_operation_timeout_sec,
@@ -23,7 +23,7 @@ def options_of(config: MetadataConfig) -> MetadataOptions:
 def create_driver(reactor: object, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IMetadataDriver:
     """Make a metadata driver by the first plugin that knows the URI's scheme; the caller opens it.
 
-    :param reactor: gives the time, and gets the results of other threads.
+    :param reactor: gives the driver the time, and delivers the results of its threads.
     :raises InvalidMetadataUriError: no plugin knows the scheme, or the plugin refuses the URI.
     """
     return _factory(uri).create(reactor, uri, options)
@@ -40,7 +40,8 @@ def create_cluster_admin(reactor: object, uri: str, options: MetadataOptions = D
 def _factory(uri: str) -> IMetadataDriverFactory:
     """Return the first plugin that knows the scheme of a URI.
 
-    The scheme ends at the first ``:``.  Text after a ``+`` in the scheme does not count; only the driver reads it.
+    The scheme ends at the first ``:``.  If it contains a ``+``, only the text before it chooses the plugin; the driver
+    reads the rest.
     """
     if not isinstance(uri, str):
         raise InvalidMetadataUriError(f"a metadata service URI is text, not {type(uri).__name__}")

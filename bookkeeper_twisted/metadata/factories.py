@@ -1,6 +1,6 @@
 """Plugins that make the embedded drivers, and the plugin for the URIs of Pulsar's metadata stores.
 
-The code of a driver is imported when the first driver is made.
+The code of a driver is imported only when the first driver of its kind is made.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 @implementer(IPlugin, IMetadataDriverFactory)
 class MemoryDriverFactory:
-    """A factory of drivers in memory: a new store for each ``memory:``, and one store for each ``memory:NAME``."""
+    """A factory of drivers in memory: ``memory:`` is a new store each time, ``memory:NAME`` the same store each time.
+    """
 
     schemes = frozenset({"memory"})
 

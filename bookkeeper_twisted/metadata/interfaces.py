@@ -1,4 +1,6 @@
-"""The interfaces of metadata drivers.  Methods that use the store are coroutines; all run on the reactor thread."""
+"""The interfaces of metadata drivers.  Their methods are called on the reactor thread; those that use the store are
+coroutines.
+"""
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, MutableSequence
 from typing import Any, Generic, TypeVar
@@ -16,7 +18,7 @@ Shuffle = Callable[[MutableSequence[Any]], None]
 """A function that changes the order of a list in place."""
 
 ANY_VERSION = -1
-"""The version that stands for any stored version in a removal."""
+"""The version to pass to a removal that must succeed whatever version is stored."""
 
 
 @attrs.frozen
@@ -32,15 +34,15 @@ class MetadataOptions:
     """The options of a driver besides its URI.
 
     :ivar session_timeout: seconds without contact after which the store ends the session of a driver (``zkTimeout``).
-    :ivar stale_wait: seconds to wait until the store removes the bookie's registration of an earlier session; None for
-        ``session_timeout``.
-    :ivar secure: whether only the identity that wrote data may use them (``zkEnableSecurity``).
-    :ivar auth: this identity: credentials of the form ``scheme:credential``.
+    :ivar stale_wait: seconds to wait until the store removes a registration that an earlier session of the bookie has
+        left; None for ``session_timeout``.
+    :ivar secure: whether data may be used only by the identity that wrote them (``zkEnableSecurity``).
+    :ivar auth: the identity of this process, as a credential of the form ``scheme:credential``.
     :ivar max_retries: most repetitions of a call whose answer was lost (``zkRetryBackoffMaxRetries``).
     :ivar retry_start: seconds before the first repetition; each further repetition doubles the wait.
     :ivar retry_max: most seconds before a repetition.
-    :ivar create: whether to make an embedded store that does not exist, as bookies do; a store that stays unused is
-        removed when it is closed.
+    :ivar create: whether to make an embedded store that does not exist, as bookies do.  If such a store stays unused,
+        it is removed when it is closed.
     :ivar operation_timeout: seconds after which a call ends with an error (``metadataOperationTimeoutSec``).
     """
 
@@ -59,7 +61,7 @@ DEFAULT_OPTIONS = MetadataOptions()
 
 
 class IRegistration(Interface):
-    """The registrations of live bookies, and the cookies of all bookies."""
+    """The registrations of bookies that are up, and the cookies of all bookies; every metadata driver has one."""
 
     async def instance_id() -> str:
         """Return the instance id of the cluster.
@@ -85,10 +87,11 @@ class IRegistration(Interface):
         """
 
     def on_registration_lost(listener: Callable[[Failure], None]) -> None:
-        """Call the listener when a bookie of this driver has lost its registration for good.
+        """Call the listener when a bookie of this driver has lost its registration and cannot get it back.
 
         If a session ends while the driver is open, another session begins, in which the driver registers its bookies
-        again in their last mode.  The listener is called if this fails, because another bookie has registered the id.
+        again in their last mode.  The listener is called if this fails because another bookie has registered the id
+        meanwhile.
 
         :param listener: called once with the reason.
         """
@@ -121,7 +124,7 @@ class IRegistration(Interface):
         """
 
     async def write_cookie(bookie_id: str, cookie: bytes, version: int | None) -> int:
-        """Create (``version`` None) or replace a cookie.
+        """Create (``version`` None) or replace the cookie of a bookie.
 
         :returns: the new version.
         :raises bookkeeper_twisted.errors.CookieExistsError: the cookie to be created exists.
@@ -131,22 +134,22 @@ class IRegistration(Interface):
         """
 
     async def remove_cookie(bookie_id: str, version: int) -> None:
-        """Remove a cookie.
+        """Remove the cookie of the bookie ``bookie_id``.
 
-        :param version: the version of the cookie that was read.
+        :param version: the version with which the cookie was read.
         :raises bookkeeper_twisted.errors.CookieNotFoundError: no cookie is stored for the bookie.
         :raises bookkeeper_twisted.errors.MetadataVersionError: another process has written the cookie since.
         """
 
 
 class ILedgerManager(Interface):
-    """The ledger ids and the ledger metadata of a cluster."""
+    """The ledger ids and the ledger metadata of a cluster; every metadata driver has one ledger manager."""
 
     async def generate_id() -> int:
         """Return a ledger id, >= 0, that was never returned before."""
 
     async def create(ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
-        """Store the metadata of a new ledger; a repeated create with the same ``c_token`` succeeds.
+        """Store the metadata of a new ledger; a repetition with the same ``c_token`` succeeds, and changes nothing.
 
         :raises bookkeeper_twisted.errors.LedgerExistsError: another client has created a ledger with this id.
         """
@@ -174,10 +177,10 @@ class ILedgerManager(Interface):
         """
 
     async def sync() -> None:
-        """Wait until reads of this driver see all writes that any client made before this call."""
+        """Wait until this driver's reads are certain to see all writes that any client made before this call."""
 
     def ledger_ids(first: int = 0, last: int | None = None) -> AsyncIterator[int]:
-        """Yield the ids of all ledgers in ascending order; a listing that cannot be complete raises an error.
+        """Yield the ids of all ledgers in ascending order; if the listing cannot be complete, raise an error.
 
         :param first: the lowest id to list.
         :param last: the highest id to list; None for no limit.
@@ -203,7 +206,7 @@ class IUnderreplication(Interface):
         The new version prevents a process that read the mark before this call from removing it: the process may have
         checked the ledger before the loss.
 
-        :param replicas: ids of the bookies that lack entries; empty if they are not known.
+        :param replicas: ids of the bookies that lack entries; empty if it is not known which bookies do.
         :param ctime: the present time in ms since the epoch, stored with the mark.
         """
 
@@ -225,16 +228,16 @@ class IUnderreplication(Interface):
         """
 
     async def remove_mark(ledger_id: int, version: int) -> None:
-        """Remove a mark after the replicas that it names were completed.
+        """Remove the mark of a ledger, after the entries that its named bookies lack were written again.
 
         :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked.
         :raises bookkeeper_twisted.errors.MetadataVersionError: the ledger was marked again since the mark was read.
         """
 
     def marked_ledgers(shuffle: Shuffle | None = None) -> AsyncIterator[int]:
-        """Yield the ids of all marked ledgers; a listing that cannot be complete raises an error.
+        """Yield the ids of all marked ledgers; if the listing cannot be complete, raise an error.
 
-        :param shuffle: changes the order of each list of ids that is read, so that workers begin with different
+        :param shuffle: changes the order of each list of ids after it was read, so that workers begin with different
             ledgers; None for ascending order.
         """
 
@@ -266,10 +269,10 @@ class IUnderreplication(Interface):
         """
 
     def watch_lost_locks(listener: Callable[[], None]) -> Callable[[], None]:
-        """Call the listener whenever a session of the open driver has ended, and with it all locks of the driver.
+        """Call the listener whenever a session of the open driver has ended, which ends all locks of the driver.
 
-        The listener is called before the driver makes a request in its next session.  So work under a lock that the
-        listener cancels changes nothing in the store after the loss of the lock.
+        The listener is called before the driver makes a request in its next session.  So the listener can cancel the
+        work that ran under a lock, before this work changes anything in the store without the lock.
 
         :returns: a function that ends the watch.
         """
@@ -284,7 +287,7 @@ class IUnderreplication(Interface):
         """Switch autorecovery on or off for the whole cluster.
 
         :param enabled: True to switch it on.
-        :returns: False if it was on or off already, as requested.
+        :returns: False if nothing has changed, because autorecovery was on or off already, as requested.
         """
 
     def watch_enabled(listener: Callable[[bool], None]) -> Callable[[], None]:
@@ -295,9 +298,10 @@ class IUnderreplication(Interface):
 
 
 class IAuditing(Interface):
-    """The election of the auditor, and the stored values that all auditors share.
+    """The election of the auditor, and the values that auditors keep in the metadata store.
 
-    The values are the delay from the loss of a bookie to the audit, and the end of the last run of each periodic check.
+    The values are the delay from the loss of a bookie to the audit of its ledgers, and for each periodic check the time
+    when it last ended.
     """
 
     def stand(candidate: str, listener: Callable[[bool], None]) -> None:
@@ -305,14 +309,15 @@ class IAuditing(Interface):
 
         The listener is called with True when the candidate becomes the auditor.  It is called with False when the
         candidate may not be the auditor any more: its vote was removed, its session has ended or may have ended, or the
-        driver is closed.  The driver then makes it a candidate again.  If the store fails, the driver tries again.
+        driver is closed.  In the first two cases, the driver then makes it a candidate again.  If the store fails, the
+        driver tries again.
 
         :param candidate: the bookie id that names the auditor.
         :raises bookkeeper_twisted.errors.MetadataError: the driver is not open, or has a candidate already.
         """
 
     async def withdraw() -> None:
-        """Withdraw the candidate, even if it is the auditor; harmless without a candidate.
+        """Withdraw this driver's candidate, even if it is the auditor; harmless without a candidate.
 
         From this call on, the listener is not called any more.
         """
@@ -321,12 +326,12 @@ class IAuditing(Interface):
         """Return the bookie id of the elected auditor; None if no auditor is elected."""
 
     async def lost_bookie_delay() -> int | None:
-        """Return the stored seconds from the loss of a bookie to the audit; None if they were never set."""
+        """Return the stored delay, in seconds, from the loss of a bookie to the audit; None if none was ever set."""
 
     async def set_lost_bookie_delay(seconds: int) -> None:
         """Set the delay from the loss of a bookie to the audit.
 
-        If it is 0 or the present value, the auditor audits immediately.
+        Setting 0, or the value that is stored already, makes the auditor audit the ledgers immediately.
 
         :param seconds: the delay in seconds, 0 or more.
         """
@@ -384,7 +389,7 @@ class IRackStore(Interface):
 
 
 class IClusterAdmin(Interface):
-    """An administrator, which makes, formats or removes the cluster of a URI; the cluster need not exist.
+    """An administrator: it makes, formats or removes the cluster that a URI names, which need not exist yet.
 
     No method asks the user for confirmation: the calling tool must do so before.  All errors are MetadataError.
     """
@@ -398,7 +403,7 @@ class IClusterAdmin(Interface):
         """Disconnect from the store; harmless if this was done before."""
 
     async def exists() -> bool:
-        """Test whether the place of the cluster is taken, by a cluster or by anything else."""
+        """Test whether the place in the store that the URI names is taken, by a cluster or by anything else."""
 
     async def instance_id() -> str:
         """Return the instance id of the cluster.
@@ -428,14 +433,14 @@ class IClusterAdmin(Interface):
 
 
 class IMetadataDriverFactory(Interface):
-    """A plugin that makes metadata drivers for some URI schemes."""
+    """A Twisted plugin that makes metadata drivers for the URIs of some schemes."""
 
     schemes: frozenset[str] = Attribute("Lower-case schemes, the part before ``:`` and before any ``+``.")
 
     def create(reactor: object, uri: str, options: MetadataOptions) -> IMetadataDriver:
         """Make a driver for a URI, without connecting it.
 
-        :param reactor: gives the driver its clock, sockets and threads, as far as it needs them.
+        :param reactor: the driver takes its clock, sockets and threads from it, as far as it needs them.
         :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the URI is invalid behind its scheme.
         """
 

@@ -1,4 +1,4 @@
-"""Listeners that are called without arguments."""
+"""Listeners: functions without arguments that are called at an event, in the order in which they were added."""
 
 from collections.abc import Callable
 

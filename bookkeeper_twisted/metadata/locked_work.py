@@ -1,4 +1,4 @@
-"""Work under the replication lock of a ledger; the loss of the lock cancels the work."""
+"""Work under the replication lock of a ledger: if the lock is lost, the work is cancelled."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class LedgerLock:
-    """The replication lock of a ledger, which this process holds; :meth:`take` takes it."""
+    """The replication lock of a ledger that this process holds; :meth:`take` acquires it."""
 
     def __init__(self, locks: IUnderreplication, ledger_id: int) -> None:
         self._locks = locks
@@ -25,8 +25,8 @@ class LedgerLock:
     async def take(cls, locks: IUnderreplication, ledger_id: int, holder: str) -> "LedgerLock":
         """Take the replication lock of the ledger ``ledger_id``.
 
-        :param locks: the locks of the metadata driver whose session will hold the lock.
-        :param holder: text of the lock, for people to read.
+        :param locks: the metadata driver's locks; its session will hold the lock.
+        :param holder: text that is stored with the lock, for people to read.
         :raises bookkeeper_twisted.errors.LedgerLockedError: another process or this one holds the lock.
         """
         await locks.lock(ledger_id, holder)
@@ -38,7 +38,7 @@ class LedgerLock:
             self._running.cancel()
 
     async def run(self, work: Callable[[], Coroutine["Deferred[Any]", Any, T]]) -> T:
-        """Run a coroutine under the lock; cancel it if the lock is lost with its session.
+        """Run a coroutine under the lock; if the lock is lost with its session, cancel the coroutine.
 
         Only one coroutine may run at a time.
 
@@ -74,7 +74,7 @@ async def under_lock(
 ) -> T:
     """Take the replication lock of a ledger, run ``work`` as :meth:`LedgerLock.run` does, and release the lock.
 
-    :param holder: text of the lock, for people to read.
+    :param holder: text that is stored with the lock, for people to read.
     :raises bookkeeper_twisted.errors.LedgerLockedError: another process or this one holds the lock.
     :raises bookkeeper_twisted.errors.MetadataError: the lock was lost, or cannot be released.
     """

@@ -2,14 +2,14 @@
 
 A mark is removed when every bookie that it names has left the ledger, or was found to store all entries that it should.
 If the mark names no bookie, this holds for every bookie of the ledger.  Other clients may mark the ledger during this
-check.  So the mark is read before the check, and is only removed at the version that was read: a ledger that was marked
-again stays marked.
+check.  So the mark is read before the check, and is removed only if it still has the version that was read.  A ledger
+that was marked again stays marked.
 
 Apache's auditor does not change a mark that names the lost bookie already, so a second loss of this bookie leaves the
-version as it is.  Therefore, if a named bookie is still in the ledger, its name is first removed from the mark.  From
-then on, another loss makes a new version.  An earlier loss is found because the bookie is not registered: the ledger is
-then marked again.  So a ledger that lacks entries is never without a mark.  After a crash in between, the mark names no
-bookie, and a worker checks every bookie of the ledger.
+version as it is.  Therefore, if a named bookie is still in the ledger, its name is first removed from the mark.  If the
+bookie is lost after that, the auditor adds the name again, which makes a new version.  If it was lost before, it is not
+registered: this is found, and the ledger is marked again.  So a ledger that lacks entries is never without a mark.
+After a crash in between, the mark names no bookie, and a worker checks every bookie of the ledger.
 """
 
 from collections.abc import Collection

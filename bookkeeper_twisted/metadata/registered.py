@@ -5,7 +5,7 @@ from .interfaces import IRegistration
 
 
 async def registered_bookies(registration: IRegistration) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the ids of the writable and of the read-only bookies, as the metadata store has them now.
+    """Return the ids of the writable and of the read-only bookies that are registered now.
 
     A bookie that changes its mode during the call is in at least one of the sets.
 
@@ -18,7 +18,7 @@ async def registered_bookies(registration: IRegistration) -> tuple[frozenset[str
 
 
 async def bookies_there(registration: IRegistration) -> frozenset[str]:
-    """Return the ids of all registered bookies, writable or read-only, as of now.
+    """Return the ids of all bookies that are registered now, writable or read-only.
 
     :raises bookkeeper_twisted.errors.MetadataError: the store failed.
     """
@@ -29,7 +29,7 @@ async def bookies_there(registration: IRegistration) -> frozenset[str]:
 async def bookie_address(registration: IRegistration, bookie_id: str) -> tuple[str, int]:
     """Find the host and port of a bookie in its registration, or else in a bookie id of the form ``host:port``.
 
-    :raises BookieHandleNotAvailableError: neither has an address.
+    :raises BookieHandleNotAvailableError: neither the registration nor the id contains an address.
     """
     try:
         info = await registration.service_info(bookie_id)

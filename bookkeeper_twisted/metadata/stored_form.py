@@ -1,4 +1,4 @@
-"""The encoding of ledger metadata and of lock texts, which all metadata drivers share."""
+"""The encoding of ledger metadata and of the texts of locks, which all metadata drivers share."""
 
 from ..codec.metadata_formats import encode_ledger_metadata
 from ..errors import CodecError, MetadataSerializationError
@@ -20,7 +20,7 @@ def stored_form(ledger_id: int, metadata: LedgerMetadata) -> bytes:
 
 
 def stored_text(text: str) -> str:
-    """Return the text of a replication lock as one line of at most 500 characters; cut a longer text.
+    """Make the text to store with a replication lock: one line of at most 500 characters; a longer text is cut.
 
     :param text: line breaks and other white space in it become one space.
     """

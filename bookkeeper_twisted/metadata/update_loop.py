@@ -1,4 +1,4 @@
-"""Updates of ledger metadata by compare-and-set: if another client writes first, the update is made again.
+"""Updates of ledger metadata by compare-and-set: if another client has written first, read again and retry.
 
 If the answer to a write is lost, the loop reads the metadata again.  If the stored metadata has the update already, it
 is not written again, so a repetition does no harm.
@@ -18,10 +18,12 @@ from ..model import LedgerMetadata
 from .interfaces import ILedgerManager, Versioned
 
 MAX_DOUBTS = 3
-"""Writes with an unknown outcome after which an update is given up."""
+"""Number of writes with an unknown outcome after which an update is given up."""
 
 MAX_RACES = 100
-"""Lost races after which an update is given up: so many point to a fault of the store, not to other clients."""
+"""Number of lost races (another client wrote first) after which an update is given up; so many suggest a fault of the
+store.
+"""
 
 
 async def update(
@@ -34,8 +36,10 @@ async def update(
     """Apply a change to the metadata of a ledger by compare-and-set.
 
     :param current: the metadata and version that the caller has read; None to read them first.
-    :param needs_update: tests whether stored metadata still lacks the change; may raise an error to give up.
-    :param transform: returns the changed metadata, without side effects; may raise an error to give up.
+    :param needs_update: a function that tests whether stored metadata still lack the change; it may raise an error to
+        give up.
+    :param transform: a function that returns the changed metadata, without side effects; it may raise an error to give
+        up.
     :returns: the metadata that was written, or the stored metadata that needs no update.
     :raises bookkeeper_twisted.errors.MetadataVersionError: too many races were lost; the change was not made.
     :raises bookkeeper_twisted.errors.MetadataError: the ledger does not exist, or the store failed repeatedly: then it
@@ -66,5 +70,5 @@ async def update(
 
 
 def _was_not_made(error: MetadataError) -> bool:
-    """Test whether an ``error`` means that the store was not reached, so that the write was certainly not made."""
+    """Test whether an ``error`` shows that the store was not reached, so that the write was certainly not made."""
     return isinstance(error, MetadataUnavailableError) and not isinstance(error, MetadataOutcomeUnknownError)

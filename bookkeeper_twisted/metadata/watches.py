@@ -1,10 +1,10 @@
-"""The watches of an embedded store: watched values are read again after a change, and their listeners are called.
+"""The watches of an embedded store: rounds of reads find changed values, and call their listeners.
 
 A round reads the watched values that depend on live sessions (bookies, locks, votes).  If anything was written since
-the last round, it also reads the others (ledgers, settings).  It calls each listener whose value has changed since its
-last call.  Rounds never overlap.  A round is run soon after :meth:`Watches.wake`.  If the store cannot report changes,
-a round is also run every ``interval`` seconds while there is a listener.  A failed round is always followed by another,
-because a store reports each change only once.
+the last round, it also reads the other watched values (ledgers, settings).  It calls each listener whose value has
+changed since its last call.  Rounds never overlap.  A round is run soon after :meth:`Watches.wake`.  If the store
+cannot report changes, a round is also run every ``interval`` seconds while there is a listener.  A failed round is
+always followed by another, because a store reports each change only once.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable
@@ -26,15 +26,15 @@ StoredLedger = Versioned[LedgerMetadata] | None
 _NOTHING = object()
 
 RETRY_SECONDS = 1.0
-"""Seconds from a failed round to the next one, if there is no interval."""
+"""Seconds from a failed round of reads to the next one, if rounds are not run at an interval."""
 
 
 @attrs.define(eq=False)
 class _Watch:
-    """A watch of one listener.
+    """A watch: one listener, and the value in the store for whose changes it waits.
 
     :ivar key: name of the watched value; listeners with the same key share one read of the value.
-    :ivar of_sessions: whether the value depends on which sessions live, so that it can change without a write.
+    :ivar of_sessions: whether the value depends on which sessions are alive, so that it can change without a write.
     :ivar ends: whether the watch ends after the value None.
     :ivar reported: the value with which the listener was last called.
     """
@@ -48,9 +48,9 @@ class _Watch:
 
 
 class Watches:
-    """All watches of one driver.
+    """All watches of one driver on an embedded store.
 
-    :param interval: seconds between rounds; None if the store reports every change.
+    :param interval: seconds between two rounds of reads; None if the store reports every change.
     """
 
     _log = Logger()
@@ -103,12 +103,13 @@ class Watches:
         """Call the listener with the value that ``read`` returns, soon and after each change.
 
         :param key: name of the value.
-        :param of_sessions: whether the value depends on which sessions live, so that it can change without a write.
+        :param of_sessions: whether the value depends on which sessions are alive, so that it can change without a
+            write.
         """
         return self._add(_Watch(key, read, listener, of_sessions))
 
     def wake(self) -> None:
-        """Schedule a round of reads, because values may have changed; do nothing without listeners."""
+        """Schedule a round of reads, because values may have changed; do nothing if there are no listeners."""
         if self._round is not None:
             self._again = True
         elif self._watches:
@@ -159,7 +160,7 @@ class Watches:
         return self._interval
 
     def _failed(self, failure: Failure) -> float:
-        """Log a failed round, and return the seconds until the next one.
+        """Log that a round of reads has failed, and return the seconds until the next one.
 
         For an outage of the store, one warning is logged at its beginning and one line at its end.
         """
@@ -171,7 +172,7 @@ class Watches:
         return RETRY_SECONDS if self._interval is None else self._interval
 
     def _ended(self, pause: float | None) -> None:
-        """Schedule the next round after a round has ended."""
+        """Schedule the next round of reads, after one has ended."""
         self._round = None
         if not self._watches:
             return
@@ -183,7 +184,7 @@ class Watches:
     async def _tell_all(self) -> None:
         watches = list(self._watches)
         await self._read_and_tell(watch for watch in watches if watch.of_sessions)
-        # read the revision before the values: the next round then sees a write made between these reads
+        # read the revision before the values: if a write comes in between, the next round sees it
         revision = await self._read_revision()
         changed, self._revision = revision != self._revision, None
         others = [watch for watch in watches if not watch.of_sessions]

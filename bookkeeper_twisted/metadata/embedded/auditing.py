@@ -1,4 +1,7 @@
-"""The election of the auditor, the delay after a lost bookie, and the times of checks, in an embedded store."""
+"""The election of the auditor in an embedded store, and the values that auditors keep there.
+
+These are the delay from the loss of a bookie to its audit, and the times of the last checks.
+"""
 
 from collections.abc import Callable
 
@@ -21,7 +24,7 @@ _DELAY = "lostBookieRecoveryDelay"
 
 @implementer(IAuditing)
 class EmbeddedAuditing:
-    """The election and the stored values of auditors in an embedded store."""
+    """The election of the auditor, and the values that auditors keep, in an embedded store."""
 
     def __init__(self, session: EmbeddedSession) -> None:
         self._session = session
@@ -29,7 +32,7 @@ class EmbeddedAuditing:
         self._candidacy: EmbeddedCandidacy | None = None
 
     def stop(self) -> None:
-        """End the candidacy; if this candidate is the auditor, its listener is called with False."""
+        """End the candidacy of this driver; if its candidate is the auditor, call its listener with False."""
         candidacy, self._candidacy = self._candidacy, None
         if candidacy is not None:
             candidacy.lose()

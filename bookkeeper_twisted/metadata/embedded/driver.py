@@ -19,7 +19,7 @@ class EmbeddedDriver:
 
     :param worker: runs the calls to the store; the driver stops it.
     :param poll_interval: seconds between reads of the watched values; None if the store reports its changes.
-    :param limit: most seconds that a call to the store may take; None if the store never waits.
+    :param limit: most seconds that a call to the store may take; None for a store in memory, which never waits.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class EmbeddedAdmin:
         await self._session.write(self._store.format)
 
     async def nuke(self, instance_id: str | None) -> None:
-        """Replace the cluster by an empty one with a new instance id, like that of a new embedded store."""
+        """Remove the cluster: an empty one with a new instance id takes its place, as in a new embedded store."""
         writable, read_only = await self._session.bookies()
         if writable or read_only:
             raise MetadataError(f"bookies are registered: {', '.join(sorted(writable | read_only))}")

@@ -11,18 +11,19 @@ from twisted.python.failure import Failure
 from .session import EmbeddedSession
 
 RETRY_SECONDS = 1.0
-"""Seconds before another try to cast a vote, after the store failed."""
+"""Seconds until a candidate tries again to cast its vote, after the store has failed."""
 
 Votes = list[tuple[int, str]]
 
 
 class EmbeddedCandidacy:
-    """A candidate for auditor: casts a vote, watches all votes, and votes again when its own vote was removed.
+    """A candidate for auditor: it casts a vote, watches all votes, and votes again when its own vote was removed.
 
     The candidate with the lowest vote is the auditor.
 
     :ivar name: name of the candidate.
-    :param listener: called with True when the candidate becomes the auditor, with False when it is the auditor no more.
+    :param listener: called with True when the candidate becomes the auditor, with False when it is no longer the
+        auditor.
     """
 
     _log = Logger()

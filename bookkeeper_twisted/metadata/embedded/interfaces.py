@@ -12,12 +12,12 @@ T = TypeVar("T")
 
 
 class IWorker(Interface):
-    """A worker, which runs the calls of one driver to its store one after the other."""
+    """A worker: it runs the calls of one driver to its store one after the other.  See :mod:`.workers`."""
 
     def call(work: Callable[..., T], *args: object) -> "Deferred[T]":
-        """Run ``work(*args)`` and deliver its result on the reactor thread.
+        """Run ``work(*args)``, and deliver its result on the reactor thread.
 
-        Cancelling the result drops the result of work that has begun.
+        If the caller cancels the Deferred, work that has begun goes on, and its result is dropped.
         """
 
     def stop() -> None:
@@ -25,7 +25,7 @@ class IWorker(Interface):
 
 
 class IMetadataStore(Interface):
-    """One session on an embedded store.  Its methods block, and a worker calls them.  Values are encoded bytes.
+    """One session on an embedded store.  All methods block, so only a worker calls them.  Values are encoded bytes.
 
     Methods raise the errors of :class:`~bookkeeper_twisted.metadata.interfaces.IRegistration` and
     :class:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager`.  If the store itself fails, they raise
@@ -35,17 +35,17 @@ class IMetadataStore(Interface):
     def open(changed: Callable[[], None], expired: Callable[[], None]) -> bool:
         """Begin the session.
 
-        :param changed: called after every write, if the store can report writes; other stores are polled.
-        :param expired: called on the reactor thread when the store has ended the session of an open driver.  Calls fail
-            from the end of this session until the next session begins, after this call.
-        :returns: whether this call made the store.
+        :param changed: called after every write, if the store can report writes; a store that cannot is polled.
+        :param expired: called on the reactor thread when the store has ended the session of an open driver.  From then
+            on, calls fail; after this callback, the next session begins.
+        :returns: whether the store did not exist, so that this call has made it.
         """
 
     def close() -> None:
         """End the session and remove its registrations; harmless if the session is closed or was never opened."""
 
     def revision() -> object:
-        """Return a value that changes with every write of any session."""
+        """Return a value that changes with every write to the store, by whatever session."""
 
     def instance_id() -> str: ...
 
@@ -53,7 +53,7 @@ class IMetadataStore(Interface):
         """Remove ledgers, cookies, marks and locks, and draw a new instance id; registrations stay."""
 
     def register(bookie_id: str, read_only: bool, info: bytes) -> None:
-        """Register a bookie; this replaces an earlier registration of the bookie by this session.
+        """Register a bookie for this session; an earlier registration of the bookie by this session is replaced.
 
         :param info: the encoded service info of the bookie.
         :raises bookkeeper_twisted.errors.BookieRegisteredError: another live session has registered the id.
@@ -88,9 +88,9 @@ class IMetadataStore(Interface):
     def next_ledger_id() -> int: ...
 
     def create_ledger(ledger_id: int, metadata: bytes) -> None:
-        """Store the ``metadata`` of a new ledger with version 0.
+        """Store the ``metadata`` of the new ledger ``ledger_id``; their version is 0.
 
-        :raises bookkeeper_twisted.errors.LedgerExistsError: a ledger with the id ``ledger_id`` exists.
+        :raises bookkeeper_twisted.errors.LedgerExistsError: a ledger with this id exists.
         """
 
     def read_ledger(ledger_id: int) -> Versioned[bytes]:
@@ -118,7 +118,7 @@ class IMetadataStore(Interface):
         """
 
     def write_mark(ledger_id: int, mark: bytes, version: int | None) -> int:
-        """Create (``version`` None) or replace an underreplicated mark.
+        """Create (``version`` None) or replace the underreplicated mark of a ledger.
 
         :returns: the new version of the mark.
         :raises bookkeeper_twisted.errors.MetadataVersionError: the mark to be created exists, or the mark to be
@@ -134,16 +134,16 @@ class IMetadataStore(Interface):
     def lock_ledger(ledger_id: int, holder: str) -> bool:
         """Take the replication lock of a ledger for this session.
 
-        :param holder: text stored with the lock, which names its holder.
+        :param holder: text that is stored with the lock, and says who holds it.
         :returns: False if this session holds the lock already.
-        :raises bookkeeper_twisted.errors.LedgerLockedError: another live session holds it.
+        :raises bookkeeper_twisted.errors.LedgerLockedError: another live session holds the lock.
         """
 
     def unlock_ledger(ledger_id: int) -> None:
-        """Release this session's replication lock of ``ledger_id``; harmless if the session has no lock."""
+        """Release this session's replication lock of ``ledger_id``; harmless if the session does not hold it."""
 
     def describe_lock(ledger_id: int, text: str) -> None:
-        """Replace the ``text`` of this session's replication lock of ``ledger_id``; harmless if it has no lock."""
+        """Replace the ``text`` of this session's replication lock of ``ledger_id``; harmless without a lock."""
 
     def locks() -> dict[int, str]:
         """Return the texts of the replication locks that live sessions hold, by ledger id."""
@@ -159,10 +159,10 @@ class IMetadataStore(Interface):
         """
 
     def withdraw_vote() -> None:
-        """Remove this session's vote; harmless if it has none."""
+        """Remove this session's vote in the election of the auditor; harmless if it has none."""
 
     def votes() -> list[tuple[int, str]]:
-        """Return the number and the candidate of the vote of each live session, in ascending order of the numbers."""
+        """Return the vote of each live session: its number and the name of its candidate, in ascending order."""
 
     def read_setting(name: str) -> Versioned[bytes] | None:
         """Return a stored setting of autorecovery; None if it is not set.
@@ -175,7 +175,7 @@ class IMetadataStore(Interface):
 
         :param name: see :meth:`read_setting`.
         :param value: the encoded value; None to remove the setting.
-        :returns: whether the setting was stored before.
+        :returns: whether the setting was in the store before this call.
         """
 
     def clear_settings() -> None:

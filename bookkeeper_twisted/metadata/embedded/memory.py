@@ -1,8 +1,8 @@
 """A metadata store in dictionaries, for one process: standalone bookies, embedding applications, and tests.
 
-Each driver for ``memory:`` has a store of its own.  Drivers that one :class:`MemoryStore` makes share this store, and
-so do drivers that one factory makes for the same ``memory:NAME``.  The registrations of a driver end when the driver is
-closed.
+Each driver for the URI ``memory:`` has a store of its own.  Two kinds of drivers share a store: those that one
+:class:`MemoryStore` makes, and those that one factory makes for the same ``memory:NAME``.  The registrations of a
+driver end when the driver is closed.
 """
 
 from collections.abc import Callable
@@ -37,9 +37,9 @@ class _Registration:
 
 @attrs.define(eq=False)
 class MemoryStore:
-    """The contents of a store in memory, which all its drivers share.
+    """The contents of a store in memory, which all drivers on this store share.
 
-    :ivar opened: whether a driver has ever been opened.
+    :ivar opened: whether a driver on this store has ever been opened.
     :ivar sessions: for each open session, the function that is called after each change of the store.
     """
 
@@ -97,7 +97,7 @@ class MemorySession:
     def expire(self) -> None:
         """End the session as after a session timeout, then begin a new session.
 
-        Bookies of the old session are not registered again.
+        Bookies that were registered in the old session are not registered again.
         """
         self._end()
         self._expired()
@@ -146,7 +146,7 @@ class MemorySession:
         self._replication_changed()
 
     def register(self, bookie_id: str, read_only: bool, info: bytes) -> None:
-        self._check_alive()  # nothing would ever remove the registration of a session that has ended
+        self._check_alive()  # registrations are refused in a session that has ended: nothing would ever remove them
         found = self._shared.bookies.get(bookie_id)
         if found is not None and found.session is not self:
             raise BookieRegisteredError(f"bookie {bookie_id} is registered by another session")

@@ -14,7 +14,7 @@ from .session import EmbeddedSession
 
 @implementer(IRegistration)
 class EmbeddedRegistration:
-    """The registrations of bookies, and their cookies, in an embedded store."""
+    """The bookies that are registered in an embedded store, and the cookies of all bookies."""
 
     def __init__(self, session: EmbeddedSession) -> None:
         self._session = session
@@ -35,7 +35,7 @@ class EmbeddedRegistration:
         await self._session.write(self._store.unregister, bookie_id)
 
     def on_registration_lost(self, listener: Callable[[Failure], None]) -> None:
-        """Ignore the listener: a session of an embedded store ends only with its driver or its process."""
+        """Ignore the listener: here a registration is never lost, as a session ends only with its driver or process."""
 
     async def writable_bookies(self) -> frozenset[str]:
         return (await self._session.bookies())[0]

@@ -1,4 +1,4 @@
-"""The session on an embedded store, which all parts of one driver share."""
+"""The session of one driver on an embedded store, which all parts of the driver share."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -25,13 +25,13 @@ T = TypeVar("T")
 
 
 class EmbeddedSession:
-    """The store, the worker and the watches of one driver.
+    """The session of one driver: it calls the store through the worker, with a time limit, and runs the watches.
 
     :ivar clock: the clock for polls of the store and for time limits.
 
     :param poll_interval: seconds between reads of the watched values; None if the store reports its changes.
-    :param limit: most seconds that a call may take, including its wait for earlier calls; None if the store never
-        waits.
+    :param limit: most seconds that a call may take, including the time in which it waits for earlier calls; None for a
+        store that never waits.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class EmbeddedSession:
     async def open(self) -> bool:
         """Begin the session; callable only once.
 
-        :returns: whether this call made the store.
+        :returns: whether the store did not exist, so that this call has made it.
         """
         if self._state != "not open":
             raise MetadataError(f"{self.uri} is {self._state}")
@@ -58,7 +58,7 @@ class EmbeddedSession:
         return await self._call(self.store.open, self.watches.wake, self._expiry.call)
 
     async def close(self) -> None:
-        """End the session after the calls in progress have ended."""
+        """End the session, once the calls in progress have ended."""
         if self._state == "closed":
             return
         self._state = "closed"
@@ -103,7 +103,7 @@ class EmbeddedSession:
         raise MetadataOutcomeUnknownError(f"{self.uri}: the store has not answered within {seconds:g} s")
 
     async def write(self, method: Callable[..., T], *args: object) -> T:
-        """Call a ``method`` that changes the store, as :meth:`read` does; then wake the watches."""
+        """Call a ``method`` that changes the store, as :meth:`read` does; then look for changes of watched values."""
         result = await self.read(method, *args)
         self.watches.wake()
         return result

@@ -18,10 +18,11 @@ from .sqlite_sessions import SessionFiles
 from .sqlite_store import Creation, SqliteStore
 
 PATIENCE = 0.8
-"""Fraction of a call's time limit for which SQLite waits for other processes, so that SQLite gives up first."""
+"""Part of a call's time limit for which SQLite waits for other processes: less than 1, so that SQLite gives up first.
+"""
 
 POLL_INTERVAL = 0.25
-"""Seconds between two polls of the store, by which a watch finds the writes of other processes."""
+"""Seconds between two polls of the store; only by polls does a watch find what other processes have written."""
 
 
 def path_of_uri(uri: str) -> str:

@@ -1,9 +1,9 @@
-"""Disk space reserved beside a store, so that changes that free space work on a full disk.
+"""Disk space reserved beside a store, so that ledgers can be deleted even if the disk is full.
 
 A bookie with a full disk gets space back when ledgers are deleted, but each deletion is first written to the metadata
-store, which may lie on the same disk.  So the file ``-reserve`` beside the store takes up space and holds no data.  If
-a change of the store finds no space, the file is emptied, the change is made, and the file is filled again as far as
-possible, before another file takes the space.  Other processes that need the reserve wait for the lock of the file.
+store, which may lie on the same disk.  So the file ``-reserve`` beside the store takes up space, but holds no data.  If
+the store has no space for a change, the file is emptied and the change is made.  Then the file is filled again as far
+as possible, before another file takes the space.  Other processes that need the reserve wait for the lock of the file.
 
 The file may be missing or have any length: the store does not depend on it.
 """
@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 SIZE = 1024 * 1024
-"""Bytes of the reserve: enough for some hundred changes of a few pages, until SQLite restarts its log."""
+"""Bytes of the reserve: enough for some hundred small changes, which need space until SQLite restarts its log."""
 
 _BLOCK = 4096
 _PRIVATE_FILE = 0o600
 
 
 class StoreReserve:
-    """The reserve of a store; the sessions of several processes share it.
+    """The reserved disk space of a store; the sessions of several processes share it.
 
     :ivar path: path of the reserve's file.
     """
@@ -31,9 +31,9 @@ class StoreReserve:
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """Free the reserved space for the ``with`` block, which changes the store; fill the reserve again at its end.
+        """Free the reserved space for the ``with`` block, which changes the store; at its end, fill the reserve again.
 
-        It first waits for another process that uses the reserve.
+        If another process is using the reserve, wait for it first.
         """
         try:
             file = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
@@ -62,7 +62,7 @@ class StoreReserve:
 
 
 def _extend(file: int) -> None:
-    """Extend the reserve as far as the disk allows: try the missing length, then half of it, and so on."""
+    """Extend the reserve's file as far as the disk allows: by the missing length, else by half of it, and so on."""
     held = os.fstat(file).st_size
     more = SIZE - held
     while more >= _BLOCK and hasattr(os, "posix_fallocate"):

@@ -1,8 +1,8 @@
 """Sessions of processes, kept alive by file locks instead of clocks.
 
-Each open driver holds an exclusive lock on its own file in one folder.  The kernel releases this lock however the
-process ends.  So another process that gets a shared lock on the file knows immediately that the session is over.  Such
-a test never waits for the lock, and shared locks do not exclude each other.
+Each open driver has a file of its own in one folder, and holds an exclusive lock on it.  However the process ends, the
+kernel releases the lock.  So if another process can get a shared lock on the file, the session is over.  Such a test
+never waits for the lock, and shared locks do not exclude each other.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ _PRIVATE_FILE, _PRIVATE_DIRECTORY = 0o600, 0o700
 
 
 def is_file(path: str) -> bool:
-    """Test whether ``path`` is a file, or a link to a file."""
+    """Test whether ``path`` is a regular file, or a link to one."""
     return os.path.isfile(path)
 
 
@@ -39,9 +39,9 @@ def make_private_file(path: str) -> None:
 
 
 class SessionFiles:
-    """The files of all sessions on one store, and the session of this driver.
+    """The files of all sessions on one store, among them that of this driver's session.
 
-    :ivar session_id: id of this driver's session, empty while it has none.
+    :ivar session_id: id of this driver's session; empty while there is none.
     """
 
     def __init__(self, folder: str) -> None:
@@ -63,7 +63,7 @@ class SessionFiles:
             fcntl.flock(file, fcntl.LOCK_EX)
             if self._is_path_of(session_id, file):
                 self._held = file
-            else:  # another process took this session for dead before this process had its lock, and removed the file
+            else:  # another process saw the file before it was locked, took the session for dead and removed the file
                 os.close(file)
         self.session_id = session_id
 
@@ -99,7 +99,8 @@ class SessionFiles:
         return [name for name in names if self.is_alive(name)]
 
     def remove_all(self, path: str) -> None:
-        """Remove SQLite's files at ``path`` and the folder of sessions, under the lock of :meth:`lock_opening`."""
+        """Remove SQLite's files at ``path`` and the folder of sessions; call it under the lock of :meth:`lock_opening`.
+        """
         for suffix in ("", "-wal", "-shm", "-reserve"):
             if os.path.exists(path + suffix):
                 os.unlink(path + suffix)
@@ -108,7 +109,7 @@ class SessionFiles:
         os.rmdir(self._folder)
 
     def lock_opening(self) -> int:
-        """Wait until no other driver is opening the store, then lock the opening.
+        """Take the lock under which drivers open the store; wait for it while another driver opens the store.
 
         :returns: the file descriptor to be passed to :meth:`unlock_opening`.
         :raises OSError: the folder of sessions cannot be made.
@@ -119,7 +120,7 @@ class SessionFiles:
         return file
 
     def unlock_opening(self, file: int) -> None:
-        """Let the next driver open the store.
+        """Release the lock of :meth:`lock_opening`, so that the next driver can open the store.
 
         :param file: the descriptor that :meth:`lock_opening` returned; this call closes it.
         """
@@ -142,7 +143,7 @@ class SessionFiles:
 
 
 def _make_folder(path: str) -> None:
-    """Make a folder and its parents; sync the name of each folder before the folder gets content (safety 3.2)."""
+    """Make a folder and its parents; sync the name of each folder before it gets any content (safety 3.2)."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path) or os.curdir

@@ -1,4 +1,4 @@
-"""The embedded store in a SQLite file, in WAL mode: every commit is synced, and writers wait for each other."""
+"""The embedded store in a SQLite file in WAL mode: every commit is synced, and only one process writes at a time."""
 
 import sqlite3
 import uuid
@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 
 class Creation(Enum):
-    """The treatment of a missing store: raise an error, make a store that is removed if unused, or make a store."""
+    """The reaction to a missing store: raise an error, make a store that is removed if unused, or make a store."""
 
     NEVER = "never"
     UNTIL_USED = "until used"
@@ -72,7 +72,7 @@ class Creation(Enum):
 
 
 def _with_reserve(change: "Callable[Concatenate[SqliteStore, P], T]") -> "Callable[Concatenate[SqliteStore, P], T]":
-    """Wrap a ``change`` of the store: if the disk is full, the change is tried again in the reserved space."""
+    """Wrap a ``change`` of the store: if the disk is full, it is tried again in the reserved space."""
 
     @wraps(change)
     def changed(store: "SqliteStore", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -124,7 +124,7 @@ class SqliteStore:
             opening = self._sessions.lock_opening()
             try:
                 self._begin_session()
-                make_private_file(self._path)  # private, as the file contains the passwords of ledgers
+                make_private_file(self._path)  # private: the file contains the passwords of ledgers
                 self._db = sqlite3.connect(
                     self._path, timeout=self._patience, isolation_level=None, check_same_thread=False
                 )
@@ -150,7 +150,7 @@ class SqliteStore:
     def close(self) -> None:
         try:
             if self._db is not None:
-                with suppress(MetadataSpaceError):  # rows left on a full disk count as a dead session's
+                with suppress(MetadataSpaceError):  # its rows stay, and count as a dead session's
                     self._end_session()
                 if self._made and self._creation is Creation.UNTIL_USED:
                     self._remove_unused()
@@ -163,7 +163,7 @@ class SqliteStore:
             self._run(f"DELETE FROM {table} WHERE session = ?", self._sessions.session_id)
 
     def change_in_reserve(self, change: Callable[..., T], *args: object, **kwargs: object) -> T:
-        """Make a ``change`` in the reserved space, then checkpoint SQLite's log, which would otherwise grow.
+        """Make a ``change`` in the reserved space; then checkpoint SQLite's log, which would grow otherwise.
 
         :raises MetadataSpaceError: the reserve is too small for the change.
         """
@@ -191,7 +191,7 @@ class SqliteStore:
         return others, own
 
     def _disconnect(self) -> None:
-        """Close the database and end the session; registrations that it left behind then count as dead."""
+        """Close the database and end the session; registrations that it left in the file then count as dead."""
         db, self._db = self._db, None
         try:
             if db is not None:
@@ -244,7 +244,7 @@ class SqliteStore:
         if self._db is None:
             raise MetadataError(f"{self._path}: not open")
         if not self._db.in_transaction and file_identity(self._path) != self._identity:
-            # SQLite would continue to write to the removed file, which no other process can open
+            # SQLite would go on writing to the removed file, which no other process can open
             raise MetadataUnavailableError(f"{self._path}: the file of the open store was removed or replaced")
         with self._errors():
             return self._db.execute(statement, values).fetchall()
@@ -252,7 +252,7 @@ class SqliteStore:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Run the ``with`` block as one write transaction: wait for other writers, then commit, or roll back."""
-        # wait for other writers here: in a transaction that began with a read, a write would fail without a wait
+        # wait for other writers here: a transaction that begins with a read would not wait, but fail, when it writes
         self._run("BEGIN IMMEDIATE")
         try:
             yield
@@ -341,7 +341,7 @@ class SqliteStore:
     def next_ledger_id(self) -> int:
         with self._transaction():
             ((ledger_id,),) = self._run("SELECT next_ledger_id FROM bookkeeper_store")
-            while self._run("SELECT 1 FROM ledgers WHERE ledger_id = ?", ledger_id):  # skip ids chosen by clients
+            while self._run("SELECT 1 FROM ledgers WHERE ledger_id = ?", ledger_id):  # skip ids that clients chose
                 ledger_id += 1
             self._run("UPDATE bookkeeper_store SET next_ledger_id = ?", ledger_id + 1)
             return int(ledger_id)
@@ -485,7 +485,7 @@ class SqliteStore:
     def _remove_dead(self, table: str, sessions: set[str]) -> set[str]:
         """Delete the rows of dead sessions from a table, unless the disk is full; session ids are never used again.
 
-        :param sessions: ids of sessions, dead and living.
+        :param sessions: ids of sessions, dead and live.
         :returns: the ids of the dead sessions.
         """
         dead = {session for session in sessions if not self._is_alive(session)}

@@ -1,4 +1,4 @@
-"""The workers that call an embedded store: one calls it on the calling thread, one on a thread of its own."""
+"""The workers that call an embedded store: one does it on the calling thread, one on a thread of its own."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -40,13 +40,13 @@ class ThreadWorker:
         self._stopped = False
 
     def call(self, work: Callable[..., T], *args: object) -> "Deferred[T]":
-        if self._stopped:  # a stopped thread pool would raise an error, or never deliver a result
+        if self._stopped:  # a call on a stopped thread pool would raise an error, or its result would never arrive
             return fail(MetadataError("the store is closed"))
         if not self._pool.started:
             self._pool.start()
-            # Stop the thread at shutdown: it must not keep a program alive that ends without closing its driver.
+            # Stop the thread at shutdown: it must not keep a program running that ends without closing its driver.
             self._at_shutdown = self._reactor.addSystemEventTrigger("during", "shutdown", self._shut_down)
-        # after a cancel by the caller, this Deferred ignores the result
+        # if the caller cancels this Deferred, it ignores the result that arrives later
         wanted: Deferred[T] = Deferred()
 
         def in_its_turn() -> Any:

@@ -1,4 +1,4 @@
-"""The election of the auditor and the stored values of auditors, in the nodes of Apache BookKeeper or Pulsar.
+"""The election of the auditor and the values that auditors keep, in the nodes of Apache BookKeeper or Pulsar.
 
 ::
 
@@ -38,7 +38,7 @@ ELECTION, LEADER, DELAY = "auditorelection", "leader", "lostBookieRecoveryDelay"
 
 @implementer(IAuditing)
 class ZooKeeperAuditing:
-    """The election and the stored values of auditors on ZooKeeper.
+    """The election of the auditor on ZooKeeper, and the values that auditors keep there.
 
     :param of_pulsar: True for the election of Pulsar's metadata driver, False for that of Apache's driver.
     """
@@ -51,7 +51,8 @@ class ZooKeeperAuditing:
         znodes.session.on_expiry(self._expired)
 
     def stop(self) -> None:
-        """End all watches and the candidacy; if this candidate is the auditor, its listener is called with False."""
+        """End all watches and this driver's candidacy; if its candidate is the auditor, call its listener with False.
+        """
         self._nodes.stop()
         candidacy, self._candidacy = self._candidacy, None
         if candidacy is not None:
@@ -97,7 +98,7 @@ class ZooKeeperAuditing:
                     data, _ = await self._znodes.get(f"{path}/{name}")
                     return decode_vote(data)
                 except NodeMissingError:
-                    pass  # the candidate withdrew after the votes were listed
+                    pass  # the candidate withdrew after the votes were listed: it is not the auditor
                 except CodecError as error:
                     raise MetadataSerializationError(f"{path}/{name}: {error}") from error
         except NodeMissingError:
@@ -151,7 +152,7 @@ class ZooKeeperAuditing:
             return None
 
     async def _store(self, node: NewNode) -> None:
-        """Write a node of any version, or create it; a write whose answer was lost may be made twice."""
+        """Write a node, whatever version it has, or create it; a write whose answer was lost may be repeated."""
         while True:
             try:
                 await self._znodes.set(node.path, node.data, ANY)

@@ -1,4 +1,7 @@
-"""Claims on bookie ids: a claim is an ephemeral node of this session, below the parent of its mode (S6)."""
+"""Claims on bookie ids (S6): a registration of a bookie is an ephemeral node, which only one session can own.
+
+The parent of the node says whether the bookie is writable or read-only.
+"""
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -10,7 +13,7 @@ from .znodes import Znodes
 
 
 class Claims:
-    """The claims of one session on bookie ids."""
+    """The bookie ids that one session has claimed by its registrations."""
 
     _log = Logger()
 
@@ -19,10 +22,10 @@ class Claims:
         self._session = znodes.session
 
     async def register(self, bookie_id: str, read_only: bool, data: bytes) -> None:
-        """Claim a bookie id in one mode, then give up the claim in the other mode.
+        """Claim a bookie id as writable or as read-only, then remove this session's claim in the other mode.
 
-        :raises BookieRegisteredError: another session has claimed the id, and keeps it longer than a dead session
-            could.
+        :raises BookieRegisteredError: another session has claimed the id, and still holds it after the time that the
+            node of a dead session could remain.
         """
         new, old = self._path(bookie_id, read_only), self._path(bookie_id, not read_only)
         await self._until_free(bookie_id, old)
@@ -60,7 +63,7 @@ class Claims:
             await self._znodes.set(node.path, node.data, stat.version)
 
     async def _until_free(self, bookie_id: str, path: str) -> Stat | None:
-        """Wait until no other session owns the node; return its state if this session owns it, else None."""
+        """Wait until no other session owns the node; if this session owns it, return its state, else None."""
         options = self._session.options
         wait = options.session_timeout if options.stale_wait is None else options.stale_wait
         deadline = self._session.clock.seconds() + wait
@@ -91,7 +94,7 @@ class Claims:
 
 
 def _firing(event: "Deferred[bool]") -> Watch:
-    """Return a watch that fires a Deferred once; after a lost connection, kazoo may call a watch twice."""
+    """Return a watch that fires the Deferred ``event`` once; kazoo may call a watch twice after a lost connection."""
 
     def fire(has_changed: bool) -> None:
         if not event.called:

@@ -20,11 +20,11 @@ UNDERREPLICATION = "underreplication"
 _ID_NODES = ("idgen", "idgen-long")
 _ID_PREFIX = "ID-"
 _OWN = frozenset({AVAILABLE, COOKIES, LAYOUT, INSTANCE_ID, UNDERREPLICATION, *_ID_NODES})
-"""The names of the nodes that may lie directly below the root of a cluster, besides those of ledgers."""
+"""The names of the nodes, besides those of ledgers, that may lie directly below the root of a cluster."""
 
 
 async def read_instance_id(znodes: Znodes) -> str:
-    """Read the instance id of the cluster; empty in a cluster older than instance ids.
+    """Read the instance id of the cluster; return an empty text for an old cluster that has none.
 
     :param znodes: the nodes below the root of the cluster.
     :raises NotInitializedError: the store holds no cluster.
@@ -42,9 +42,9 @@ async def read_instance_id(znodes: Znodes) -> str:
 
 
 async def ensure_layout(znodes: Znodes, factory: str | None) -> LedgerTree:
-    """Return the tree of ledgers of the stored layout; if the cluster has no layout, store one first.
+    """Return the tree of the stored layout's ledger nodes; if the cluster has no layout, store one first.
 
-    If another client stores a layout first, it must be equal.
+    If another client stores a layout at the same time, both must be equal.
 
     :param factory: Java class of the layout that the URI asks for; None for any stored layout.
     :raises MetadataError: the URI asks for another layout, or this program does not know the stored one.
@@ -79,7 +79,7 @@ class ZooKeeperAdmin:
     """The administrator of a cluster on ZooKeeper, with a session of its own.
 
     :param factory: Java class of the layout that the URI asks for; None for the default layout.
-    :param new_id: makes a new instance id.
+    :param new_id: a function that makes a new instance id.
     """
 
     def __init__(self, session: Session, root: str, factory: str | None, new_id: Callable[[], str]) -> None:

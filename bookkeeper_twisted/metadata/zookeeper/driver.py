@@ -24,7 +24,7 @@ from .znodes import Znodes
 class ZooKeeperDriver:
     """The metadata driver for one cluster on ZooKeeper.
 
-    :param zookeeper: the connection, which only this driver connects and closes.
+    :param zookeeper: the connection, which belongs to this driver: no other object connects or closes it.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class ZooKeeperDriver:
             raise
 
     async def _ensure_read_only(self) -> None:
-        """Create the parent of read-only bookies, which Java's bookies expect, if it is missing.
+        """If the parent node of read-only bookies is missing, create it, because Java's bookies expect it.
 
-        In a cluster that Pulsar's tool made, the parent of all registrations may be missing, too: it is then created.
+        If the parent of all registrations is missing, too, as in a cluster that Pulsar's tool made, create it as well.
         """
         if self._target.of_pulsar:
             await self._znodes.ensure(self._znodes.path(AVAILABLE, READ_ONLY))

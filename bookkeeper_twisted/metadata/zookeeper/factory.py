@@ -1,4 +1,4 @@
-"""The plugin that makes metadata drivers for ZooKeeper; kazoo is imported only when a driver is made."""
+"""The plugin that makes metadata drivers for ZooKeeper; it imports kazoo only when a driver is made."""
 
 from typing import Any
 

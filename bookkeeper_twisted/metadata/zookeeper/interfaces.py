@@ -10,11 +10,13 @@ from zope.interface import Attribute, Interface
 from ...errors import MetadataError, MetadataOutcomeUnknownError, MetadataUnavailableError
 
 Watch = Callable[[bool], None]
-"""A watch of a node: called once, with True after the node has changed, or with False if the watch was lost."""
+"""A function that watches a node.  It is called once: with True after the node has changed, with False if the watch was
+lost.
+"""
 
 
 class ZooKeeperError(MetadataError):
-    """ZooKeeper refuses a call; nothing was changed."""
+    """ZooKeeper has refused a call; nothing was changed."""
 
 
 class NodeMissingError(ZooKeeperError):
@@ -34,15 +36,15 @@ class NodeNotEmptyError(ZooKeeperError):
 
 
 class NotConnectedError(ZooKeeperError, MetadataUnavailableError):
-    """A call was not made, because there was no connection; or the answer to a read was lost."""
+    """The call was not made, because there was no connection; or the answer to a read was lost."""
 
 
 class OutcomeUnknownError(ZooKeeperError, MetadataOutcomeUnknownError):
-    """The answer to a call was lost: the call may have been executed, or not."""
+    """The answer to a call was lost, so the call may or may not have been executed."""
 
 
 class SessionState(Enum):
-    """The states of the connection.
+    """The states of the connection and of its session.
 
     After ``SUSPENDED``, the session may continue on a new connection.  After ``EXPIRED``, the session is over, its
     ephemeral nodes are removed, and another session begins by itself.  After ``CLOSED``, no other session begins.
@@ -60,7 +62,7 @@ class Stat:
 
     :ivar czxid: number of the transaction that created the node; no two nodes have the same number.
     :ivar version: version of its data.
-    :ivar cversion: number of children that were created or removed so far.
+    :ivar cversion: number of changes to the list of children: how often a child was created or removed so far.
     :ivar owner: id of the session that owns an ephemeral node; 0 for other nodes.
     :ivar ctime: time of the creation in ms since the epoch.
     """
@@ -88,9 +90,10 @@ class NewNode:
 
 
 class IZooKeeper(Interface):
-    """A connection to ZooKeeper that reconnects by itself; it is used on the reactor thread only.
+    """A connection to ZooKeeper that reconnects by itself, for use on the reactor thread only.
 
-    Calls are sent immediately and in their order, and are never repeated.  They fail with the errors of this module.
+    Calls are sent immediately, in the order in which they are made, and are never repeated.  They fail with the errors
+    of this module.
     """
 
     session_id: int = Attribute("Of the current or last session, 0 before the first.")
@@ -98,7 +101,7 @@ class IZooKeeper(Interface):
     def connect(changed: Callable[[SessionState], None]) -> None:
         """Begin to connect; callable only once.
 
-        :param changed: called with every new state, after ``session_id`` was updated.
+        :param changed: called with every new state of the connection; ``session_id`` is updated before.
         """
 
     def close() -> "Deferred[None]":
@@ -147,5 +150,5 @@ class IZooKeeper(Interface):
     def sync(path: str) -> "Deferred[None]":
         """Let the server catch up: reads after this call see all writes made before the call.
 
-        :param path: path of any node; the server catches up with the writes to all nodes.
+        :param path: path of any node; the call has effect on all nodes.
         """

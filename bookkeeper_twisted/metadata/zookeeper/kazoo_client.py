@@ -152,15 +152,15 @@ class KazooZooKeeper:
     def _call(self, path: str, method: Callable[..., Any], *args: object, **options: object) -> "Deferred[Any]":
         client_id = self._kazoo.client_id
         if client_id is not None and client_id[0] != self.session_id:
-            # kazoo already uses a new session: a call that was meant for the old session must not be made in it
+            # kazoo has begun another session already: a call that was meant for the old session must not be made in it
             return fail(NotConnectedError(f"{path}: another session has begun"))
         result: Deferred[Any] = Deferred()
         self._under_way[result] = path
 
         def arrived(value: object, error: Exception | None) -> None:
-            self._under_way.pop(result, None)  # with a default, as a closed kazoo client may answer twice
+            self._under_way.pop(result, None)  # if the caller cancels the call, its later answer must cause no error
             if result.called:
-                return  # the caller has cancelled the call, or the call failed at the end of its session
+                return  # the caller has cancelled the call, or the end of its session has failed it
             if error is None:
                 result.callback(value)
             else:
@@ -175,8 +175,8 @@ class KazooZooKeeper:
     def _lose_all(self) -> None:
         """Fail the calls in progress with OutcomeUnknownError.
 
-        kazoo itself fails most of them.  But it keeps a call that was made while the connection broke, and sends it on
-        the next connection, however late that is.
+        kazoo itself fails most calls when the connection breaks.  But it keeps a call that was made at that moment, and
+        sends it over the next connection, however late.
         """
         for result, path in list(self._under_way.items()):
             if not result.called:
@@ -193,9 +193,9 @@ _KAZOO_LOG = Logger(namespace="kazoo")
 
 
 class _ToTwisted(logging.Handler):
-    """A log handler that passes kazoo's lines to the reactor thread, which logs them as info.
+    """A log handler that passes kazoo's lines to the reactor thread, where they are logged at level info.
 
-    A line that kazoo repeats, as for each try to connect during an outage, is logged once.
+    A line that kazoo repeats is logged only once; during an outage it would repeat one for each try to connect.
     """
 
     def __init__(self, reactor: Any) -> None:
@@ -212,7 +212,7 @@ class _ToTwisted(logging.Handler):
 
 def kazoo_log(reactor: Any) -> logging.Logger:
     """Return a log for one kazoo client, whose warnings go to Twisted's log on the thread of the ``reactor``."""
-    # A logger for this connection alone, outside the tree of loggers, which the application may configure.
+    # A logger for this connection alone, outside the tree of loggers, because the application may configure the tree.
     log = logging.Logger("kazoo", logging.WARNING)
     log.addHandler(_ToTwisted(reactor))
     return log
@@ -220,9 +220,9 @@ def kazoo_log(reactor: Any) -> logging.Logger:
 
 @attrs.frozen
 class _Relay:
-    """The function that kazoo calls for a watch.
+    """The function that is passed to kazoo as a watch, and calls the watch on the reactor thread.
 
-    Objects for the same watch are equal, as kazoo keeps only one of several equal functions.
+    Objects for the same watch are equal, so that kazoo, which keeps only one of several equal functions, calls it once.
     """
 
     reactor: Any
@@ -235,8 +235,8 @@ class _Relay:
 def translated(path: str, error: Exception) -> Exception:
     """Convert an error of kazoo to an error of :mod:`.interfaces`.
 
-    :param path: path of the node in the call, for the message.
-    :param error: the error; an error that is not kazoo's is returned unchanged.
+    :param path: path of the node that the call named, for the message.
+    :param error: the error; it is returned unchanged if it is not one of kazoo's.
     """
     if not isinstance(error, kazoo_errors.KazooException):
         return error
@@ -248,7 +248,7 @@ def translated(path: str, error: Exception) -> Exception:
 
 
 def _check_all(results: list[object], nodes: Sequence[NewNode]) -> None:
-    """Raise the first error of a transaction; kazoo returns errors in the list of results."""
+    """Raise the first error among the results of a transaction; kazoo returns errors instead of raising them."""
     for node, result in zip(nodes, results, strict=True):
         if isinstance(result, Exception) and not isinstance(result, kazoo_errors.RolledBackError):
             raise translated(node.path, result)

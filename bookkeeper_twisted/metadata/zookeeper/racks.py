@@ -17,7 +17,7 @@ def racks_path(root: str) -> str:
 
 
 class RackReader:
-    """A listener for the data of the racks node; it decodes the data and passes the racks to another listener.
+    """A listener for the node of the racks: it decodes the data, and passes the racks to another listener.
 
     If the data cannot be decoded, this is logged, and the racks of the last call stay valid.
 

@@ -1,4 +1,4 @@
-"""The registrations of live bookies: ephemeral nodes, which are made again in every new session."""
+"""The registrations of bookies that are up: ephemeral nodes, which are made again in every new session."""
 
 from collections.abc import Callable
 
@@ -64,7 +64,7 @@ class ZooKeeperRegistration:
         await self._locked(self._unregister, check_bookie_id(bookie_id))
 
     async def _register(self, bookie_id: str, read_only: bool, data: bytes) -> None:
-        """Register a bookie in the current session, and again if another session began meanwhile."""
+        """Register a bookie in the current session; if another session has begun meanwhile, register it again."""
         session_id = None
         while session_id != self._session.zookeeper.session_id:
             session_id = self._session.zookeeper.session_id
@@ -76,7 +76,7 @@ class ZooKeeperRegistration:
         await self._claims.withdraw(bookie_id)
 
     async def _locked(self, change: Callable[..., object], *args: object) -> None:
-        """Run a change of the registrations, after the changes and renewals in progress."""
+        """Run a ``change`` of this driver's registrations, after the changes and renewals in progress have ended."""
         self._session.check_open()
         await self._lock.acquire()
         try:

@@ -1,4 +1,4 @@
-"""A ZooKeeper session, which waits for a connection before each call, and repeats calls whose answer was lost."""
+"""A ZooKeeper session: before each call it waits for a connection, and it repeats calls whose answer was lost."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
@@ -29,7 +29,7 @@ Resolve = Callable[[ZooKeeperError], Awaitable[T]]
 class Session:
     """The session that all parts of a driver share.
 
-    :ivar zookeeper: the connection; it is called inside :meth:`run`.
+    :ivar zookeeper: the connection; it must be called only inside :meth:`run`.
     :ivar uri: the metadata service URI, for messages.
     """
 
@@ -77,7 +77,7 @@ class Session:
             await self.zookeeper.close()
 
     def on_renewal(self, listener: Callable[[], None]) -> None:
-        """Call ``listener`` at the beginning of each session but the first."""
+        """Call ``listener`` at the beginning of each session, except the first."""
         self._renewed.add(listener)
 
     def on_expiry(self, listener: Callable[[], None]) -> Callable[[], None]:
@@ -113,7 +113,7 @@ class Session:
                 self._renewed.call()
 
     def _log_change(self, before: SessionState, now: SessionState) -> None:
-        """Log one warning when the connection is lost, and one line when it is made again."""
+        """Log one warning when the connection is lost, and one line when there is a connection again."""
         if before is SessionState.CONNECTED and now is not SessionState.CONNECTED:
             self._lost_at = self.clock.seconds()
             self._log.warn(
@@ -130,7 +130,7 @@ class Session:
             self._log.info("{uri}: {connection}", uri=self.uri, connection=now.value)
 
     def _gone(self) -> float:
-        """Return the seconds since the connection was lost."""
+        """Return how many seconds ago the connection was lost."""
         return self.clock.seconds() - self._lost_at
 
     def _fail_waiting(self, error: MetadataError) -> None:
@@ -145,10 +145,10 @@ class Session:
         """Make a call, and repeat it until its outcome is known or its time is over.
 
         :param asked: description of the call, for the error.
-        :param resolve: called if a repeated call fails because the node exists, is missing or has another version,
-            which an earlier try may have caused.  It reads the node, and returns the result of that try or raises the
-            error.
-        :param reads: whether the call only reads.
+        :param resolve: called if a repeated call fails in a way that an earlier try may have caused: the node exists,
+            is missing or has another version.  It reads the node; if the earlier try succeeded, it returns the result
+            of that try, else it raises the error.
+        :param reads: whether the call only reads, so that it may be repeated without doubt.
         :raises OutcomeUnknownError: the answer to a write was lost each time, or did not come in time.
         :raises NotConnectedError: there was no connection, so that the call was never made; or the answer to a read was
             lost.
@@ -168,14 +168,14 @@ class Session:
                 made, cause = True, failure
             except (NodeExistsError, NodeMissingError, NodeVersionError) as failure:
                 if not made or resolve is None:
-                    raise  # no earlier try can have changed the node, so the error is the result of the call
+                    raise  # no earlier try can have changed the node, so the error is the result of this call
                 return await resolve(failure)
             if self._connection is SessionState.CLOSED or not self._left(began):
                 break
         raise self._given_up(asked, made and not reads, self.clock.seconds() - began) from cause
 
     def _left(self, began: float) -> float:
-        """Return the seconds that are left of the time limit of a call that began at ``began``."""
+        """Return the seconds that remain of the time limit of a call that began at ``began``."""
         return max(0.0, began + self.options.operation_timeout - self.clock.seconds())
 
     async def _answer(self, call: Callable[[], Awaitable[T]], seconds: float) -> T:

@@ -5,7 +5,7 @@
     underreplication/LAYOUT                                   "BASIC", version 1
     underreplication/ledgers/0000/0000/0000/007b/urL0000000123    the mark of ledger 123
     underreplication/locks/urL0000000123                      its lock, ephemeral
-    underreplication/disable                                  there while autorecovery is switched off
+underreplication/disable exists while autorecovery is switched off
 
 The four groups of a mark's path are the 64 bits of the id in hexadecimal.
 """
@@ -60,7 +60,7 @@ def _groups(ledger_id: int) -> list[str]:
 
 @contextmanager
 def _errors_of_marks(ledger_id: int, version: int) -> Iterator[None]:
-    """Convert node errors of a conditional write to the errors that IUnderreplication declares for marks."""
+    """Convert the node errors of a conditional write to the errors that IUnderreplication names for marks."""
     try:
         yield
     except NodeMissingError as error:
@@ -71,7 +71,7 @@ def _errors_of_marks(ledger_id: int, version: int) -> Iterator[None]:
 
 @implementer(IUnderreplication)
 class ZooKeeperUnderreplication:
-    """The underreplicated marks and replication locks of a cluster on ZooKeeper."""
+    """The underreplicated marks and the replication locks of a cluster on ZooKeeper."""
 
     def __init__(self, znodes: Znodes) -> None:
         self._znodes = znodes
@@ -143,7 +143,7 @@ class ZooKeeperUnderreplication:
                 return
 
     async def marked_ledgers(self, shuffle: Shuffle | None = None) -> AsyncIterator[int]:
-        """Yield the ids of marked ledgers, in ascending order or with the children of each node shuffled.
+        """Yield the ids of marked ledgers: in ascending order, or shuffled among the children of each node.
 
         :raises MetadataError: the tree of marks contains a node that belongs to no mark.
         """
@@ -154,7 +154,7 @@ class ZooKeeperUnderreplication:
         try:
             names = sorted(await self._znodes.fresh_children(path))
         except NodeMissingError:
-            return  # no mark is below this node: it is created with its first mark and removed after its last
+            return  # there is no mark below this node: it is created with its first mark, and removed after its last
         if level == GROUPS and not names:
             for tree in self._trees:
                 tree.wait_for(path)
@@ -213,7 +213,7 @@ class ZooKeeperUnderreplication:
             try:
                 await self._znodes.set(path, data, stat.version)
             except (NodeMissingError, NodeVersionError):
-                pass  # the lock was released or written after the read: leave its text
+                pass  # the lock was released or its text replaced after the read: leave it as it is
 
     async def _owns(self, path: str) -> bool:
         return await self._own(path) is not None
@@ -276,7 +276,8 @@ class ZooKeeperUnderreplication:
         return self._znodes.path(UNDERREPLICATION, LOCKS, mark_name(ledger_id))
 
     async def _prepare(self) -> None:
-        """Before the first write, create the parents of marks and locks, and check the stored layout of marks."""
+        """Before the first write, create the parent nodes of marks and locks, and check the stored layout of the marks.
+        """
         if self._ready:
             return
         path, layout = self._znodes.path(UNDERREPLICATION, LAYOUT), encode_rereplication_layout()

@@ -67,7 +67,8 @@ class ZooKeeperUri:
 
     @classmethod
     def _parse_pulsar(cls, uri: str) -> "ZooKeeperUri":
-        """Parse a URI of Pulsar's form: a chroot follows the hosts; ``/`` alone means no chroot."""
+        """Parse a URI of Pulsar's form, in which a chroot follows the hosts; ``/`` alone means that there is no chroot.
+        """
         _, store, rest = (*uri.split(":", 2), "", "")[:3]
         if store.lower() != SCHEME:
             raise InvalidMetadataUriError(f"{uri!r} is not {_PULSAR_FORM}")

@@ -1,7 +1,7 @@
-"""The nodes below a cluster's root.  Calls whose answer was lost are repeated until their outcome is certain.
+"""The nodes below a cluster's root.  A call whose answer was lost is repeated until its outcome is certain.
 
-A repeated write goes to ZooKeeper's leader, so its error shows whether the first write was executed.  Only then is the
-node read, after a sync.
+A repeated write goes to ZooKeeper's leader, so its error shows whether the first write was executed.  Only after such
+an error is the node read, after a sync.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from .session import Session
 
 ANY = -1
 _RACES = 16
-"""Most tries to create a node whose parents other clients remove at the same time."""
+"""Most tries to create a node, if other clients remove its parents at the same time."""
 
 IsMine = Callable[[bytes, Stat], bool]
 
@@ -19,7 +19,7 @@ IsMine = Callable[[bytes, Stat], bool]
 class Znodes:
     """The tree of nodes below the root of one cluster.
 
-    :ivar root: path of the root without a final slash; only the creation of a cluster creates it.
+    :ivar root: path of the root without a final slash; the root itself is made only with a new cluster.
     """
 
     def __init__(self, session: Session, root: str) -> None:
@@ -53,7 +53,7 @@ class Znodes:
         return await self.session.run(f"look for {path}", lambda: self._zk.exists(path, watch), reads=True)
 
     async def children(self, path: str, watch: Watch | None = None) -> tuple[list[str], Stat]:
-        """Read the names of the children of a node, in no order, and its state.
+        """Read the names of a node's children, in no particular order, and the state of the node.
 
         :param watch: called after a child was created or removed, or the node was deleted; not called if this call
             fails.
@@ -62,9 +62,9 @@ class Znodes:
         return await self.session.run(f"list {path}", lambda: self._zk.children(path, watch), reads=True)
 
     async def sync(self, path: str) -> None:
-        """Let the server catch up with all earlier writes.
+        """Let the server to which this client is connected catch up with all earlier writes.
 
-        :param path: path of the node that is read next.
+        :param path: path of the node that will be read next.
         """
         await self.session.run(f"sync {path}", lambda: self._zk.sync(path), reads=True)
 
@@ -81,8 +81,9 @@ class Znodes:
     async def create(self, node: NewNode, is_mine: IsMine) -> Stat | None:
         """Create one node.
 
-        :param is_mine: after a lost answer, tests by data and state whether this client created the existing node.
-        :returns: the state of the node if the answer was lost and this client had created it, else None.
+        :param is_mine: called after a lost answer, if the node exists: it tests by data and state whether this client
+            created the node.
+        :returns: the state of the node, if the answer was lost and this client had created the node; else None.
         :raises NodeExistsError: another client has created the node.
         :raises NodeMissingError: the parent of the node does not exist.
         """
@@ -93,7 +94,7 @@ class Znodes:
 
         async def resolve(error: ZooKeeperError) -> Stat | None:
             if isinstance(error, NodeExistsError):
-                # the leader has the node, but the server that answers the read may lag behind
+                # the leader has the node, but the server that answers reads may lag behind
                 await self.sync(node.path)
                 data, stat = await self.get(node.path)
                 if is_mine(data, stat):
@@ -129,10 +130,10 @@ class Znodes:
         try:
             await self.create_below(NewNode(path, open=open), lambda data, stat: True)
         except NodeExistsError:
-            pass  # it does not matter which client made the node
+            pass  # it does not matter which client created the node
 
     async def create_sequence(self, node: NewNode) -> str:
-        """Create an ephemeral sequential node; if the answer is lost, the node is removed with the session.
+        """Create an ephemeral sequential node; if the answer is lost, the session's end removes the node.
 
         :param node: the node; ZooKeeper appends ten digits to its path.
         :returns: the appended digits.
@@ -181,7 +182,7 @@ class Znodes:
     async def delete(self, path: str, version: int = ANY) -> None:
         """Delete a node without children.
 
-        :param version: the version that its data must have; :data:`ANY` for any.
+        :param version: the version that the node's data must have; :data:`ANY` for any.
         :raises NodeMissingError: the node does not exist.
         :raises NodeVersionError: the node has another version.
         :raises NodeNotEmptyError: the node has children.

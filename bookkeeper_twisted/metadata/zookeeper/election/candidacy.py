@@ -1,7 +1,7 @@
-"""The common part of both candidacies for auditor, which call a listener when the election is won or lost.
+"""The common part of both kinds of candidacy for auditor: it calls a listener when the election is won or lost.
 
-Apache's driver and Pulsar's elect the auditor at different nodes.  If both are in use in a cluster, a candidate here
-does not become auditor while the other election has a candidate, so that there are never two auditors.
+Apache's driver and Pulsar's elect the auditor at different nodes, and both may be in use in one cluster.  So a
+candidate here does not become auditor while the other election has a candidate: there are never two auditors.
 """
 
 from collections.abc import Callable
@@ -17,9 +17,10 @@ class Candidacy:
     """The candidacy of one process for auditor.
 
     :ivar name: name of the candidate.
-    :param path: path of the node of this election.
+    :param path: path of the node of the election in which this candidate takes part.
     :param other: path of the node of the other driver's election.
-    :param listener: called with True when the candidate becomes the auditor, with False when it is the auditor no more.
+    :param listener: called with True when the candidate becomes the auditor, with False when it is no longer the
+        auditor.
     """
 
     _log = Logger()
@@ -42,13 +43,13 @@ class Candidacy:
         self._loop.start()
 
     def stop(self) -> None:
-        """Stop watching the election; the nodes of this candidate stay."""
+        """Stop watching the election; the nodes of this candidate stay on ZooKeeper."""
         self._stopped = True
         self._in_office = False
         self._loop.stop()
 
     def lose(self) -> None:
-        """Call the listener with False if this candidate is the auditor."""
+        """If this candidate is the auditor, call the listener with False."""
         self._is_elected(False)
 
     async def remove(self) -> None:
@@ -56,7 +57,7 @@ class Candidacy:
         raise NotImplementedError
 
     async def _stand(self, watch: Watch) -> None:
-        """Read the election's nodes with a watch, take part in it, and pass the result to :meth:`_is_elected`."""
+        """Take part in the election; read its nodes with a watch, and pass the result to :meth:`_is_elected`."""
         raise NotImplementedError
 
     async def _look(self, watch: Watch) -> bool:
@@ -86,7 +87,7 @@ class Candidacy:
             self._log.failure("a listener for the auditor's office failed")
 
     def _waits_for_other(self, waits: bool) -> None:
-        """Log a warning, only once, that a candidate of the other election prevents this one from becoming auditor."""
+        """Log a warning, once, that this candidate cannot become auditor while the other election has a candidate."""
         if waits and not self._waits:
             self._log.warn(
                 "{name} leaves the auditor's office to a candidate at {other}: this process stands at {path}. Give all "

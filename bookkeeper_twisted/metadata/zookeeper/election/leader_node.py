@@ -1,7 +1,7 @@
 """A candidacy for auditor at the leader node of Pulsar's metadata driver.
 
 The candidate that creates the leader node is the auditor as long as the node exists.  The node is ephemeral and
-contains the name of the candidate.  All other candidates watch it, and try to create it when it was removed.
+contains the name of the candidate.  All other candidates watch the node, and try to create it when it was removed.
 """
 
 from ....codec.metadata_formats import encode_leader
@@ -11,7 +11,7 @@ from .votes import lowest_first
 
 
 class LeaderCandidacy(Candidacy):
-    """The candidacy of one process at Pulsar's leader node; it gives up the node while Apache's election has votes."""
+    """A candidacy at Pulsar's leader node; the candidate gives the node up while Apache's election has votes."""
 
     async def remove(self) -> None:
         stat = await self._znodes.exists(self._path)
@@ -27,7 +27,8 @@ class LeaderCandidacy(Candidacy):
         if votes and leads:
             await self._delete(self._path)
         elif stat is None and not votes:
-            await self._take()  # the watch on the missing node fires when the node is created, and starts the next read
+            # set a watch on the missing node: it fires when the node is created, and causes the next read
+            await self._take()
 
     async def _take(self) -> None:
         node = NewNode(self._path, encode_leader(self.name), ephemeral=True)
@@ -42,5 +43,5 @@ class LeaderCandidacy(Candidacy):
             return lowest_first(names)
         except NodeMissingError:
             if await self._znodes.exists(self._other, watch) is not None:
-                watch(True)  # the node was created after the failed read: read again
+                watch(True)  # the node was created after the read that did not find it: read again
             return []

@@ -2,8 +2,8 @@
 
 A vote is an ephemeral sequential node.  The candidate with the lowest number is the auditor, and each other candidate
 watches the next lower vote.  Unlike Apache's auditor, the auditor here also watches its own vote.  It stops being the
-auditor when its session expires, or when it has had no connection for so long that the server may have ended the
-session.
+auditor when its session has expired.  It also stops when it has been without a connection for so long that the server
+may have ended the session.
 """
 
 import re
@@ -28,7 +28,7 @@ def lowest_first(names: Iterable[str]) -> list[str]:
 
 
 class VoteCandidacy(Candidacy):
-    """The candidacy of one process by a vote node; it does not become auditor while Pulsar's leader node exists."""
+    """A candidacy by a vote node; the candidate does not become auditor while Pulsar's leader node exists."""
 
     def __init__(
         self, znodes: Znodes, path: str, other: str, name: str, listener: Callable[[bool], None]
@@ -44,11 +44,11 @@ class VoteCandidacy(Candidacy):
             pass  # the node of the votes does not exist before the first vote
 
     async def _stand(self, watch: Watch) -> None:
-        """Read the votes; watch this session's vote, the next lower vote, and Pulsar's leader node."""
+        """Read the votes; set watches on this session's vote, the next lower vote, and Pulsar's leader node."""
         votes = lowest_first(await self._fresh_votes())
         if self._vote not in votes:
             await self._cast(votes)
-            # other candidates may have voted before this vote was cast
+            # list the votes again: others may have voted before this vote was cast
             votes = lowest_first({*await self._fresh_votes(), self._vote})
         position = votes.index(self._vote)
         present = [await self._znodes.exists(f"{self._path}/{name}", watch) for name in votes[position - 1 : position]]
@@ -70,12 +70,12 @@ class VoteCandidacy(Candidacy):
             return []
 
     async def _cast(self, votes: list[str]) -> None:
-        """Cast a vote, unless this session already has a vote from a call whose answer was lost."""
+        """Cast a vote; do nothing if this session has a vote already, from a call whose answer was lost."""
         self.lose()
         own = await self._own(votes)
         if not own:
             node = NewNode(f"{self._path}/{_PREFIX}", encode_vote(self.name), ephemeral=True, sequence=True)
-            # do not repeat a call whose answer was lost: that might cast a second vote
+            # if the answer is lost, do not repeat the call, because this might cast a second vote
             path = await self._znodes.session.zookeeper.create(node)
             own = [path.rpartition("/")[2]]
         for name in own[1:]:

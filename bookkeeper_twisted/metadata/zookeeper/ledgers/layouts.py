@@ -1,4 +1,4 @@
-"""Layouts, which define the paths of a cluster's ledgers and the source of their ids.
+"""Layouts: each defines the paths of a cluster's ledger nodes, and where their ids are drawn.
 
 The path of a ledger is its decimal id, cut into groups of digits, with ``L`` before the last group
 (:class:`LedgerForm`).
@@ -16,7 +16,7 @@ from ....errors import IncorrectParameterError, MetadataError
 
 @attrs.frozen
 class LedgerForm:
-    """A rule that makes the path of a ledger from the ledger id.
+    """A rule that makes the path of a ledger's node from the ledger id.
 
     :ivar groups: number of digits in each part of the path.
     """
@@ -44,7 +44,7 @@ class LedgerForm:
         return self.digits(0, name) is not None
 
     def digits(self, level: int, name: str) -> str | None:
-        """Return the digits of the ledger id in a node's name; None if the name does not have this form.
+        """Return the digits of the ledger id that the name of a node contains; None if the name has another form.
 
         :param level: level of the node; 0 for children of the root.
         :param name: name of the node, without its parents.
@@ -56,7 +56,7 @@ class LedgerForm:
         return None if found is None else found[1]
 
     def span(self, digits: str) -> tuple[int, int]:
-        """Return the smallest and the largest ledger id that, with leading zeros, begin with ``digits``."""
+        """Return the smallest and the largest ledger id that begin with ``digits``; leading zeros count as digits."""
         rest = max(sum(self.groups) - len(digits), 0)
         first = int(digits or 0) * 10**rest
         return first, first + 10**rest - 1
@@ -77,7 +77,7 @@ MAX_SHORT_ID = (1 << 31) - 2
 
 _FACTORY_VERSION = 1
 _SHORT_NAMES = {"flat": FLAT, "hierarchical": HIERARCHICAL}
-"""The factory classes by their names in layouts of format version 1."""
+"""In layouts of format version 1: the factory classes by their short names."""
 
 
 @attrs.frozen
@@ -85,11 +85,11 @@ class LedgerTree:
     """The tree of nodes that a layout defines for the ledgers of a cluster.
 
     :ivar factory: name of the Java class that makes this layout.
-    :ivar forms: the forms of the paths, in the order of the ids that have them.
+    :ivar forms: the forms of the paths; the first one is for the smallest ids.
     :ivar last_short_id: the largest id whose path has the first form.
     :ivar id_parent: name of the node below which ids are drawn; empty for the root itself.
     :ivar has_long_ids: whether ids may have more than 31 bits.
-    :ivar prunes: whether parents that become empty after a removal are removed, too.
+    :ivar prunes: whether the removal of a ledger also removes parent nodes that have become empty.
     """
 
     factory: str

@@ -1,7 +1,7 @@
-"""The generation of ledger ids: the numbers that ZooKeeper gives to sequential nodes, which are then removed.
+"""The generation of ledger ids: an id is the number that ZooKeeper gives to a sequential node, which is then removed.
 
-Ids of up to 31 bits come from one counter.  After any client has used them up, longer ids are drawn: their high bits
-are the number of a ``HOB-`` node, and their low bits come from a counter below this node.
+Ids of up to 31 bits come from one counter.  After the clients of the cluster have used these up, longer ids are drawn:
+their high bits are the number of a ``HOB-`` node, and their low bits come from a counter below this node.
 """
 
 from twisted.internet.defer import Deferred
@@ -17,13 +17,13 @@ _LONG = "idgen-long"
 _HIGH = "HOB-"
 _LOW = "ID-"
 _KEPT = 3
-"""Number of the latest ``HOB-`` nodes that are kept, because clients may still draw ids below an older one."""
+"""Number of the newest ``HOB-`` nodes that are kept, because slow clients may still draw ids below an older one."""
 
 
 class LedgerIds:
     """The generator of ledger ids of one driver.
 
-    :ivar has_long: whether the cluster has begun to use ids of more than 31 bits; never becomes False again.
+    :ivar has_long: whether the cluster has begun to use ids of more than 31 bits; once True, it stays True.
     """
 
     _log = Logger()
@@ -70,7 +70,7 @@ class LedgerIds:
             await self._add_high(high + 1)
 
     async def _current_high(self) -> int:
-        """Return the largest number of a ``HOB-`` node; create the first such node if there is none."""
+        """Return the highest number of a ``HOB-`` node; if there is none, create the first."""
         if not self._high:
             names = await self._znodes.fresh_children(self._znodes.path(_LONG))
             self._high = sorted(int(name.removeprefix(_HIGH)) for name in names if _is_high(name))
@@ -87,7 +87,7 @@ class LedgerIds:
                 NewNode(self._znodes.path(_LONG, f"{_HIGH}{high:010d}"), open=True), lambda data, stat: True
             )
         except NodeExistsError:
-            pass  # another client has also used up the ids below the last node, and created this node first
+            pass  # another client has also found the ids below the last node used up, and has created this node first
 
     async def _remove_old(self) -> None:
         for high in self._high[:-_KEPT]:
@@ -97,7 +97,7 @@ class LedgerIds:
                 self._log.debug("old ledger id counter stays: {error}", error=error)
 
     async def _next(self, *parent: str) -> tuple[int | None, str]:
-        """Draw the next number below a node, and return it with the path of its sequence node.
+        """Draw the next number of the counter below a node, and return it with the path of its sequence node.
 
         The number is None when all numbers of 31 bits are used up.
         """

@@ -1,7 +1,8 @@
 """The listing of all ledgers of a cluster in ascending order; an incomplete listing raises an error (S8).
 
-Bookies delete the ledgers that a listing does not contain.  So a listing never ends early, and a missing root or an
-unexpected node is an error.  A node that is removed during the walk had no ledgers left, so it is skipped.
+Bookies delete the entries of ledgers that a listing does not contain.  So a listing never ends early, and a missing
+root or an unexpected node is an error.  A node that is removed during the listing had no ledgers left, so it is
+skipped.
 """
 
 from collections.abc import AsyncIterator
@@ -41,9 +42,9 @@ class LedgerListing:
                 yield ledger_id
 
     async def _level(self, form: LedgerForm, digits: str, path: str, names: "filter[str]") -> AsyncIterator[int]:
-        """Yield the ledger ids in and below the nodes ``names``, which have the same parent.
+        """Yield the ledger ids in and below the nodes ``names``, which all have the same parent node.
 
-        :param digits: the digits of the ids in the names of their parents.
+        :param digits: the leading digits of the ids, which the names of the nodes above contain.
         """
         level = path.removeprefix(self._znodes.root).count("/")
         is_leaf = level == len(form.groups) - 1
@@ -52,7 +53,7 @@ class LedgerListing:
             if last < self._first or first > self._last:
                 continue
             if is_leaf:
-                # if the driver is closed, the listing fails: it must not end early without an error (S8)
+                # if the driver was closed, raise an error: the listing must not just end (S8)
                 self._znodes.session.check_open()
                 yield self._checked(first, f"{path}/{name}")
                 continue
@@ -60,7 +61,7 @@ class LedgerListing:
             try:
                 children = await self._znodes.fresh_children(below)
             except NodeMissingError:
-                continue  # the client that removed the last ledger below this node removed the node as well
+                continue  # another client removed the last ledger below this node, and with it the node
             async for ledger_id in self._level(form, digits + number, below, filter(None, children)):
                 yield ledger_id
 

@@ -61,14 +61,15 @@ class ZooKeeperLedgers:
     async def create(self, ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
         path, data = self._path(ledger_id), stored_form(ledger_id, metadata)
         try:
-            # An earlier try of this create may have made the ledger: compare the token in the stored metadata.
+            # If the node exists, an earlier try of this create may have made it: compare the token in the stored
+            # metadata.
             await self._znodes.create_below(NewNode(path, data), lambda data, stat: False)
         except NodeExistsError as error:
             return await self._own(ledger_id, metadata.c_token, error)
         return Versioned(decode_ledger_metadata(data), 0)
 
     async def _own(self, ledger_id: int, c_token: int, error: NodeExistsError) -> Versioned[LedgerMetadata]:
-        """Return the stored metadata if an earlier try of this create stored it, else raise LedgerExistsError."""
+        """If an earlier try of this create stored the metadata, return them; otherwise raise LedgerExistsError."""
         if c_token:
             await self._znodes.sync(self._path(ledger_id))
             try:
@@ -98,7 +99,7 @@ class ZooKeeperLedgers:
 
     async def write(self, ledger_id: int, metadata: LedgerMetadata, version: int) -> Versioned[LedgerMetadata]:
         path, data = self._path(ledger_id), stored_form(ledger_id, metadata)
-        if not 0 <= version <= _MAX_VERSION:  # to ZooKeeper, version -1 means any version
+        if not 0 <= version <= _MAX_VERSION:  # ZooKeeper takes the version -1 for any version
             await self.read(ledger_id)
             raise _changed(ledger_id, version)
         try:
@@ -121,9 +122,9 @@ class ZooKeeperLedgers:
             await self._prune(path.rpartition("/")[0])
 
     async def _prune(self, path: str) -> None:
-        """Remove the parent nodes of a removed ledger that have become empty.
+        """Remove the parent nodes of a removed ledger, as far as they are empty now.
 
-        A failure ends this silently, because empty nodes do no harm.
+        If this fails, stop without an error, because empty nodes do no harm.
         """
         try:
             while path != self._znodes.root and (await self._znodes.get(path))[1].n_children == 0:
@@ -136,7 +137,7 @@ class ZooKeeperLedgers:
         await self._znodes.sync(self._znodes.root)
 
     async def ledger_ids(self, first: int = 0, last: int | None = None) -> AsyncIterator[int]:
-        """Yield the ledger ids in ascending order; the iteration raises the error of a failed read (S8)."""
+        """Yield the ledger ids in ascending order; if a node cannot be read, raise the error (S8)."""
         end = MAX_ID if last is None else last
         async for ledger_id in LedgerListing(self._znodes, self._laid_out(), first, end).ids():
             yield ledger_id
@@ -171,9 +172,9 @@ Stored = Versioned[LedgerMetadata]
 
 
 class LedgerWatch:
-    """The watch of a ledger: calls its listener with each newer metadata, and at last with None after its deletion.
+    """The watch of a ledger: it calls its listener with newer metadata, and last with None after the deletion.
 
-    :param read: reads the metadata of the ledger and sets a watch.
+    :param read: a function that reads the metadata of the ledger and sets a ZooKeeper watch.
     :param ended: called with this object when the watch has ended.
     """
 
@@ -191,7 +192,7 @@ class LedgerWatch:
         self._loop = WatchLoop(session, f"ledger {ledger_id}", self._look)
 
     def start(self) -> None:
-        """Start the watch, which reads the ledger immediately."""
+        """Start the watch; it reads the ledger immediately."""
         self._loop.start()
 
     def stop(self) -> None:

@@ -19,7 +19,7 @@ _log = Logger()
 
 
 def bookie_ids(names: list[str]) -> frozenset[str]:
-    """Return the bookie ids among the children of a node; log and leave out names that are not bookie ids.
+    """Return the bookie ids among the names of child nodes; leave out and log names that are not bookie ids.
 
     :param names: the names of the children.
     """
@@ -34,7 +34,7 @@ def bookie_ids(names: list[str]) -> frozenset[str]:
 
 
 class BookieSet:
-    """The set of the writable or of the read-only bookies.
+    """The set of the writable bookies, or that of the read-only bookies.
 
     :ivar ids: the bookie ids that were read last, None before the first read.
     """
@@ -55,9 +55,9 @@ class BookieSet:
         return bookie_ids((await self._children(None))[0])
 
     async def look(self, watch: Watch) -> bool:
-        """Read the set, and set a ``watch`` for its next change.
+        """Read the set of bookies, and set a ``watch`` for its next change.
 
-        After a reconnect, a server that lags behind may return an older set, which is ignored.
+        After a reconnect, the new server may lag behind and return an older set, which is ignored.
 
         :returns: whether :attr:`ids` has changed.
         """
@@ -75,7 +75,7 @@ class BookieSet:
         except NodeMissingError:
             if not self._read_only:
                 raise NotInitializedError(f"{self._path} does not exist") from None
-        # The node does not exist before the first bookie is read-only; the watch fires when it is created.
+        # The node is created with the first read-only bookie.  While it is missing, the watch fires when it is created.
         return ([], None) if await self._znodes.exists(self._path, watch) is None else await self._children(watch)
 
 

@@ -1,10 +1,10 @@
-"""A watch of all underreplicated marks and replication locks: of the group nodes above the marks, and of the locks.
+"""A watch of all underreplicated marks and replication locks: of the group nodes above the marks, and of the node of
+locks.
 
-The lowest groups, one for each marked ledger, are not watched: a new group is noticed at its parent, and its mark
-follows at once.  Only lowest groups that a listing has found empty are watched, because a mark that is made in an
-existing group does not change the parent.  A listing follows each call of the listener.  An empty group can still be
-missed if its mark was removed by hand, without a lock.  For this case the listener is also called every
-:data:`REMINDER_SECONDS`.
+The lowest groups, one for each marked ledger, are not watched: a new group changes its parent, and its mark is created
+at once.  But a mark that is made in an existing group does not change the parent, so a lowest group is watched if a
+listing has found it empty.  A listing follows each call of the listener.  An empty group can still be missed if its
+mark was removed by hand, without a lock.  For this case the listener is also called every :data:`REMINDER_SECONDS`.
 """
 
 import re
@@ -22,11 +22,11 @@ GROUP = re.compile(r"[0-9a-f]{4}")
 
 REMINDER_SECONDS = 60.0
 GATHERING_SECONDS = 0.1
-"""Seconds from a change to the call of the listener, which then also covers further changes."""
+"""Seconds from a change to the call of the listener; further changes in this time are covered by the same call."""
 
 
 class TreeWatch:
-    """The watch of one listener on all underreplicated marks and replication locks."""
+    """The watch of all underreplicated marks and replication locks, for one listener."""
 
     _log = Logger()
 
@@ -41,7 +41,7 @@ class TreeWatch:
         self._stopped = False
 
     def start(self) -> None:
-        """Begin to watch the tree."""
+        """Begin to watch the nodes of marks and locks."""
         self._add(self._locks, self._look_at(self._locks, None))
         self._add(self._marks, self._look_at(self._marks, 0))
         self._call_in(0)
@@ -56,7 +56,7 @@ class TreeWatch:
             self._timer.cancel()
 
     def wait_for(self, path: str) -> None:
-        """Watch the lowest group at ``path``, which was found empty, until it has a mark or is removed."""
+        """Watch the lowest group at ``path``, which was found empty, until a mark is made in it or it is removed."""
         if path not in self._loops and not self._stopped:
             self._add(path, self._look_into(path))
 
@@ -80,9 +80,9 @@ class TreeWatch:
         loop.start()
 
     def _look_at(self, path: str, level: int | None) -> Callable[[Watch], Awaitable[bool]]:
-        """Return the function that reads the children of one node with a watch.
+        """Return a function that reads the children of one node and sets a watch.
 
-        :param level: number of group nodes above the children; None for the node of the locks.
+        :param level: number of levels of group nodes above the children; None for the node of the locks.
         """
 
         async def look(watch: Watch) -> bool:
@@ -90,7 +90,7 @@ class TreeWatch:
                 names, _ = await self._znodes.children(path, watch)
             except NodeMissingError:
                 if level:
-                    # the node was removed; if it is created again, the watch of its parent finds it
+                    # the node was removed; if it is created again, the watch of its parent notices it
                     self._loops.pop(path, None)
                     return False
                 if await self._znodes.exists(path, watch) is not None:

@@ -27,8 +27,8 @@ class NodeWatches:
     ) -> Callable[[], None]:
         """Call the listener soon, and after the node was created, written (even with equal data) or removed.
 
-        :param decode: makes the listener's value from the node's data, or from None if there is no node.  Its errors
-            are logged.
+        :param decode: makes the value for the listener from the node's data, or from None if there is no node.  If it
+            raises an error, this is logged.
         :returns: a function that ends the watch.
         """
         self._znodes.session.check_open()
@@ -50,7 +50,7 @@ class NodeWatches:
 
 
 class _Looking:
-    """The reader of one watched node, which calls the listener if the node was written since the last read."""
+    """The reader of one watched node: it calls the listener if the node was written since the last read."""
 
     def __init__(
         self, znodes: Znodes, path: str, decode: Callable[[bytes | None], Any], listener: Callable[[Any], None]
@@ -73,7 +73,7 @@ class _Looking:
         return True
 
     def _is_older(self, seen: tuple[int, int] | None) -> bool:
-        """Test whether a state is older than the last one: after a reconnect, the new server may lag behind."""
+        """Test whether ``seen`` is an older state of the node than the last one: a server may lag after a reconnect."""
         return seen is not None and self._seen is not None and seen < self._seen
 
     async def _read(self, watch: Watch) -> tuple[bytes | None, Stat | None]:

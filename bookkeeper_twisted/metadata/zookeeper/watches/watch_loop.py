@@ -11,14 +11,14 @@ from ..interfaces import Watch
 from ..session import Session
 
 RELOOK_SECONDS = 0.2
-"""Seconds before the next read, after a failed read or after a connection was lost with its watches."""
+"""Seconds until the next read, after a read has failed or a lost connection has ended the watches."""
 
 
 class WatchLoop:
-    """The loop of one watch, which reads the watched nodes after each event.
+    """The loop of one watch: it reads the watched nodes after each event.
 
     :param what: name of the watched nodes, for the log.
-    :param look: reads the nodes and sets the given watch; returns whether the loop continues.
+    :param look: a function that reads the nodes and sets the given watch; it returns whether the loop continues.
     """
 
     _log = Logger()
@@ -52,7 +52,7 @@ class WatchLoop:
                     return
             except MetadataError as error:
                 if not failing and not isinstance(error, MetadataUnavailableError):
-                    # log no lost connection: the session logs it, once
+                    # do not log a lost connection here: the session logs it, once for all watches
                     self._log.warn("{what}: {error}; trying again", what=self._what, error=error)
                 failing = True
                 self._changed(False)
@@ -62,9 +62,9 @@ class WatchLoop:
                 await self._session.pause(RELOOK_SECONDS)
 
     def _changed(self, has_changed: bool) -> None:
-        """Start the next read of the loop.
+        """Make the loop read the nodes again.
 
-        A watch of an earlier read may call this, too; it only makes the next read earlier.
+        A watch that an earlier read has set may call this, too; then the next read just comes earlier.
         """
         if not self._event.called:
             self._event.callback(has_changed)
