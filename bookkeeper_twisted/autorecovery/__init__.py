@@ -13,12 +13,13 @@ Theory of operation.  A process runs some or all of three services, which share 
 
 The *checker* reads entries from the bookies of each fragment by batch reads and verifies their digests.  A slow or
 overloaded bookie does not count as a lost replica: it is asked again later, and nothing is marked.  The *replicator*
-copies entries unchanged, whole runs in one write, and only to the bookies of each entry's write set.  It changes the
-metadata after all copies are acknowledged, by compare-and-set, so that a crash leaves only extra copies.  A writable
-bookie gets its own missing or damaged entries back; a lost bookie is replaced by another.  The rules of both without
-I/O (fragments, losses, the plan of copies) are in :mod:`bookkeeper_twisted.ledger`; Spark's bulk repair uses them, too.
+copies entries unchanged, many consecutive entries in one write, and only to the bookies of each entry's write set.  It
+changes the metadata after all copies are acknowledged, by compare-and-set, so that a crash leaves only extra copies.  A
+writable bookie gets its own missing or damaged entries back; a lost bookie is replaced by another.  The rules of
+checker and replicator that need no I/O (fragments, losses, the plan of copies) are in :mod:`bookkeeper_twisted.ledger`;
+Spark's bulk repair uses them, too.
 
-All reads, writes and metadata requests wait for a limiter of :mod:`bookkeeper_twisted.limits.throttle` first.  Every
-step can be cancelled.  The records in the metadata store have Apache BookKeeper's formats, so auditors and workers of
-both programs can run in one cluster.
+Before each read, write and metadata request, a limiter of :mod:`bookkeeper_twisted.limits.throttle` makes it wait if
+necessary.  Every step can be cancelled.  The records in the metadata store have Apache BookKeeper's formats, so
+auditors and workers of both programs can run in one cluster.
 """

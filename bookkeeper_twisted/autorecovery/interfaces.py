@@ -10,7 +10,7 @@ from ..model import LedgerMetadata
 
 
 class ILedgerChecker(Interface):
-    """A checker, which finds the bookies of a ledger that lack entries."""
+    """A checker of ledgers: it finds the bookies that lack entries of a ledger."""
 
     async def check(
         ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = (), before: CheckReport | None = None
@@ -20,10 +20,10 @@ class ILedgerChecker(Interface):
         Cancelling the check cancels its reads.
 
         :param metadata: the metadata of the ledger, read just before.
-        :param suspects: bookies whose entries are all read, not only a sample; the metadata store is asked whether they
-            are registered.
-        :param before: report of an earlier check in the same repair; replicas that it found complete are not read
-            again, except those of suspects.
+        :param suspects: ids of bookies of which all entries are read, not only a sample; the metadata store itself is
+            asked whether they are registered.
+        :param before: report of an earlier check in the same repair; replicas that were complete then are not read
+            again, except on suspects.
         :raises bookkeeper_twisted.errors.ClientClosedError: the client was closed during the check.
         """
 
@@ -32,12 +32,13 @@ class ILedgerChecker(Interface):
 class LedgerStatus:
     """The status of a marked ledger that a replication worker has locked.
 
-    :ivar state: *repairing*; *grace*: its writer gets time to replace the bookie itself; *waiting*: bookies could not
-        answer, and the worker will try again; *impossible*: it cannot be repaired until bookies return or are added.
+    :ivar state: *repairing*; *grace*: its writer gets time to replace a lost bookie itself; *waiting*: bookies could
+        not answer, and the worker will try again; *impossible*: it cannot be repaired until bookies return or are
+        added.
     :ivar reason: why the ledger is not repaired yet, for people to read.
     :ivar attempts: number of failed attempts.
     :ivar since: time at which the worker took the lock, in seconds of its clock.
-    :ivar next_attempt: time of the next attempt, in seconds of that clock; None during an attempt.
+    :ivar next_attempt: time of the next attempt, in seconds of the worker's clock; None during an attempt.
     """
 
     ledger_id: int

@@ -1,7 +1,7 @@
-"""The limits of autorecovery: named speed limiters, the size of requests, and the number of requests in progress.
+"""The limits of autorecovery: on its speed, on the size of requests, and on the number of requests in progress.
 
-A speed limiter counts the entries and bytes that bookies returned, or that were written, once for each bookie that gets
-them.  A read is counted by an estimate before it is sent, and the estimate is corrected when the reply has arrived.
+A speed limiter counts the entries and bytes that bookies return, or that are written to bookies (once for each bookie).
+A read is counted by an estimate before it is sent, and the estimate is corrected when the reply has arrived.
 """
 
 from collections import deque
@@ -33,8 +33,8 @@ _PIECE_SECONDS = 0.02
 def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
     """Return the most entries and bytes of one request: what the limits grant in a fiftieth of a second.
 
-    So a limited worker sends small requests evenly, and requests of clients never wait for a large one.  At least one
-    entry and one byte are granted.
+    So a worker under a speed limit sends small requests evenly, and no request of a client waits behind a large one.
+    At least one entry and one byte are granted.
 
     :param entries: most entries without a speed limit.
     :param n_bytes: most bytes without a speed limit.
@@ -48,7 +48,7 @@ def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
 
 
 class ConcurrencyLimit:
-    """A limit on the number of requests or ledgers in progress; callers are admitted in the order of their calls.
+    """A limit on the number of requests (or ledgers) in progress; callers are admitted in the order of their calls.
 
     :param limit: the largest number in progress; 0 or less for no limit.
     """
@@ -66,7 +66,7 @@ class ConcurrencyLimit:
     def enter(self, count: int) -> "Deferred[None]":
         """Wait until ``count`` more requests or ledgers may be in progress, and count them.
 
-        :param count: how many will begin, at most the limit.
+        :param count: number of requests or ledgers to begin, at most the limit.
         """
         if not self._waiting and self._fits(count):
             self._used += count
@@ -78,7 +78,7 @@ class ConcurrencyLimit:
     def leave(self, count: int) -> None:
         """Count ``count`` requests or ledgers as ended, and admit waiting callers.
 
-        :param count: how many have ended.
+        :param count: number of requests or ledgers that have ended.
         """
         self._used -= count
         self._admit()

@@ -1,4 +1,4 @@
-"""The metrics of checker, replicator and worker.  Those that Apache's worker has, too, have the same names."""
+"""The metrics of checker, replicator and worker.  Metrics that Apache's worker also has have the same names here."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ class CheckerMetrics:
     :ivar requests: number of requests to bookies.
     :ivar retries: requests that were sent again after an overload, a time-out or a lost connection.
     :ivar entries: number of entries that were read.
-    :ivar n_bytes: bytes of these entries.
+    :ivar n_bytes: number of bytes of the entries that were read.
     """
 
     def __init__(self, instruments: Instruments) -> None:
@@ -28,7 +28,7 @@ class CheckerMetrics:
         self._lost = {kind: instruments.counter(f"{_CHECKER}{kind.value}_replicas") for kind in LossKind}
 
     def checked(self, report: CheckReport) -> None:
-        """Count a checked ledger, and the lost, damaged and inconclusive replicas in the ``report`` of its check."""
+        """Count a checked ledger and, from the ``report`` of its check, the lost, damaged and inconclusive replicas."""
         self._ledgers.value += 1
         self._inconclusive.value += sum(len(one.inconclusive) for one in report.fragments)
         for loss in report.losses():
@@ -40,7 +40,8 @@ class ReplicationMetrics:
 
     :ivar read_latency: milliseconds until a bookie answered a read.
     :ivar write_latency: milliseconds until a bookie acknowledged a write.
-    :ivar entry_read_latency, entry_write_latency: the same for reads and writes of one entry, as clients make them.
+    :ivar entry_read_latency, entry_write_latency: the same for reads and writes of a single entry, as clients send
+        them.
     :ivar read_bytes: bytes of each read.
     :ivar written_bytes: bytes of each write to one bookie.
     :ivar unreadable: entries that no bookie could return.
@@ -73,7 +74,7 @@ class WorkerMetrics:
     :ivar rereplicate: milliseconds of each attempt to repair a ledger.
     :ivar repaired: attempts that made a fragment complete.
     :ivar moved: attempts that moved replicas of a complete ledger to bookies that satisfy the placement policy.
-    :ivar deferred: failed attempts, after which the ledger was skipped for a while.
+    :ivar deferred: failed attempts to repair a ledger, after each of which the ledger was left alone for a while.
     """
 
     def __init__(self, instruments: Instruments) -> None:
@@ -85,7 +86,7 @@ class WorkerMetrics:
         self._exceptions: dict[str, Counter] = {}
 
     def failed(self, error: Exception) -> None:
-        """Count a failed attempt under the class name of its ``error``, or under Apache's name of that class."""
+        """Count a failed attempt to repair a ledger, under the class name of its ``error`` or Apache's name for it."""
         name = type(error).__name__
         name = _APACHE_NAMES.get(name, name)
         if name not in self._exceptions:
@@ -93,9 +94,9 @@ class WorkerMetrics:
         self._exceptions[name].value += 1
 
     def watch(self, state: str, ledgers: Callable[[], float]) -> None:
-        """Export the number of ledgers in one state that this worker has locked.
+        """Export as a metric how many of the ledgers that this worker has locked are in one state.
 
         :param state: the state, which is the value of the metric's label.
-        :param ledgers: returns the present number of these ledgers.
+        :param ledgers: a function that returns the present number of ledgers in this state.
         """
         self._instruments.gauge(_WORKER + "ledgers", ledgers, state=state)

@@ -1,4 +1,4 @@
-"""A test for lost bookies, which are registered neither as writable nor as read-only."""
+"""A test for lost bookies, that is, bookies that are registered neither as writable nor as read-only."""
 
 from collections.abc import Collection
 
@@ -16,7 +16,8 @@ class Presence:
     """A tester of bookie registrations, which never reports a bookie as lost without asking the metadata store.
 
     The client watches the sets of registered bookies, but these sets are empty at its start and outdated after a lost
-    session.  So a bookie that is missing in them counts as lost only if the store confirms it.
+    session.  So if a bookie is missing in these sets, the metadata store is asked, and the bookie counts as lost only
+    if the store confirms it.
 
     :param throttle: the speed limit of requests to the store.
     """
@@ -33,7 +34,7 @@ class Presence:
         self._asked_at = -_FRESH_SECONDS
 
     async def gone(self, bookies: Collection[str], suspects: Collection[str] = ()) -> frozenset[str]:
-        """Return the ``bookies`` that are not registered, as confirmed by the metadata store.
+        """Return those of the ``bookies`` that are not registered; the metadata store has confirmed this.
 
         :param suspects: bookies that another process may have found to be lost; for them the store is always asked,
             even if the watched sets contain them.
@@ -47,7 +48,7 @@ class Presence:
         return doubtful - self._writable - self._read_only if doubtful else doubtful
 
     async def unwritable(self, bookies: Collection[str]) -> frozenset[str]:
-        """Return the ``bookies`` that are lost or read-only, as confirmed by the metadata store.
+        """Return those of the ``bookies`` that are lost or read-only; the metadata store has confirmed this.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store failed.
         """

@@ -6,7 +6,7 @@ from ..errors import BookieHandleNotAvailableError, RequestTimeoutError, TooMany
 
 
 def is_transient(error: object) -> bool:
-    """Test whether ``error`` is temporary: the bookie could not answer, and a later request may succeed."""
+    """Test whether ``error`` is temporary: the bookie could not answer now, but may answer a later request."""
     return isinstance(error, TooManyRequestsError | RequestTimeoutError | BookieHandleNotAvailableError)
 
 
@@ -24,9 +24,9 @@ class Retries:
     longest_pause: float = 10.0
 
     def pause(self, attempt: int) -> float:
-        """Return the seconds to wait after an ``attempt``, counted from 0."""
+        """Return the seconds to wait after the attempt with the number ``attempt``, counted from 0."""
         return min(self.first_pause * float(1 << attempt), self.longest_pause)
 
     def is_last(self, attempt: int) -> bool:
-        """Test whether an ``attempt``, counted from 0, is the last one."""
+        """Test whether the attempt with the number ``attempt``, counted from 0, is the last one."""
         return attempt + 1 >= self.attempts

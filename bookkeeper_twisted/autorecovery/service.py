@@ -33,8 +33,8 @@ _ANY_NUMBER = 1 << 30
 class Identity:
     """The names of this process in the metadata store.
 
-    :ivar candidate: bookie id in the election of the auditor; as in Apache BookKeeper, that of a bookie with this
-        configuration.
+    :ivar candidate: name in the election of the auditor: as in Apache BookKeeper, the id that a bookie with this
+        configuration would have.
     :ivar holder: host name in the worker's replication locks, for people to read.
     """
 
@@ -46,10 +46,10 @@ class AutoRecovery:
     """The autorecovery of one process: a candidate for auditor and a replication worker, which share one client.
 
     :param client: the connected client; its owner closes it.
-    :param now_ms: returns the time in ms since the epoch, for marks and for the times of checks.
+    :param now_ms: a function that returns the time in ms since the epoch, for marks and for the times of checks.
     :ivar throttles: the speed limits of all work of autorecovery.
     :ivar adaptive: the controller that slows copies down while bookies are slow to read or add single entries.
-    :ivar limits: an operator's control over both kinds of limits.
+    :ivar limits: the operator's access to the speed limits and the adaptive limits.
     :ivar election, worker: the two services.
     """
 
@@ -110,12 +110,12 @@ class AutoRecovery:
             self.election.start()
 
     async def stop(self) -> None:
-        """End the auditor, then the worker; repairs are cancelled and their locks released."""
+        """End the auditor, then the worker, which cancels its repairs and releases their locks."""
         services = ((AUDITOR, self.election.stop), (WORKER, self._stop_worker))
         for step in (stop for name, stop in services if name in self._services):
             try:
                 await step()
-            # Continue: the end of the session removes the votes and locks that are left.
+            # Go on: votes and locks that are left are removed at the end of the session.
             except BookKeeperError as error:
                 self._log.warn("autorecovery ends: {error}", error=error)
         self.adaptive.stop()
@@ -166,5 +166,5 @@ def worker_settings(config: AutorecoveryConfig, holder: str) -> WorkerSettings:
 
 
 def _rate(entries: float = 0, n_bytes: float = 0) -> Rate:
-    """Return a rate from configured numbers, of which 0 or less means no limit."""
+    """Return a rate of entries and bytes per second; a configured number of 0 or less means no limit."""
     return Rate(max(entries, 0), max(n_bytes, 0))

@@ -32,7 +32,7 @@ class Switch:
         self.is_on = False
 
     def wait(self) -> "Deferred[None]":
-        """Wait until autorecovery is switched on."""
+        """Wait until autorecovery is switched on; do not wait if it is on."""
         if self.is_on:
             return succeed(None)
         waiter: Deferred[None] = Deferred(self._waiting.remove)

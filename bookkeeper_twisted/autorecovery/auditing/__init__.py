@@ -1,18 +1,19 @@
 """The auditor: one elected process of the cluster finds ledgers that lack replicas, and marks them.
 
 Theory of operation.  When this process wins the election, it starts an :mod:`.auditor`, and stops it when the election
-is lost.  The auditor walks over the metadata of all ledgers (:mod:`.ledger_scan`) for two reasons:
+is lost.  The auditor reads the metadata of all ledgers, one after the other, which is called a *walk*
+(:mod:`.ledger_scan`).  It does so for two reasons:
 
-* An *audit* (:mod:`.bookie_audit`) marks the ledgers of lost bookies.  :mod:`.detection` follows registrations by the
-  rules of :mod:`.lost_bookies`, and starts audits.  An audit is urgent: it begins immediately, in its own walk over the
-  ledgers, and reads only metadata.
+* An *audit* (:mod:`.bookie_audit`) marks the ledgers of lost bookies. :mod:`.detection` follows registrations by the
+  rules of :mod:`.lost_bookies`, and starts audits.  An audit is urgent: it begins immediately, in a walk of its own,
+  and reads only metadata.
 * *Periodic work* (:mod:`.periodic`) is the search for ledgers on lost bookies, and each of the :mod:`.ledger_checks`.
-  Work that becomes due within a second, as after the election, shares one walk, so that the metadata of each ledger is
-  read once.  The walk begins after a running audit, and an audit also counts as a search.
+  If several of them become due within a second, as after the election, they share one walk, so that the metadata of
+  each ledger is read once.  The walk begins after a running audit, and an audit also counts as a search.
 
 In a shared walk, the search and the checks visit each ledger one after the other.  The search comes first, so that its
 mark does not wait for reads of entries.  Then comes the check that reads entries, and last the checks that skip marked
-ledgers.  So a mark is written once, and again only if a later check finds more losses.  If a check fails at a ledger,
-it leaves the walk and is repeated later, while the others continue.  If the walk itself fails or is stopped, it counts
-as a failure of all of them.
+ledgers.  So a mark is written once, and again only if a later check finds that more entries are lost.  If a check fails
+at a ledger, it leaves the walk and is repeated later, while the others continue.  If the walk itself fails or is
+stopped, all its checks have failed.
 """

@@ -1,4 +1,4 @@
-"""The elected auditor of a cluster, which finds ledgers that lack replicas and marks them; and its election."""
+"""The elected auditor of a cluster, which finds ledgers that lack replicas and marks them; and the election."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -29,7 +29,7 @@ from .periodic import PeriodicWork, Timetable
 from .repeating import until_done
 
 MOST_PARALLEL = 100
-"""Most ledgers that are checked at the same time: each takes memory for its metadata and its requests to bookies."""
+"""Most ledgers that are checked at the same time, because each needs memory for its metadata and requests."""
 
 
 _NAMES = {
@@ -41,9 +41,9 @@ _NAMES = {
 
 @attrs.frozen
 class AuditorParts:
-    """The collaborators and the configuration of an auditor.
+    """The objects that an auditor works with, and its configuration.
 
-    :ivar now_ms: returns the time in ms since the epoch.
+    :ivar now_ms: a function that returns the time in ms since the epoch.
     """
 
     clock: IReactorTime
@@ -58,7 +58,7 @@ class AuditorParts:
 
 
 class Auditor:
-    """The work of an elected auditor until it loses the election; started once and stopped once."""
+    """The work of an elected auditor until it loses the election; the object can be started and stopped only once."""
 
     _log = Logger()
 
@@ -98,8 +98,8 @@ class Auditor:
     def stop(self) -> None:
         """End all work immediately.
 
-        After this call, no ledger is marked and no time is stored, except by a request that has already reached the
-        store.
+        After this call, the auditor marks no ledger and stores no time of a check, except by a request that has already
+        reached the store.
         """
         if self._starting is not None:
             self._starting.cancel()
@@ -161,7 +161,8 @@ class Auditor:
 
     async def _audit_bookies(self) -> None:
         there = await bookies_there(self._registration)
-        # Turn 0 visits each ledger before the checks do, as these marks are urgent.
+        # Turn 0: the search for ledgers on lost bookies visits each ledger before the checks do, because its marks are
+        # urgent.
         walk = partial(self._walks.run, turn=0)
         await self._audit.run(there, self._detector.is_expected, walk)
 
@@ -172,11 +173,11 @@ class Auditor:
 class AuditorElection:
     """The candidacy of this process for auditor, which lasts as long as the process runs.
 
-    Apache's process ends when its ZooKeeper session ends.  This process stops its auditor at that moment, and is a
+    Apache's auditor process ends with its ZooKeeper session.  This process only stops its auditor then, and is a
     candidate again in the next session.
 
     :param candidate: the bookie id that names this process in the election.
-    :param make_auditor: makes an auditor when this process is elected.
+    :param make_auditor: a function that makes an auditor; called when this process is elected.
     """
 
     def __init__(
@@ -201,10 +202,10 @@ class AuditorElection:
         self._auditing.stand(self._candidate, self._elected)
 
     async def stop(self) -> None:
-        """Stop the auditor, and withdraw this candidate so that another one is elected.
+        """Stop the auditor, and withdraw this candidate, so that another process is elected.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the store failed; the vote is removed at the end of the
-            session.
+        :raises bookkeeper_twisted.errors.MetadataError: the store failed; this candidate's vote is removed only at the
+            end of the session.
         """
         self._dismiss()
         await self._auditing.withdraw()

@@ -1,4 +1,4 @@
-"""The metrics of an auditor.  Those that Apache's auditor has, too, have the same names."""
+"""The metrics of an auditor.  Metrics that Apache's auditor also has have the same names here."""
 
 from collections.abc import Callable
 
@@ -12,14 +12,15 @@ class AuditorMetrics:
     """The metrics of the auditor of one process, elected or not.  All times are in milliseconds.
 
     :ivar audit: durations of the audits of lost bookies.
-    :ivar index: the same durations; Apache's auditor reads the metadata before it marks ledgers, this one meanwhile.
-    :ivar published: durations of the audits that marked ledgers.
+    :ivar index: the same durations again: Apache's auditor first reads all metadata, and this metric is the time of
+        that; this auditor marks ledgers while it reads.
+    :ivar published: durations of the audits that have marked at least one ledger.
     :ivar checks: durations of each periodic check.
     :ivar marked, marked_bytes: number and length of the ledgers that each audit or check marked.
-    :ivar delayed, cancelled: audits that were delayed after a lost bookie, and those cancelled because it returned.
+    :ivar delayed, cancelled: audits whose delay began when a bookie was lost, and those cancelled because it returned.
     :ivar skipped: periodic checks that were postponed because an audit was delayed.
     :ivar checked: ledgers that were checked.
-    :ivar inconclusive: checked ledgers of which a bookie could not answer.
+    :ivar inconclusive: checked ledgers about which nothing is certain, because a bookie could not answer.
     :ivar failed: audits and checks that failed and are tried again.
     """
 
@@ -63,9 +64,9 @@ class AuditorMetrics:
 
 
 class CheckResults:
-    """The results of the last complete checks of all ledgers.
+    """The results of the last complete periodic checks, which the metrics export.
 
-    :ivar left_behind: number of ledgers that have been marked for longer than the grace period.
+    :ivar left_behind: number of ledgers whose marks are older than the grace period for marks.
     :ivar in_office: 1 while this process is the auditor of the cluster.
     """
 

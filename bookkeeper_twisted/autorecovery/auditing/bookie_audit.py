@@ -1,4 +1,4 @@
-"""The audit of lost bookies, which marks every ledger with a lost bookie in one of its ensembles."""
+"""The audit of lost bookies: it marks every ledger that has a lost bookie in one of its ensembles."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
@@ -17,12 +17,12 @@ from .ledger_scan import LedgerScan, Visit
 
 
 class Marker:
-    """The marker of one audit or check, which marks underreplicated ledgers under a speed limit and counts them.
+    """The object by which one audit or check marks underreplicated ledgers, under a speed limit, and counts them.
 
     :param operations: the speed limit of requests about marks.
-    :param now_ms: returns the time in ms since the epoch; None if marks get no time.
+    :param now_ms: a function that returns the time in ms since the epoch; None if marks get no time.
     :ivar marked: number of marked ledgers.
-    :ivar n_bytes: sum of their lengths in bytes.
+    :ivar n_bytes: sum of the lengths of the marked ledgers, in bytes.
     """
 
     def __init__(
@@ -37,8 +37,8 @@ class Marker:
     async def mark(self, ledger_id: int, length: int, replicas: Collection[str]) -> None:
         """Mark a ledger as underreplicated.
 
-        :param length: length of the ledger in bytes according to its metadata.
-        :param replicas: ids of the bookies that lack entries; empty if they are not known.
+        :param length: length of the ledger in bytes, as its metadata say, for the count.
+        :param replicas: ids of the bookies that lack entries; empty if it is not known which do.
         """
         await self._operations.acquire(entries=1)
         ctime = None if self._now_ms is None else self._now_ms()
@@ -59,15 +59,15 @@ class Marker:
 
 
 class _EnoughError(Exception):
-    """An error that ends a walk over the ledgers when it has found enough bookies."""
+    """Raised to end a walk over the ledgers early, when it has found as many bookies as its caller needs."""
 
 
 @attrs.define
 class BookieAudit:
-    """The audit of lost bookies.  It marks their ledgers during a walk over all metadata, and keeps none of it.
+    """The audit of lost bookies.  It marks their ledgers while it reads the metadata of all ledgers, and keeps none.
 
-    :ivar make_marker: makes the marker of one audit.
-    :ivar ended_ms: end of the last complete audit, in ms since the epoch; None before the first.
+    :ivar make_marker: a function that makes the marker for one audit.
+    :ivar ended_ms: when the last complete audit ended, in ms since the epoch; None before the first.
     """
 
     _log: ClassVar[Logger] = Logger()
@@ -83,12 +83,12 @@ class BookieAudit:
         self, there: frozenset[str], is_expected: Callable[[str], bool],
         walk: Callable[[Visit], Awaitable[object]] | None = None,
     ) -> int:  # fmt: skip
-        """Mark each ledger with a lost bookie in any ensemble of its metadata.
+        """Mark each ledger that has a lost bookie in any ensemble of its metadata.
 
         :param there: ids of the registered bookies.
-        :param is_expected: tests whether another bookie does not count as lost, because it has returned during the
-            audit or its delay is not over; called for each ledger that names the bookie.
-        :param walk: visits all ledgers; None for a separate walk, which begins immediately.
+        :param is_expected: tests whether a bookie outside ``there`` does not count as lost, because it has returned
+            during the audit or its delay is not over; called for each ledger that names such a bookie.
+        :param walk: visits all ledgers in a shared walk; None for a walk of its own, which begins immediately.
         :returns: number of ledgers that were marked.
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the audit was complete.
         """
@@ -126,7 +126,7 @@ class BookieAudit:
         return count
 
     async def named(self, bookies: frozenset[str], enough: int) -> frozenset[str]:
-        """Find those of the ``bookies`` that are in an ensemble of at least one ledger.
+        """Find out which of some ``bookies`` are in an ensemble of at least one ledger.
 
         :param bookies: ids of the bookies to look for.
         :param enough: number of found bookies after which the search ends, even if there may be more.

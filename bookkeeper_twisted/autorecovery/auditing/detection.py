@@ -1,7 +1,7 @@
 """The detection of lost bookies: watches the registered bookies and the stored delay, and starts audits.
 
-Audits run independently of the detection, so a new loss is noticed immediately even during a long audit or a periodic
-check.  After a loss during an audit, another audit follows.
+Detection goes on while an audit or a periodic check runs, so a new loss is noticed immediately.  If a bookie is lost
+during an audit, another audit follows.
 """
 
 from collections.abc import Callable
@@ -22,13 +22,13 @@ from .lost_bookies import Action, Detection, LostBookies
 from .repeating import until_done
 
 _MANY = 2
-"""Number of lost bookies that are audited without a delay, if ledgers name all of them."""
+"""Number of lost bookies from which on they are audited without a delay, if ledgers name all of them."""
 
 
 class LostBookieDetector:
-    """The detector of lost bookies of an elected auditor.
+    """The part of an elected auditor that notices when bookies are lost, and starts audits of their ledgers.
 
-    :param initial_delay: delay in seconds, stored if no auditor has stored a delay before.
+    :param initial_delay: delay in seconds before an audit, to be stored if no auditor has stored a delay before.
     """
 
     _log = Logger()
@@ -81,20 +81,21 @@ class LostBookieDetector:
                 running.cancel()
 
     def is_expected(self, bookie_id: str) -> bool:
-        """Test whether ``bookie_id`` is registered, or was lost and its delay is still running."""
+        """Test whether ``bookie_id`` must not be treated as lost: it is registered, or its delay is still running."""
         return bookie_id in self._bookies.known or bookie_id in self._bookies.pending
 
     @property
     def is_waiting(self) -> bool:
-        """Test whether the delay of a lost bookie is running."""
+        """Test whether a bookie is lost and the delay before the audit of its ledgers is still running."""
         return self._bookies.state is Detection.WAITING
 
     def when_looked(self) -> "Deferred[None]":
-        """Wait until the registered bookies were read and compared with the known ones."""
+        """Wait until the registered bookies were read and compared with those that are expected to be registered."""
         return self._wait(self._has_looked)
 
     def when_calm(self) -> "Deferred[None]":
-        """Wait until the registered bookies were read and compared, and neither a delay nor an audit is running."""
+        """Wait until the registered bookies are known, and neither the delay of a lost bookie nor an audit is running.
+        """
         return self._wait(lambda: self._has_looked() and not self.is_waiting and self._auditing_now is None)
 
     def _has_looked(self) -> bool:
@@ -122,12 +123,12 @@ class LostBookieDetector:
             return
         if self._is_delay_known:
             self._act(self._bookies.delay_is(seconds))
-        else:  # the first call reports the stored delay; nobody has written it now to request an audit
+        else:  # the first call only reports the stored delay; nobody has written it in order to request an audit
             self._is_delay_known = True
             self._bookies.delay = seconds
 
     async def _consider(self) -> None:
-        """Wait until autorecovery is on, then forget the lost bookies that no ledger names.
+        """Wait until autorecovery is on; then forget the lost bookies that no ledger names, as they need no audit.
 
         Bookies that return or are lost during this search are taken into account.
         """

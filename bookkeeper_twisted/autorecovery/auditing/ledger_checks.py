@@ -1,4 +1,6 @@
-"""The auditor's periodic checks of all ledgers: they read entries, test the placement, or compare lists of entries."""
+"""The auditor's periodic checks of all ledgers: one reads entries, one tests the placement, one compares lists of
+entries.
+"""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -23,20 +25,21 @@ from .ledger_scan import LedgerScan, SharedWalks, Visit
 from .repeating import FIRST_PAUSE
 
 LATER_ROUNDS = 3
-"""Number of repetitions, at the end of a check, for ledgers with bookies that could not answer."""
+"""Number of times that a check, at its end, repeats the ledgers of which a bookie could not answer."""
 MOST_LATER = 100_000
-"""Most ledgers that are remembered for these repetitions."""
+"""Most ledgers that a check remembers for these repetitions."""
 _TURNS = (AuditorCheck.ALL_LEDGERS, AuditorCheck.PLACEMENT, AuditorCheck.REPLICAS)
-"""The order in which checks visit a ledger: those that skip marked ledgers come after those that mark ledgers."""
+"""The order in which the checks visit a ledger: checks that skip marked ledgers come after the check that marks them.
+"""
 
 
 @attrs.frozen
 class CheckContext:
-    """The collaborators that all periodic checks share.
+    """The objects that all periodic checks use.
 
     :ivar scan: reads the metadata of single ledgers.
-    :ivar make_marker: makes a marker for one run of a check.
-    :ivar pause: waits for some seconds.
+    :ivar make_marker: a function that makes a marker for one run of a check.
+    :ivar pause: a function that waits for some seconds.
     """
 
     clock: IReactorTime
@@ -48,7 +51,7 @@ class CheckContext:
     pause: Callable[[float], Awaitable[None]]
 
     async def timed(self, check: AuditorCheck, run: Awaitable[None]) -> None:
-        """Wait for the ``run`` of a ``check``; record its duration as that of a success or of a failure.
+        """Wait until the ``run`` of a ``check`` has ended; record its duration, as a success or as a failure.
 
         :raises Exception: the error of ``run``.
         """
@@ -62,7 +65,7 @@ class CheckContext:
         summary.success.record((self.clock.seconds() - started) * 1000)
 
     async def walk(self, check: AuditorCheck, visit: Visit) -> None:
-        """Visit all ledgers for a ``check``, in a shared walk, after the search for ledgers on lost bookies.
+        """Visit all ledgers for a ``check``; within a shared walk, the search for ledgers on lost bookies comes first.
 
         :raises bookkeeper_twisted.errors.MetadataError: the walk is not complete.
         """
@@ -76,11 +79,12 @@ class CheckContext:
 
 @attrs.frozen
 class AllLedgersCheck:
-    """The check that reads entries from every bookie of a ledger, and marks the ledgers that lack entries.
+    """The check that reads entries from every bookie of a ledger, and marks the ledgers of which entries are missing.
 
-    If a bookie of a ledger could not answer, this is no reason to mark the ledger; it is checked again at the end.
+    If a bookie could not answer, this is no reason to mark the ledger: the ledger is checked again at the end.
 
-    :ivar is_expected: tests whether a bookie does not count as lost, because it is registered or its delay is not over.
+    :ivar is_expected: tests whether a bookie does not count as lost, because it is registered or the delay after its
+        loss is not over.
     """
 
     context: CheckContext
@@ -116,10 +120,10 @@ class AllLedgersCheck:
         self, marker: Marker, later: dict[int, Collection[ReplicaLoss]], ledger_id: int, metadata: LedgerMetadata,
         known: Collection[ReplicaLoss] = (),
     ) -> None:  # fmt: skip
-        """Check a ledger, and mark it if its bookies lack entries.
+        """Check a ledger; mark it if one of its bookies lacks entries.
 
-        :param later: gets the ledger and its losses found so far if a bookie could not answer.
-        :param known: losses for which this check has marked the ledger before.
+        :param later: if a bookie could not answer, this gets the ledger id and the losses that were found.
+        :param known: losses (a bookie and the entries that it lacks) for which this check has marked the ledger before.
         """
         metrics = self.context.metrics
         report = await self.checker.check(ledger_id, metadata)
@@ -130,8 +134,8 @@ class AllLedgersCheck:
         new = [loss for loss in losses if loss not in known]
         bad = {loss.bookie_id for loss in new if loss.kind is not LossKind.GONE}
         if gone := {loss.bookie_id for loss in new if loss.kind is LossKind.GONE}:
-            # For a lost bookie, a mark that names it is enough, as audits renew this mark.  Marks for missing or
-            # damaged entries are always written, as no audit renews them.
+            # If the mark names a lost bookie already, it need not be written again for it: audits renew such a mark.
+            # Nobody else renews a mark for missing or damaged entries, so it is always written.
             bad |= gone.difference(await marker.marked_bookies(ledger_id) or ())
         if bad:
             await marker.mark(ledger_id, metadata.length, bad)
@@ -144,10 +148,10 @@ class AllLedgersCheck:
 
 @attrs.frozen
 class PlacementCheck:
-    """The check that counts closed ledgers that violate the placement policy, and marks that are too old.
+    """The check that counts closed ledgers that violate the placement policy, and ledgers marked for too long.
 
     :ivar repairs: whether to mark ledgers that violate the policy; the marks name no bookie.
-    :ivar grace_period: seconds after which a mark counts as too old; 0: never.
+    :ivar grace_period: seconds after which a mark counts as too old; 0 if no mark ever does.
     """
 
     context: CheckContext
@@ -200,7 +204,7 @@ class PlacementCheck:
 
 @attrs.frozen
 class ReplicasCheck:
-    """The check that asks bookies for lists of their entries, and counts ledgers with too few replicas of an entry.
+    """The check that asks bookies which entries they have, and counts ledgers with too few replicas of some entry.
 
     Only closed ledgers without a mark are checked, and no ledger is marked.
     """
@@ -244,7 +248,7 @@ class ReplicasCheck:
         return visit
 
     async def _fewest(self, ledger_id: int, metadata: LedgerMetadata) -> int | None:
-        """Return the smallest number of replicas that an entry has; None if a bookie did not list its entries."""
+        """Return the number of replicas of the rarest entry; None if a bookie did not say which entries it has."""
         listed: dict[str, Ranges] = {}
         try:
             for bookie_id in sorted(metadata.bookies):

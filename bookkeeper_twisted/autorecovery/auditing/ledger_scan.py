@@ -1,4 +1,4 @@
-"""Walks over the metadata of all ledgers, with limits of memory, speed and parallel visits."""
+"""Walks over all ledgers: they read the metadata of one ledger after the other, with limits on memory and speed."""
 
 from collections.abc import Awaitable, Callable
 
@@ -18,16 +18,16 @@ from ..switch import Switch
 Visit = Callable[[int, LedgerMetadata], Awaitable[None]]
 
 TOGETHER_SECONDS = 1.0
-"""Seconds from the request for a shared walk to its beginning, in which other callers can join it."""
+"""Seconds between the first request for a shared walk and its beginning; callers in this time join the walk."""
 
 
 @attrs.frozen
 class LedgerScan:
-    """A walk over all ledgers, which reads the metadata of each ledger just before it visits the ledger.
+    """A walk over all ledgers: it reads the metadata of each ledger, and then visits the ledger.
 
     Ledgers that are deleted during the walk are skipped.  While autorecovery is switched off, the walk pauses.
 
-    :ivar operations: the speed limit of metadata reads.
+    :ivar operations: the speed limit of the reads of metadata.
     :ivar parallel: most ledgers that are visited at the same time.
     :ivar timeout: most seconds that one read of metadata may take.
     """
@@ -40,7 +40,7 @@ class LedgerScan:
     timeout: float
 
     async def run(self, visit: Visit) -> int:
-        """Visit all ledgers.  The first error or a cancellation ends the walk and cancels the visits in progress.
+        """Visit all ledgers.  The first error, or a cancellation, ends the walk and cancels the visits in progress.
 
         :param visit: called with the id and metadata of each ledger; several calls run at the same time.
         :returns: number of visited ledgers.
@@ -62,7 +62,7 @@ class LedgerScan:
     async def read(self, ledger_id: int) -> LedgerMetadata | None:
         """Read the metadata of the ledger ``ledger_id``; None if the ledger does not exist.
 
-        The read waits while autorecovery is switched off, and for its speed limit.
+        The read begins when autorecovery is switched on and the speed limit allows it.
 
         :raises MetadataError: the store failed, or did not answer in time.
         """
@@ -82,7 +82,7 @@ class LedgerScan:
 
 
 class SharedWalks:
-    """Walks over all ledgers that several callers share if they call within :data:`TOGETHER_SECONDS`."""
+    """Walks over all ledgers: callers within :data:`TOGETHER_SECONDS` share one walk, which reads metadata once."""
 
     def __init__(self, scan: LedgerScan) -> None:
         self._scan = scan
@@ -91,11 +91,11 @@ class SharedWalks:
     def run(self, visit: Visit, turn: int) -> "Deferred[None]":
         """Visit all ledgers in a shared walk.
 
-        An error of ``visit`` ends the visits of this caller only; an error of the walk ends those of all callers.  A
-        cancellation ends the visits of this caller, and also the walk if it has no other caller.
+        If ``visit`` fails, only this caller's visits end; if the walk fails, those of all callers end.  A cancellation
+        ends this caller's visits, and ends the walk if there is no other caller.
 
         :param visit: see :meth:`LedgerScan.run`.
-        :param turn: number that orders the visits of a ledger by different callers: the lowest turn comes first.
+        :param turn: number that orders the visits of several callers to a ledger: the lowest turn comes first.
         :raises bookkeeper_twisted.errors.MetadataError: see :meth:`LedgerScan.run`.
         """
         if self._next is None or not self._next.is_open:
@@ -104,9 +104,9 @@ class SharedWalks:
 
 
 class _SharedWalk:
-    """One shared walk, which ends early if the visits of all callers have ended.
+    """One walk over all ledgers for several callers; it ends early if the visits of all callers have ended.
 
-    :ivar is_open: whether another caller can still join.
+    :ivar is_open: whether another caller can still join the walk.
     """
 
     def __init__(self, scan: LedgerScan) -> None:
@@ -136,7 +136,7 @@ class _SharedWalk:
 
     async def _visit(self, ledger_id: int, metadata: LedgerMetadata) -> None:
         for ended, (_, visit) in list(self._visits.items()):
-            if ended not in self._visits:  # the visits of this caller have ended, by an error at another ledger
+            if ended not in self._visits:  # an error at another ledger has ended the visits of this caller
                 continue
             try:
                 await visit(ledger_id, metadata)

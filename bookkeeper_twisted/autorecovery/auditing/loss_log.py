@@ -13,9 +13,9 @@ from .bookie_audit import BookieAudit
 
 
 class LossLog:
-    """A log of lost bookies.  While the delay of a lost bookie runs, it also counts and logs the bookie's ledgers.
+    """A log of lost bookies.  During the delay after a loss, it also counts and logs the ledgers of the lost bookie.
 
-    The count reads the metadata of all ledgers, as an audit does.  It is cancelled when the bookie returns.
+    The count reads the metadata of all ledgers, as an audit does.  If the bookie returns, the count is cancelled.
     """
 
     _log = Logger()
@@ -28,7 +28,7 @@ class LossLog:
         self._counting: Deferred[None] | None = None
 
     def bookies_are(self, missing: Collection[str], available: Collection[str]) -> None:
-        """Record since when bookies are missing, and log each bookie that has returned.
+        """Record which bookies are missing, and since when; log each bookie that has returned.
 
         :param missing: ids of the bookies that are expected to be registered but are not.
         :param available: ids of the registered bookies.
@@ -56,7 +56,7 @@ class LossLog:
             )  # fmt: skip
 
     def wait(self, bookie_id: str, due: float) -> None:
-        """Count the ledgers of a lost bookie, and log their number.
+        """Count the ledgers of a lost bookie, and log how many will be marked at the end of the delay.
 
         :param due: time at which the ledgers will be marked, in seconds of the clock.
         """
@@ -65,7 +65,7 @@ class LossLog:
         self._counting.addErrback(self._not_counted, bookie_id)
 
     def stop(self) -> None:
-        """End the count, because the bookie has returned or its ledgers are being marked."""
+        """End the count, because the bookie has returned, or because its ledgers are marked now."""
         counting, self._counting = self._counting, None
         if counting is not None:
             counting.cancel()
@@ -85,6 +85,6 @@ class LossLog:
             self._log.failure("the ledgers of bookie {bookie_id} cannot be counted", failure, bookie_id=bookie_id)
 
     def _text(self, bookie_id: str) -> str:
-        """Return the time of a bookie's loss as text, in UTC."""
+        """Return the time at which a bookie was lost as text, in UTC."""
         since = self._since.setdefault(bookie_id, self._clock.seconds())
         return datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

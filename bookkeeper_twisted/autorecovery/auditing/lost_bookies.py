@@ -1,10 +1,10 @@
 """The rules of lost bookies: whether an audit of their ledgers begins immediately or after a delay.
 
-After the loss of one bookie, its ledgers are audited when a delay is over, as the bookie may only be restarting.  If
-two bookies are lost, their ledgers are audited without a delay, as another loss might lose entries.  A lost bookie that
-no ledger names has no entries to lose, so it does not count as a second loss: the cookie of a bookie that died long
-ago, and whose ledgers were copied to others, must not end the delay of the next lost bookie.  This module only
-computes; its caller has the clock and the metadata store.
+After the loss of one bookie, its ledgers are audited only after a delay, because the bookie may just be restarting.  If
+two bookies are lost, their ledgers are audited without a delay, because a third loss might lose entries for good.  A
+lost bookie that no ledger names has no entries to lose, so it does not count as a second loss.  For example, a bookie
+may have died long ago and its ledgers were copied to others, but its cookie remains: it must not end the delay of the
+next lost bookie.  This module only computes; its caller has the clock and the metadata store.
 """
 
 from collections.abc import Collection
@@ -35,11 +35,11 @@ class Action(Enum):
 
     NOTHING = "nothing"
     SCHEDULE = "schedule"
-    """Call :meth:`LostBookies.expired` when the delay, counted from now, is over; this replaces an earlier request."""
+    """Call :meth:`LostBookies.expired` when the delay, counted from now, is over; cancel an earlier timer for this."""
     CANCEL = "cancel"
-    """Cancel the requested call of :meth:`LostBookies.expired`."""
+    """Cancel the timer that was set for :meth:`LostBookies.expired`."""
     AUDIT = "audit"
-    """Mark the ledgers of all lost bookies, and cancel the call of :meth:`LostBookies.expired`."""
+    """Mark the ledgers of all lost bookies; cancel the timer for :meth:`LostBookies.expired`."""
 
 
 TRANSITIONS: dict[tuple[Detection, Loss, bool], tuple[Action, Detection]] = {
@@ -56,7 +56,7 @@ TRANSITIONS: dict[tuple[Detection, Loss, bool], tuple[Action, Detection]] = {
     (Detection.WAITING, Loss.MANY, False): (Action.AUDIT, Detection.CALM),
     (Detection.WAITING, Loss.MANY, True): (Action.AUDIT, Detection.CALM),
 }
-"""The action and the next state, by the state, the number of losses, and whether there is a delay."""
+"""The action and the next state, by three things: the state, the number of losses, and whether there is a delay."""
 
 
 @attrs.define
@@ -87,7 +87,7 @@ class LostBookies:
         return self._decide()
 
     def missing(self, available: Collection[str]) -> frozenset[str]:
-        """Return the bookies that are lost and not yet audited, if only the ``available`` ones are registered.
+        """Return the bookies that are lost but not yet audited, if only the ``available`` bookies are registered.
 
         :param available: see :meth:`bookies_are`.
         """
@@ -96,7 +96,7 @@ class LostBookies:
     def leave_out(self, unnamed: Collection[str]) -> None:
         """Forget lost bookies that no ledger names.
 
-        If one of them waits for its audit, this wait ends; the delay of another lost bookie then begins anew.
+        If one of them waits for its audit, the wait ends.  If another lost bookie waits as well, its delay begins anew.
 
         :param unnamed: ids of lost bookies that no ledger names.
         """
@@ -106,11 +106,11 @@ class LostBookies:
             self.state = Detection.CALM
 
     def delay_is(self, seconds: int) -> Action:
-        """Set the delay that was written to the store; return the action that the caller must take.
+        """Set the delay to a value that was written to the store; return the action that the caller must take.
 
-        Writing 0 or the present value requests an immediate audit.
+        If 0 or the present value was written, this requests an immediate audit.
 
-        :param seconds: the written delay.
+        :param seconds: the delay that was written.
         """
         if seconds in (0, self.delay):
             self.delay = seconds
@@ -119,7 +119,7 @@ class LostBookies:
         return Action.SCHEDULE if self.state is Detection.WAITING else Action.NOTHING
 
     def look_into(self, available: Collection[str]) -> None:
-        """Record that an audit begins, which marks the ledgers of all bookies that are not registered.
+        """Record that an audit begins: it will mark the ledgers of all bookies that are not registered.
 
         :param available: ids of all registered bookies, writable and read-only.
         """

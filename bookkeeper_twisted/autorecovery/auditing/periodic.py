@@ -1,4 +1,4 @@
-"""The auditor's periodic work: it waits while an audit of a lost bookie is delayed or running.
+"""The auditor's periodic work: it does not run while an audit of a lost bookie is delayed or running.
 
 After a failure, the work is repeated.
 """
@@ -19,16 +19,16 @@ from .detection import LostBookieDetector
 from .repeating import until_done
 
 LOOK_AGAIN_SECONDS = 60.0
-"""Most seconds between reads of the stored time of the last run, which an operator may set back."""
+"""Most seconds after which the stored time of the last run is read again, because an operator may set it back."""
 
 
 @attrs.frozen
 class Timetable:
-    """The interval of periodic work, and the functions that read and store the time of its last run.
+    """The interval of one kind of periodic work, and the functions that read and store the time of its last run.
 
     :ivar interval: seconds from the end of a run to the next one; 0: one run only.
-    :ivar last_run: returns the end of the last run in ms since the epoch; None if there was no run.
-    :ivar ran: stores the end of a complete run; None if the run itself does so.
+    :ivar last_run: a function that returns when the last run ended, in ms since the epoch; None if there was no run.
+    :ivar ran: a function that stores when a complete run ended; None if the run itself stores this.
     """
 
     interval: float
@@ -42,7 +42,7 @@ class PeriodicWork:
     A failed run is repeated after a pause; only a complete run counts as the last run.
 
     :param name: name of the work, for the log.
-    :param now_ms: returns the time in ms since the epoch.
+    :param now_ms: a function that returns the time in ms since the epoch.
     """
 
     _log = Logger()
@@ -81,14 +81,17 @@ class PeriodicWork:
     async def _until_due(self) -> None:
         await self._until_time()
         await self._until_calm()
-        await self._until_time()  # check again: an audit that has ended meanwhile counts as a search
+        await self._until_time()  # check again whether it is time: an audit that has ended meanwhile counts as a search
 
     async def _until_time(self) -> None:
         while (wait := await self._seconds_left()) > 0:
             await deferLater(self._clock, min(wait, LOOK_AGAIN_SECONDS))
 
     async def _seconds_left(self) -> float:
-        """Return the seconds until the next run; a last run in the future (the clock was set back) counts as now."""
+        """Return the seconds until the next run is due.
+
+        If the clock was set back, the last run may lie in the future; it then counts as if it had ended now.
+        """
         last, interval = await self._schedule.last_run(), self._schedule.interval
         if last is None:
             return 0.0

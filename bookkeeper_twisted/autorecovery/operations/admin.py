@@ -13,11 +13,12 @@ from ...metadata.interfaces import IMetadataDriver
 from ...model import AuditorCheck, UnderreplicatedLedger
 
 _LONG_AGO = 21 * 24 * 3600
-"""Age in seconds that is stored for a forced check: longer than the interval of any check, so that it is due."""
+"""Age in seconds that a forced check's last run gets: longer than the interval of any check, so that the check is due.
+"""
 
 
 async def cluster_info(admin: BookKeeperAdmin) -> Mapping[str, object]:
-    """Return the numbers of bookies and the state of autorecovery, by their names in Apache BookKeeper.
+    """Return the numbers of bookies and the state of autorecovery, under the names that Apache BookKeeper gives them.
 
     :param admin: the administration of the cluster.
     :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed.
@@ -101,9 +102,9 @@ class AutorecoveryAdmin:
         return await self._auditing.lost_bookie_delay() or 0
 
     async def set_lost_bookie_delay(self, seconds: int) -> None:
-        """Set the delay from the loss of a bookie to the audit; 0 or the present value also triggers an audit.
+        """Set the delay from the loss of a bookie to the audit; setting 0 or the present value also triggers an audit.
 
-        :param seconds: the delay.
+        :param seconds: the delay in seconds.
         :raises IncorrectParameterError: the delay is negative, or too large for auditors to read.
         """
         if not 0 <= seconds <= LONGEST_DELAY:
@@ -113,7 +114,7 @@ class AutorecoveryAdmin:
     async def trigger_audit(self) -> None:
         """Make the auditor audit the lost bookies now.
 
-        :raises AutorecoveryDisabledError: autorecovery is switched off, so the auditor would not do so.
+        :raises AutorecoveryDisabledError: autorecovery is switched off, so that no audit would run.
         :raises NoAuditorError: no auditor is elected.
         """
         if not await self._marks.is_enabled():
@@ -123,7 +124,7 @@ class AutorecoveryAdmin:
         await self._auditing.set_lost_bookie_delay(await self.lost_bookie_delay())
 
     async def force_checks(self, checks: Collection[AuditorCheck], now: float) -> int:
-        """Store that periodic checks ended long ago, so that the auditor runs them soon.
+        """Make periodic checks due soon: store that they ended long ago.
 
         :param now: the time in seconds since the epoch.
         :returns: the time that was stored, in ms since the epoch.

@@ -1,8 +1,8 @@
 """Manual recovery of bookies: copies all their entries to other bookies, whether or not their ledgers are marked.
 
-A ledger is repaired under its replication lock, so that no worker repairs it at the same time.  If a ledger is open and
-its newest ensemble contains a bookie of the recovery, the ledger is recovered and closed first, which fences its
-writer.
+The bookies are those that an operator has named.  A ledger is repaired under its replication lock, so that no worker
+repairs it at the same time.  If a ledger is open and its newest ensemble contains one of the bookies, the ledger is
+first recovered and closed, which fences its writer.
 """
 
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator
@@ -37,18 +37,18 @@ class RecoveryResult(Enum):
     """The results of the recovery of one ledger."""
 
     RECOVERED = "recovered"
-    """No ensemble of the ledger contains a bookie of the recovery any more."""
+    """No ensemble of the ledger contains one of the recovered bookies any more."""
     SKIPPED = "skipped"
     """The ledger is open, and the recovery was told to skip open ledgers."""
     FAILED = "failed"
-    """An ensemble of the ledger still contains a bookie of the recovery."""
+    """An ensemble of the ledger still contains one of the bookies to recover."""
 
 
 @attrs.frozen
 class PlannedLedger:
-    """A ledger with bookies of the recovery in its ensembles.
+    """A ledger that has some of the bookies to recover in its ensembles, and what its recovery involves.
 
-    :ivar bookies: ids of these bookies.
+    :ivar bookies: ids of those bookies to recover that are in the ledger's ensembles.
     :ivar is_open: whether the ledger must be recovered and closed first, which fences its writer.
     :ivar n_bytes: estimate of the payload bytes to be copied.
     """
@@ -63,7 +63,7 @@ class PlannedLedger:
 class RecoveredLedger:
     """The result of the recovery of one ledger.
 
-    :ivar reason: why the recovery failed; else empty.
+    :ivar reason: why the recovery of the ledger failed; empty if it did not fail.
     """
 
     ledger_id: int
@@ -78,7 +78,7 @@ class BookieRecovery:
     :param replicator: copies entries; it must never choose one of ``bookies`` as a target.
     :param bookies: ids of the bookies to recover.  They may still run; then entries are also read from them.
     :param skip_open: whether to skip open ledgers.
-    :param holder: name of this host, for the text of the locks.
+    :param holder: name of this host, which is stored with the replication locks.
     """
 
     def __init__(
@@ -101,10 +101,10 @@ class BookieRecovery:
         """Make a recovery with its own speed limiters and replicator.
 
         :param admin: the administration of the cluster.
-        :param bookies: ids of the bookies to recover, which get no copies.
+        :param bookies: ids of the bookies to recover; no entries are copied to these.
         :param metrics: counts the copies.
         :param skip_open: whether to skip open ledgers.
-        :param holder: text of the replication locks, for people to read.
+        :param holder: name of this host, which is stored with the replication locks for people to read.
         :param rate: speed limit of the reads.
         """
         context, throttles = admin.client.context, Throttles(clock, {REPLICATION_READ: rate})
@@ -115,14 +115,14 @@ class BookieRecovery:
         return cls(admin, presence, replicator, bookies, skip_open, holder)
 
     async def plan(self) -> AsyncIterator[PlannedLedger]:
-        """Yield the ledgers that have a bookie of the recovery in an ensemble, in ascending order."""
+        """Yield, in ascending order, the ledgers that have one of the bookies to recover in an ensemble."""
         async for ledger_id, metadata in self._admin.ledgers():
             planned = self.planned(ledger_id, metadata)
             if planned is not None:
                 yield planned
 
     def planned(self, ledger_id: int, metadata: LedgerMetadata) -> PlannedLedger | None:
-        """Return the plan for one ledger; None if its ``metadata`` contains no bookie of the recovery.
+        """Plan the recovery of one ledger; return None if its ``metadata`` name none of the bookies to recover.
 
         :param ledger_id: id of the ledger.
         """
@@ -135,7 +135,8 @@ class BookieRecovery:
         return not metadata.closed and bool(self._bookies.intersection(metadata.segments[-1].bookies))
 
     def _estimate(self, ledger_id: int, metadata: LedgerMetadata) -> int:
-        """Estimate the bytes to copy from the average size of an entry; 0 if the length of the ledger is unknown."""
+        """Estimate the bytes to copy by the average size of an entry; return 0 if the length of the ledger is unknown.
+        """
         entries = metadata.last_entry_id + 1
         if not metadata.closed or entries <= 0:
             return 0
@@ -146,7 +147,7 @@ class BookieRecovery:
         return int(copies * metadata.length / entries)
 
     async def unknown(self, planned: Iterable[PlannedLedger]) -> list[str]:
-        """Return the bookies of the recovery that have no cookie and no ledger: their ids may be mistyped.
+        """Return the ids of bookies to recover that have no cookie and no ledger, as these may be mistyped.
 
         :param planned: all ledgers that :meth:`plan` yields.
         """
@@ -154,7 +155,7 @@ class BookieRecovery:
         return sorted(self._bookies - named - await self._admin.all_bookies())
 
     async def check_gone(self) -> None:
-        """Check that none of the bookies runs, as their cookies are deleted after the recovery.
+        """Check that none of the recovered bookies runs, because their cookies are deleted next.
 
         :raises IncorrectParameterError: one of the bookies is running.
         """
@@ -162,7 +163,7 @@ class BookieRecovery:
             raise IncorrectParameterError(f"bookie {running[0]} is running: its cookie can't be deleted")
 
     async def forget(self) -> list[str]:
-        """Delete the cookies of the bookies; return the ids of those that had a cookie.
+        """Delete the cookies of the recovered bookies; return the ids of those that had a cookie.
 
         :raises IncorrectParameterError: one of the bookies is running.
         """
@@ -176,14 +177,15 @@ class BookieRecovery:
         return deleted
 
     async def recover(self, planned: PlannedLedger) -> RecoveredLedger:
-        """Copy a ledger's entries on the bookies to others, and replace the bookies in its metadata, under its lock.
+        """Copy a ledger's entries from the bookies to recover to others, and change the metadata, under its lock.
 
-        Cancelling the recovery leaves extra copies and nothing else.
+        If this is cancelled, extra copies may remain, but nothing else.
 
-        :param planned: the ledger; its metadata is read again.
+        :param planned: the ledger; its metadata are read again.
         :returns: the result, with the reason of a failure.
         :raises ClientClosedError: the client was closed.
-        :raises MetadataError: the metadata store cannot be reached; other errors are returned as a failed result.
+        :raises MetadataError: the metadata store cannot be reached.  Other errors are not raised: they are in the
+            result.
         """
         ledger_id = planned.ledger_id
         if planned.is_open and self._skip_open:
@@ -194,14 +196,15 @@ class BookieRecovery:
             if isinstance(error, ClientClosedError):
                 raise
             if isinstance(error, MetadataError):
-                # raise an error if the store is unreachable: every other ledger would fail, too, each after minutes
+                # if the store cannot be reached, raise this now: every other ledger would fail as well, each after
+                # minutes
                 await self._admin.instance_id()
-            if not isinstance(error, NoSuchLedgerMetadataError):  # a deleted ledger needs no recovery
+            if not isinstance(error, NoSuchLedgerMetadataError):  # a ledger that was deleted needs no recovery
                 return RecoveredLedger(ledger_id, RecoveryResult.FAILED, str(error))
         return RecoveredLedger(ledger_id, RecoveryResult.RECOVERED)
 
     async def _repair(self, ledger_id: int) -> None:
-        """Repair all fragments of a ledger that contain a bookie of the recovery.
+        """Repair all fragments of a ledger whose ensembles contain one of the bookies to recover.
 
         :raises MetadataError: the metadata store failed, or the ledger was deleted.
         :raises BookKeeperError: the first error of a fragment, raised after all fragments were tried.
@@ -229,7 +232,7 @@ class BookieRecovery:
             return await self._admin.client.context.ledgers.read(report.fragment.ledger_id)
 
     def _reports(self, ledger_id: int, metadata: LedgerMetadata, gone: Collection[str]) -> Iterator[FragmentReport]:
-        """Yield the fragments that contain bookies of the recovery, and report all entries of these bookies as lost.
+        """Yield a report for each fragment with bookies to recover, as if these had lost all their entries.
 
         All entries below the newest ensemble are complete (S16), even if the bookies know a lower LAC.
         """

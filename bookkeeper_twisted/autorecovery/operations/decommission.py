@@ -1,9 +1,9 @@
 """Decommission: waits until no ledger needs a bookie that was shut down for good.
 
 The auditor marks the ledgers of the bookie, and replication workers copy their entries; a decommission only triggers
-the audit and watches.  A ledger needs the bookie while an ensemble contains it at a position that stores an entry, or
-while a writer may still send entries to it.  A ledger that does not need the bookie may still have a mark that names
-it; it is waited for, too.
+the audit and watches.  A ledger needs the bookie while the bookie is in an ensemble, at a position that stores an
+entry, or while a writer may still send entries to it.  The decommission also waits while the mark of a ledger names the
+bookie.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ class Remaining:
     """The ledgers that a decommission still waits for.
 
     :ivar blockers: why each ledger still needs the bookie, by ledger id.
-    :ivar found: the largest number of such ledgers at one time so far.
+    :ivar found: the largest number of remaining ledgers at one time so far.
     """
 
     blockers: Mapping[int, str]
@@ -42,7 +42,7 @@ class Remaining:
 
 
 def needs(ledger_id: int, metadata: LedgerMetadata, bookie_id: str) -> bool:
-    """Test whether a ledger has entries on a bookie, or a writer that may still send entries to it.
+    """Test whether a ledger has entries on a bookie, or has a writer that may still send entries to this bookie.
 
     :param metadata: metadata of the ledger ``ledger_id``.
     :param bookie_id: id of the bookie.
@@ -60,7 +60,7 @@ class Decommission:
     """The decommission of one bookie.
 
     :ivar bookie_id: id of the bookie, which was shut down.
-    :param patience: seconds without progress after which the wait ends.
+    :param patience: seconds without progress after which the decommission stops waiting.
     """
 
     def __init__(self, clock: IReactorTime, driver: IMetadataDriver, bookie_id: str, patience: float = 600.0) -> None:
@@ -107,7 +107,7 @@ class Decommission:
         await self._admin.trigger_audit()
 
     async def _look(self, ledger_id: int) -> None:
-        """Read the metadata of a ledger, and record whether the ledger needs the bookie."""
+        """Read the metadata of a ledger; record whether the ledger needs the bookie, and why."""
         try:
             metadata = (await self._ledgers.read(ledger_id)).value
         except NoSuchLedgerMetadataError:
@@ -119,7 +119,7 @@ class Decommission:
             self._needing.discard(ledger_id)
 
     async def _blockers(self) -> dict[int, str]:
-        """Return the reason why each ledger that needs the bookie, or has a mark that names it, is not done yet."""
+        """Return, by ledger id, why each ledger still needs the bookie or has a mark that names the bookie."""
         marked = {ledger_id async for ledger_id, _ in self._admin.underreplicated(missing=self.bookie_id)}
         recovering = await self._admin.recovering()
         reasons = {}

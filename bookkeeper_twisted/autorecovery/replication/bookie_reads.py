@@ -1,7 +1,7 @@
 """The reads of a check: they are counted, limited in speed, and repeated after temporary errors.
 
 If a bookie is overloaded, does not answer in time or loses the connection, the read is repeated after growing pauses.
-The reads have no priority flag, so a bookie prefers requests with this flag, such as those of ledger recoveries.
+The reads have no priority flag.  So a bookie prefers requests that have the flag, such as those of ledger recoveries.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,9 +45,9 @@ class ReadTotals:
 class BookieReads:
     """The reads of one check of a ledger.
 
-    :param context: the collaborators of reads, with the flow control of this check.
-    :param batch_bytes: most bytes per request; fewer under a low speed limit.
-    :param usual_size: expected bytes of an entry, before any was read.
+    :param context: the objects for reads, with the flow (the requests) of this check.
+    :param batch_bytes: most bytes per request; a low speed limit reduces them further.
+    :param usual_size: expected bytes of an entry, until some entries were read.
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class BookieReads:
         self._metrics = metrics
 
     def knows_batches(self, bookie_id: str) -> bool:
-        """Test whether the bookie ``bookie_id`` probably knows batch reads."""
+        """Test whether the bookie ``bookie_id`` probably supports batch reads."""
         return self._context.config.batch_read_enabled and self._context.batch_support.is_expected(bookie_id)
 
     async def scan(self, bookie_id: str, questions: Scanning) -> None:
-        """Answer all ``questions`` of a scan by reads from ``bookie_id``.
+        """Read the entries that a check needs from ``bookie_id``; each answer goes to ``questions``.
 
-        An error of the bookie is passed to the scan as an answer, not raised.
+        An error of the bookie is not raised: it counts as the answer.
 
         :raises ClientClosedError: the client was closed.
         """
@@ -132,9 +132,9 @@ class BookieReads:
         return run
 
     async def _look_for_refusal(self, bookie_id: str, entry_id: int) -> None:
-        """After an unanswered batch read, read a single entry; if it succeeds, the bookie does not know batch reads.
+        """After an unanswered batch read, read one entry; if this succeeds, the bookie does not support batch reads.
 
-        Such a bookie may close the connection or stay silent on a batch read.
+        A bookie that does not support batch reads may close the connection or not answer at all.
         """
         answers: dict[int, bytes | Exception] = {}
         if await self._ask_singles(bookie_id, (entry_id,), answers) is None:
@@ -145,7 +145,8 @@ class BookieReads:
     async def _singles(
         self, bookie_id: str, wanted: Sequence[int], answers: dict[int, bytes | Exception]
     ) -> BookKeeperError | None:
-        """Read single entries into ``answers``, with retries; return the error of the last request, or None."""
+        """Read single entries into ``answers``, with retries; return the last request's error, None if there was none.
+        """
         error: BookKeeperError | None = None
         for attempt in range(self._retries.attempts):
             error = await self._ask_singles(bookie_id, wanted, answers)
@@ -176,12 +177,12 @@ class BookieReads:
     async def _request(
         self, count: int, expected: int, ask: "Callable[[], Deferred[T]]", amount: Callable[[T], tuple[int, int]]
     ) -> T:
-        """Send requests when the limits allow it; count the returned entries in the speed limiter.
+        """Wait until the limits allow ``count`` requests, send them, and count the returned entries as read.
 
         :param count: number of requests.
-        :param expected: number of entries that they will probably return.
-        :param ask: sends the requests.
-        :param amount: returns the number of entries and bytes in a reply.
+        :param expected: number of entries that the requests will probably return.
+        :param ask: a function that sends the requests.
+        :param amount: a function that returns the number of entries and the number of bytes in a reply.
         """
         found, expected_bytes = (0, 0), expected * self._usual_size.n_bytes
         await self._throttle.acquire(expected_bytes, expected)

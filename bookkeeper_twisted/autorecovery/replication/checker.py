@@ -1,9 +1,10 @@
 """The checker of ledgers: reads and verifies entries to find bookies that lack entries.
 
-The bookie at each position of each fragment is checked separately.  Either all of its entries are read, or a sample.  A
-fragment that a disk reads as fast as a single entry is read whole, by one request instead of the sample's two.  If a
-sample finds a missing or damaged entry, all entries of the position are read, so that the report names all lost
-entries.  If a bookie does not answer after several tries, the check is inconclusive, but this is never a loss.
+The bookie at each position of each fragment is checked separately.  Either all entries that it should have are read, or
+a sample: the first and the last, perhaps more.  If a fragment is so small that a disk reads it as fast as a single
+entry, all its entries are read by one request; a sample would need two.  If a sample finds a missing or damaged entry,
+all entries of the position are read, so that the report names all lost entries.  If a bookie does not answer after
+several tries, the check is inconclusive, but no entry counts as lost.
 """
 
 from collections.abc import Collection, Iterator
@@ -30,7 +31,9 @@ from ..retries import Retries
 from .bookie_reads import BookieReads
 
 _SMALL_BYTES = 16 << 10
-"""Most bytes of a fragment that is read whole, estimated from the average size of the ledger's entries."""
+"""Most bytes of a fragment of which all entries are read; its size is estimated by the average size of the ledger's
+entries.
+"""
 
 _ENTRY_OVERHEAD = 64
 
@@ -41,8 +44,8 @@ class CheckerSettings:
 
     :ivar percentage: percentage of the entries at a position that are read; 0 for only the first and the last, 100 for
         all (``auditorLedgerVerificationPercentage``).
-    :ivar max_in_flight: most requested entries or batches in flight, of all checks together; 0 or less for no limit
-        (``inFlightReadEntryNumInLedgerChecker``).
+    :ivar max_in_flight: most entries or batches requested at the same time, by all checks together; 0 or less for no
+        limit (``inFlightReadEntryNumInLedgerChecker``).
     :ivar parallel: most positions of one ledger that are checked at the same time.
     :ivar batch_bytes: most bytes of one request.
     """
@@ -128,7 +131,7 @@ class _LedgerCheck:
         return CheckReport(self._ledger_id, reports, totals.requests, totals.entries, totals.n_bytes)
 
     async def _last_confirmed(self) -> tuple[int, BookKeeperError | None]:
-        """Return the LAC of an open ledger, and an error if the LAC may be higher because bookies did not answer.
+        """Return the LAC of an open ledger, and an error if bookies did not answer, so that the LAC may be higher.
 
         The writer has completed all entries below its newest ensemble (S16), even if its bookies know a lower LAC.
         """
@@ -148,7 +151,7 @@ class _LedgerCheck:
     def _positions(
         self, fragments: list[LedgerFragment]
     ) -> Iterator[tuple[int, LedgerFragment, int, tuple[int, int]]]:
-        """Yield the positions whose entries must be read, and record all entries on lost bookies as lost."""
+        """Yield the positions whose entries must be read; for a lost bookie, record all its entries as lost instead."""
         whole, suspects = self._whole, self._suspects
         for number, fragment in enumerate(fragments):
             for position, bookie_id in enumerate(fragment.ensemble):

@@ -1,10 +1,10 @@
 """The copying of entries by a plan: they are read from any replica, verified, and sent unchanged.
 
-Entries are copied in windows of limited entries and bytes: while one window is written, the next one is read.  If every
-bookie of the ensemble stores every entry, a window is one batch read, and the same bytes are sent to all targets.  In a
-striped ledger, a window is a number of single reads, and each target gets the entries of its write sets.  A window is
-sent to each target by one write, when the speed limit allows it.  A target that fails gets no more windows, but the
-other targets do.
+Entries are copied in windows, that is, some entries at a time, limited in number and bytes: while one window is
+written, the next one is read.  If every bookie of the ensemble stores every entry, one batch read reads a window, and
+all targets get the same bytes.  In a striped ledger, single reads read a window, and each target gets the entries whose
+write sets contain it.  Each target gets its part of a window by one write, when the speed limit allows it.  A target
+that has failed gets nothing more; the other targets do.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -37,9 +37,9 @@ _PROBE_SECONDS = 0.1
 class CopySettings:
     """The settings of the copying of entries.
 
-    :ivar window_entries: most entries of one window (``rereplicationEntryBatchSize``).
-    :ivar window_bytes: most bytes of one window; fewer under a low speed limit.
-    :ivar max_unreadable: number of unreadable entries of a fragment after which its copying is given up.
+    :ivar window_entries: most entries that are read and written at a time (``rereplicationEntryBatchSize``).
+    :ivar window_bytes: most bytes that are read and written at a time; a low speed limit reduces them further.
+    :ivar max_unreadable: number of unreadable entries after which the copying of a fragment is given up.
     """
 
     window_entries: int = 1000
@@ -61,11 +61,11 @@ class CopyLimits:
 
 
 class LatencyProbe:
-    """A probe that sometimes shrinks a window to one entry, to measure a latency like that of a client's request.
+    """Decides now and then to copy a single entry, so that its latency can be measured.
 
-    The latency of a larger window depends mostly on its size.
+    It is then comparable to the latency of a client's request, while that of many entries depends mostly on their size.
 
-    :param is_wanted: tests whether the latency has a bound, so that it must be measured.
+    :param is_wanted: tests whether latencies must be measured, because a bound for them is configured.
     """
 
     def __init__(self, clock: IReactorTime, is_wanted: Callable[[], bool]) -> None:
@@ -74,7 +74,7 @@ class LatencyProbe:
         self._next = 0.0
 
     def is_due(self) -> bool:
-        """Test whether the next window must be one entry: ten windows a second, over all users of this probe."""
+        """Test whether the next copy must be of a single entry: ten times a second, over all users of this probe."""
         now = self._clock.seconds()
         if now < self._next or not self._is_wanted():
             return False
@@ -83,13 +83,13 @@ class LatencyProbe:
 
 
 Load = tuple[tuple[str, ...], Adds]
-"""Encoded adds, preceded by the ids of the bookies to which they are sent."""
+"""The ids of the bookies to which adds are sent, and the encoded adds."""
 
 
 class FragmentCopy:
     """The copying of the entries of one fragment.
 
-    :param context: the collaborators of reads, with the flow control of this fragment.
+    :param context: the objects for reads, with the flow (the requests) of this fragment.
     :ivar failed: the error of each target that could not store its entries, by bookie id.
     :ivar unreadable: the error of each entry that no replica could return, by entry id.
     """
@@ -113,12 +113,12 @@ class FragmentCopy:
         self._usual_size = UsualSize()
 
     async def run(self, plan: Iterator[CopyRun]) -> None:
-        """Copy all readable entries of a plan to all targets that can store them.
+        """Copy all entries of a plan that can be read to all targets that can store them.
 
-        :param plan: runs of entries with their targets, in ascending order; each is drawn when the previous ones were
-            read.
+        :param plan: runs (consecutive entries) with their targets, in ascending order; each run is taken from the
+            iterator when the ones before it were read.
         :raises bookkeeper_twisted.errors.BookKeeperError: bookies did not answer after several tries, so that it is
-            unknown whether they have the entries.
+            unknown whether they have entries.
         """
         writing: Deferred[None] | None = None
         try:
@@ -143,7 +143,8 @@ class FragmentCopy:
     # ---- reads ---------------------------------------------------------------------------------------
 
     async def _loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
-        """Read runs by batch reads, in a ledger whose bookies each store every entry; yield their adds."""
+        """Read the planned entries by batch reads, and yield their adds; for ledgers whose bookies store every entry.
+        """
         for run in plan:
             at = run.first
             while at <= run.last and not self._given_up and self._alive(run.targets):
@@ -155,7 +156,7 @@ class FragmentCopy:
                 at = got.last + 1
 
     async def _fetch(self, first: int, count: int) -> EntryRun | None:
-        """Read a run of entries that begins with entry ``first``; None if no replica has this entry."""
+        """Read consecutive entries, from ``first`` upwards; return None if no replica has the entry ``first``."""
         for attempt in range(self._settings.retries.attempts):
             entries, n_bytes = self._room()
             entries = min(entries, count)
@@ -176,10 +177,11 @@ class FragmentCopy:
             if run is not None:
                 return run
             await self._pause(attempt, failure)
-        return None  # never reached, because the last call of _pause() raises
+        return None  # never reached, because _pause() raises the error after the last attempt
 
     async def _striped_loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
-        """Read the entries of a striped ledger by single reads; yield for each target the adds of its entries."""
+        """Read the planned entries of a striped ledger by single reads; yield for each target the adds of its entries.
+        """
         wanted: dict[int, tuple[str, ...]] = {}
         for run in plan:
             for entry_id in range(run.first, run.last + 1):
@@ -228,7 +230,7 @@ class FragmentCopy:
         return found
 
     def _room(self) -> tuple[int, int]:
-        """Return the most entries and bytes of the next window."""
+        """Return the most entries and bytes to read and write next."""
         settings, limits = self._settings, self._limits
         most = 1 if self._probe is not None and self._probe.is_due() else settings.window_entries
         return piece(most, settings.window_bytes, limits.reads, limits.writes)
@@ -239,13 +241,13 @@ class FragmentCopy:
         return self._usual_size.entries_in(n_bytes, min(entries, MAX_SINGLE_READS))
 
     async def _pay(self, entries: int) -> tuple[int, int]:
-        """Wait until the speed limit allows a read; return the entries and bytes that the read will probably return."""
+        """Wait until the speed limit allows a read; return how many entries and bytes it will probably return."""
         expected = entries, entries * self._usual_size.n_bytes
         await self._limits.reads.acquire(expected[1], entries)
         return expected
 
     def _count_read(self, paid: tuple[int, int], entries: int, n_bytes: int, began: float) -> None:
-        """Count the result of a read, and correct the estimate in the speed limiter."""
+        """Count what a read has returned, and correct the estimate that the speed limiter has counted for it."""
         self._limits.reads.correct(n_bytes - paid[1], entries - paid[0])
         if entries:
             metrics = self._metrics
@@ -261,9 +263,9 @@ class FragmentCopy:
         self._metrics.unreadable.value += 1
 
     async def _pause(self, attempt: int, error: Exception) -> None:
-        """Wait before the next attempt of a read.
+        """Wait before the next attempt of a read; after the last attempt, raise its error.
 
-        :raises BookKeeperError: the given ``error``, if this attempt was the last one.
+        :raises BookKeeperError: the ``error`` of the last attempt.
         """
         if self._settings.retries.is_last(attempt):
             raise error
@@ -279,7 +281,7 @@ class FragmentCopy:
         await for_each(writes, lambda write: self._write_to(*write), max(len(writes), 1))
 
     async def _write_to(self, target: str, adds: Adds) -> None:
-        """Send adds to a bookie, with retries, until it has acknowledged all of them or has failed."""
+        """Send adds to a bookie, with retries, until the bookie has acknowledged all of them or is given up."""
         for attempt in range(self._settings.retries.attempts):
             n_bytes = adds.offsets[-1] - ENTRY_AT * len(adds)
             await self._limits.writes.acquire(n_bytes, len(adds))
@@ -304,7 +306,8 @@ class FragmentCopy:
             adds = adds.some(sorted(place for places, _ in refused for place in places))
 
     def _send(self, target: str, adds: Adds) -> "Deferred[list[tuple[Sequence[int], Exception]]]":
-        """Send adds to a bookie; when all are answered, return the indexes of the refused adds with their errors."""
+        """Send adds to a bookie; when all are answered, return the refused adds (by their indexes) with their errors.
+        """
         answered: Deferred[list[tuple[Sequence[int], Exception]]] = Deferred()
         refused: list[tuple[Sequence[int], Exception]] = []
         left = len(adds)

@@ -1,9 +1,10 @@
 """The replicator: copies entries until every replica of a fragment is complete again.
 
 A writable bookie gets back the entries that it lacks, and the metadata stays as it is.  If a bookie is lost or
-read-only, the placement policy chooses another bookie for its position.  This bookie gets all entries of the position;
-only after it has acknowledged them, it replaces the old bookie in the metadata (S19).  A crash at any moment leaves
-extra copies and nothing else.  If a target fails, another one is chosen, a limited number of times.
+read-only, the placement policy chooses another bookie for its position.  This bookie gets all entries of the position.
+Only after it has acknowledged them does it replace the old bookie in the metadata (S19).  After a crash at any moment,
+there may be extra copies, but nothing else is wrong.  If a target fails, another one is chosen, a limited number of
+times.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,21 +26,21 @@ from ..presence import Presence
 from .copying import CopyLimits, CopySettings, FragmentCopy, LatencyProbe
 
 MAX_NAMED = 100
-"""Most entry ids that an error names."""
+"""Most entry ids that the text of an error names."""
 
 MAX_ROUNDS = 3
-"""Most rounds of copies to new targets for one fragment."""
+"""Most rounds of copying for one fragment; each round chooses new targets for bookies that failed in the one before."""
 
 
 @attrs.define
 class _FragmentWork:
     """The progress of the repair of one fragment.
 
-    :ivar hopeless: runs of entries that every bookie of their write set has lost.
-    :ivar lost: the losses of each position that is not repaired yet.
+    :ivar hopeless: entries that every bookie of their write set has lost, as runs (consecutive entries).
+    :ivar lost: by position that is not repaired yet: the entries that it lacks.
     :ivar excluded: ids of bookies that must not get copies.
-    :ivar repaired: the bookie of each repaired position.
-    :ivar shortage: the error if the policy found no bookie for a position.
+    :ivar repaired: by repaired position: the bookie that has its entries now.
+    :ivar shortage: the error of the placement policy if it found no bookie for a position.
     :ivar failed: the error of the last bookie that failed to store copies.
     """
 
@@ -57,10 +58,10 @@ class _FragmentWork:
         return tuple(self.repaired.get(position, old) for position, old in enumerate(self.fragment.ensemble))
 
     def done(self, targets: Mapping[int, str], failed: Mapping[str, Exception]) -> None:
-        """Record the results of a round of copies.
+        """Record the results of one round of copying.
 
-        :param targets: the bookie that was to get the entries of each position.
-        :param failed: the error of each bookie that did not store them.
+        :param targets: by position of the ensemble: the bookie that was to get its entries.
+        :param failed: by bookie that did not store its entries: the error.
         """
         for position, target in targets.items():
             if target in failed:
@@ -88,7 +89,7 @@ class FragmentReplicator:
 
     :param metadata_limit: the speed limit of requests to the metadata store.
     :param never: ids of bookies that must not get copies, even if they are writable.
-    :param probe: measures the latency of the bookies; None if it is not needed.
+    :param probe: decides when single entries are copied to measure the latency of bookies; None if this is not needed.
     """
 
     def __init__(
@@ -106,12 +107,12 @@ class FragmentReplicator:
         self._settings = settings or CopySettings()
 
     async def repair(self, stored: Versioned[LedgerMetadata], report: FragmentReport) -> Versioned[LedgerMetadata]:
-        """Copy the entries that a check found lost in a fragment.
+        """Copy the entries of a fragment that a check has found lost.
 
-        Cancelling the repair ends its reads and writes; the copies made so far remain as extra copies.
+        If the repair is cancelled, its reads and writes end, and the copies made so far remain as extra copies.
 
         :param stored: the metadata of the ledger that was checked.
-        :param report: the report of the check for the fragment.
+        :param report: what the check has found in the fragment.
         :returns: the metadata after the repair.
         :raises IllegalOperationError: the fragment is not final: a writer may still add entries to it.
         :raises EntriesLostError: some entries are on no bookie; the others were copied if possible, but the metadata is
@@ -151,7 +152,7 @@ class FragmentReplicator:
         return stored
 
     async def _round(self, context: ReadingContext, metadata: LedgerMetadata, work: _FragmentWork) -> bool:
-        """Copy entries to one bookie for each position that lacks entries; return False if no such bookie was found."""
+        """For each position that lacks entries, copy them to one bookie; return False if no bookie was found."""
         fragment = work.fragment
         targets = await self._targets(metadata, work)
         if not targets:
@@ -168,7 +169,8 @@ class FragmentReplicator:
         return True
 
     async def _targets(self, metadata: LedgerMetadata, work: _FragmentWork) -> dict[int, str]:
-        """Choose the bookie that gets copies for each position that lacks entries; skip positions without a choice."""
+        """Choose a bookie to copy to for each position that lacks entries; leave out positions for which there is none.
+        """
         targets: dict[int, str] = {}
         ensemble = list(work.ensemble)
         work.shortage = None
@@ -193,6 +195,6 @@ class FragmentReplicator:
     async def _moved(
         self, stored: Versioned[LedgerMetadata], ledger_id: int, moves: Moves
     ) -> Versioned[LedgerMetadata]:
-        """Replace the old bookies by the new ones in the metadata; called after all copies are acknowledged."""
+        """Replace bookies in the metadata of a ledger; called only after all copies are acknowledged."""
         await self._metadata_limit.acquire()
         return await update(self._context.ledgers, ledger_id, stored, moves.are_needed, moves.apply)

@@ -1,6 +1,6 @@
 """The text of a replication lock, for people to read: the worker's host, and why the ledger is not repaired yet.
 
-Apache's worker stores the name of its host, and its tools print any text of a lock.  The worker here stores the name of
+Apache's worker stores only the name of its host, but Apache's tools print any text.  The worker here stores the name of
 its host while it repairs the ledger, and also a reason while the ledger waits.
 """
 
@@ -28,8 +28,8 @@ def text_of(holder: str, status: LedgerStatus) -> str:
 
 
 def blocker_of(text: str) -> str:
-    """Explain from the ``text`` of its lock why a locked ledger is not repaired yet.
+    """Explain, from the ``text`` of its replication lock, why a locked ledger is not repaired yet.
 
-    Either its repair is in progress, or the text contains the worker's reason.
+    If the text contains no reason of the worker, the repair is in progress.
     """
     return f"held by {text}" if ": " in text else f"being repaired by {text}"

@@ -1,4 +1,4 @@
-"""The choice of the replicas that must move to other bookies so that ensembles comply with the placement policy."""
+"""The choice of replicas that must move to other bookies, so that an ensemble complies with the placement policy."""
 
 from collections.abc import Collection, Sequence
 from itertools import combinations
@@ -11,11 +11,11 @@ from ...model import LedgerMetadata
 from ...placement.bookie_watcher import BookieWatcher
 
 _MAX_TRIED = 1000
-"""Most sets of positions that are tried for one ensemble."""
+"""Most sets of positions that are tried for one ensemble in the search for the smallest."""
 
 
 class Placement:
-    """A search for the smallest number of positions in an ensemble whose replicas must move.
+    """A search for the fewest positions of an ensemble whose replicas must move, so that it complies with the policy.
 
     :param watcher: knows the writable bookies, and chooses among them by the placement policy.
     """
@@ -43,7 +43,7 @@ class Placement:
         return policy.adherence(ensemble, write_quorum) is not Adherence.FAIL
 
     async def _positions(self, ensemble: Sequence[str], metadata: LedgerMetadata) -> Sequence[int]:
-        """Find the smallest set of positions whose bookies must be replaced so that the ensemble complies."""
+        """Find the smallest set of positions whose bookies must be replaced, so that the ensemble complies."""
         sets = (some for count in range(len(ensemble)) for some in combinations(range(len(ensemble)), count + 1))
         for _, positions in zip(range(_MAX_TRIED), sets, strict=False):
             if await self._helps(positions, ensemble, metadata):
@@ -51,7 +51,7 @@ class Placement:
         raise NotEnoughBookiesError("no bookies in the place of others make it keep to the placement policy")
 
     async def _helps(self, positions: Collection[int], before: Sequence[str], metadata: LedgerMetadata) -> bool:
-        """Test whether replacing the bookies at some positions by the policy's choice makes an ensemble comply."""
+        """Test whether the ensemble would satisfy the policy if it chose new bookies for ``positions``."""
         ensemble = list(before)
         try:
             for position in positions:

@@ -1,10 +1,10 @@
 """The repair of a marked ledger: check it, complete its final fragments, check again; move replicas if configured.
 
 All entries of the bookies that the mark names are read, so that damage between the sampled entries is found.  If the
-mark names no bookie, all bookies of the ledger are read so.  If one fragment cannot be repaired, the others still are.
-A fragment to which a writer may still add entries is left alone for a grace period, in which the writer can replace a
-lost bookie itself.  If the same loss is still found after this period, the ledger is recovered, which fences the
-writer.  It is not recovered if no bookie could replace the lost one.
+mark names no bookie, all entries of all bookies of the ledger are read.  If one fragment cannot be repaired, the others
+are repaired nevertheless.  A fragment to which a writer may still add entries is left alone for a grace period, in
+which the writer can replace a lost bookie itself.  If the same loss is still found after this period, the ledger is
+recovered, which fences the writer.  But if no bookie could replace the lost one, the ledger is not recovered.
 """
 
 from collections.abc import Collection, Iterator
@@ -32,10 +32,10 @@ from .fragment_replicator import FragmentReplicator
 from .placement import Placement
 
 LASTING = (EntriesLostError, NotEnoughBookiesError)
-"""Errors that remain until bookies return or are added."""
+"""Errors that will occur again until bookies return or are added."""
 
 _MAX_ROUNDS = 3
-"""Most rounds of copies in one attempt; each is followed by a check."""
+"""Most rounds of copying in one attempt to repair a ledger; after each round, the ledger is checked again."""
 
 
 class RepairState(Enum):
@@ -46,7 +46,7 @@ class RepairState(Enum):
     DELETED = "deleted"
     """The ledger does not exist."""
     GRACE = "grace"
-    """Only fragments to which a writer may still add entries have losses; the writer may replace the bookie itself."""
+    """Entries are lost only in fragments to which a writer may still add entries; it may replace the bookie itself."""
     WAITING = "waiting"
     """Bookies or the metadata store did not answer; a later attempt may succeed."""
     IMPOSSIBLE = "impossible"
@@ -60,7 +60,7 @@ class Attempt:
     :ivar reason: why the ledger is not complete.
     :ivar error: the error that ended the attempt or the repair of a fragment.
     :ivar repaired: number of fragments that were made complete.
-    :ivar moved: number of complete fragments of which replicas were moved.
+    :ivar moved: number of complete fragments with replicas that were moved to other bookies.
     :ivar report: report of the last check; None if there was none.
     """
 
@@ -85,7 +85,7 @@ class LedgerRepair:
     """The repair of the ledgers of one cluster; it may repair any number of ledgers at the same time.
 
     :param metadata_limit: the speed limit of requests to the metadata store.
-    :param placement: finds replicas that must move; None if the repair need not enforce the placement policy.
+    :param placement: finds replicas that must move to other bookies; None if the placement policy need not be enforced.
     """
 
     def __init__(
@@ -108,14 +108,15 @@ class LedgerRepair:
             stored = await self._read(ledger_id)
             report = await self._checker.check(ledger_id, stored.value, _suspects(stored.value, replicas))
             progress = _RepairProgress()
-            for _ in range(_MAX_ROUNDS):  # repeat this, because another bookie may be lost during the copies
+            for _ in range(_MAX_ROUNDS):  # check and repair again, because another bookie may be lost during the copies
                 before = progress.repaired
                 if report.damaged:
                     progress.problems.clear()
                     stored = await self._repair(stored, report, progress)
                 if progress.repaired == before:
                     break
-                # check again: all entries on bookies that got their own entries back, and a sample on new bookies
+                # the next check reads all entries on bookies that got their own entries back, and a sample on new
+                # bookies
                 in_place = {loss.bookie_id for loss in report.losses()}
                 stored = await self._read(ledger_id)
                 report = await self._checker.check(ledger_id, stored.value, in_place, report)
@@ -127,9 +128,9 @@ class LedgerRepair:
         return _verdict(report, progress)
 
     async def attempt_after_grace(self, ledger_id: int, replicas: Collection[str], before: CheckReport) -> Attempt:
-        """Repair a ledger after its grace period; recover it first if its open fragment still has the same losses.
+        """Repair a ledger after its grace period; recover the ledger first if its open fragment lacks the same entries.
 
-        :param before: report of the check before the grace period.
+        :param before: report of the check that was made before the grace period.
         :raises bookkeeper_twisted.errors.BookKeeperError: the check could not be made.
         """
         try:
@@ -153,7 +154,7 @@ class LedgerRepair:
     async def _repair(
         self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress
     ) -> Versioned[LedgerMetadata]:
-        """Repair each final fragment with losses; record an error and continue with the next fragment."""
+        """Repair each final fragment that lacks entries; record the error of one, and go on with the next."""
         for damaged in report.damaged:
             if not damaged.fragment.closed:
                 continue
@@ -168,7 +169,7 @@ class LedgerRepair:
         return stored
 
     async def _place(self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress) -> None:
-        """Move replicas of a complete ledger so that its fragments comply with the placement policy, if configured."""
+        """Move replicas of a complete ledger, if configured, so that its fragments comply with the placement policy."""
         if self._placement is None:
             return
         for fragment in (one.fragment for one in report.fragments if one.fragment.closed):
@@ -185,9 +186,10 @@ class LedgerRepair:
     async def _shortage(
         self, metadata: LedgerMetadata, lasting: Collection[ReplicaLoss]
     ) -> NotEnoughBookiesError | None:
-        """Return an error if each loss is due to a lost bookie and no bookie can replace any of these; else None.
+        """Return an error if all losses are due to lost bookies and no bookie could replace one of them; else None.
 
-        In this case, a recovery of the ledger would only fence a writer that can continue without the lost bookies.
+        If there is an error, the ledger must not be recovered: this would only fence a writer that can continue without
+        the lost bookies.
         """
         shortage = None
         ensemble, gone = metadata.segments[-1].bookies, [loss.bookie_id for loss in lasting]
@@ -224,12 +226,13 @@ class LedgerRepair:
 
 
 def _suspects(metadata: LedgerMetadata, replicas: Collection[str]) -> frozenset[str]:
-    """Return the bookies whose entries are all read: ``replicas``, or all bookies of the ledger if it is empty."""
+    """Return the bookies of which all entries are read: ``replicas`` or, if that is empty, all bookies of the ledger.
+    """
     return frozenset(replicas) or metadata.bookies
 
 
 def _verdict(report: CheckReport, progress: _RepairProgress) -> Attempt:
-    """Return the result of an attempt, derived from its last check and its problems."""
+    """Return the result of an attempt, according to its last check and the errors in ``progress``."""
     if report.is_whole and not progress.problems:
         return Attempt(RepairState.WHOLE, repaired=progress.repaired, moved=progress.moved, report=report)
     problems = progress.problems
@@ -253,10 +256,9 @@ def _doubts(report: CheckReport) -> Iterator[str]:
 
 
 def _lasting(before: CheckReport, now: CheckReport) -> list[ReplicaLoss]:
-    """Return the losses in open fragments that both checks have found.
+    """Return the losses in open fragments that both checks have found: a bookie and the entries that it lacks.
 
-    A loss in only one check does not count: its entries were still being written, or the writer has replaced the
-    bookie.
+    If only one check has found a loss, the entries were still being written, or the writer has replaced the bookie.
     """
     earlier = {_key(one, loss): loss for one, loss in _open_losses(before)}
     found = []

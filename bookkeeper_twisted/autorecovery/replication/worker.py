@@ -1,16 +1,19 @@
 """The replication worker: takes marked ledgers, repairs them, and removes their marks.
 
-Each worker of the cluster walks through the marks in random order, and takes the lock of one ledger after the other
-while it has a free slot.  It reads the mark under the lock and before the check, and removes it by the rule of
+Each worker of the cluster goes through the marks in random order.  While it has a free slot (a limit on concurrent
+repairs), it takes the lock of the next ledger.  It reads the mark under the lock and before the check, and removes it
+by the rule of
 :mod:`...metadata.mark_removal`: a ledger that was marked again meanwhile stays marked.  A ledger may have to wait, for
-the grace period of its writer or for the next attempt after a failure.  Such a ledger keeps its lock, so that no other
-worker tries the same in vain, but gives its slot to another ledger; the text of the lock says why it waits.  Between
-walks, the worker waits for changes of marks and locks.  It also walks again after each repair: a walk during the repair
-has skipped the ledger, and if the lock was lost with its session before, its release is not reported.
+    the grace period of its writer or for the next attempt after a failure.  Such a ledger stays locked, so that no
+    other worker tries the same in vain, but another ledger gets its slot; the text of the lock says why it waits.  When
+    it has gone through all marks, the worker waits for changes of marks and locks.  It also goes through the marks
+    again after each repair, because the ledger was skipped during the repair and may have been marked again; if the
+    lock was lost with its session, no release of the lock is reported.
 
 When the session ends, its locks end with it, and the work under them is cancelled before another request reaches the
-store.  Two workers that repair one ledger would leave only extra copies (S19).  But a bookie deletes over-replicated
-ledgers under this lock: without the lock, it could delete a copy that the metadata is about to name.
+store.  Two workers that repair one ledger would leave only extra copies (S19).  But a bookie deletes its entries of a
+ledger that it need not store under this lock, too: without the lock, it could delete a copy that the metadata are about
+to name.
 """
 
 from collections.abc import Callable, Coroutine, MutableSequence
@@ -44,10 +47,10 @@ from .lock_reasons import text_of
 from .repair import Attempt, LedgerRepair, RepairState
 
 _FIRST_HOLD = 1 / 32
-"""Wait after the first failure, as a fraction of the longest wait; each further failure doubles it."""
+"""Wait after the first failure of a ledger, as a fraction of the longest wait; each further failure doubles it."""
 
 _MAX_REMEMBERED = 2000
-"""Most ledgers whose failed attempts are remembered."""
+"""Most ledgers for which the number of failed attempts is remembered."""
 
 
 @attrs.frozen
@@ -58,7 +61,7 @@ class WorkerSettings:
     :ivar ledgers: most ledgers that are repaired at the same time.
     :ivar grace: seconds that the writer of a ledger has to replace a lost bookie
         (``openLedgerRereplicationGracePeriod``).
-    :ivar longest_hold: most seconds for which a ledger waits after a failed attempt
+    :ivar longest_hold: most seconds that a ledger waits, locked, after a failed attempt
         (``lockReleaseOfFailedLedgerGracePeriod``).
     :ivar backoff: seconds to wait after the metadata store failed, or after another worker held the lock of a ledger
         (``rwRereplicateBackoffMs``).
@@ -75,9 +78,9 @@ class WorkerSettings:
 class _Job:
     """A ledger that this worker has locked.
 
-    :ivar in_slot: whether it occupies one of the slots for repairs.
+    :ivar in_slot: whether the ledger occupies one of the slots for concurrent repairs.
     :ivar is_ending: whether only the release of its lock is left to do.
-    :ivar resume: the Deferred that ends its wait early.
+    :ivar resume: a Deferred that ends the wait of the ledger early.
     """
 
     ledger_id: int
@@ -137,7 +140,7 @@ class ReplicationWorker(Service):
     # ---- life ----------------------------------------------------------------------------------------
 
     def startService(self) -> None:
-        """Begin to work when the store has reported that autorecovery is switched on."""
+        """Start the worker, which begins to work when the store has reported that autorecovery is switched on."""
         super().startService()
         self._switch.start()
         self._ends = [
@@ -149,7 +152,7 @@ class ReplicationWorker(Service):
         self._working.addErrback(self._ended)
 
     def stopService(self) -> "Deferred[None]":
-        """Cancel all repairs; the result fires when their locks are released."""
+        """Cancel all repairs; the returned Deferred fires when their locks are released."""
         super().stopService()
         return Deferred.fromCoroutine(self._stop())
 
@@ -236,7 +239,10 @@ class ReplicationWorker(Service):
             self._walk_at(later)
 
     def _walk_at(self, time: float) -> None:
-        """Schedule a walk at a ``time`` when skipped ledgers may be tried again, unless a walk is scheduled already."""
+        """Schedule that the worker goes through the marks at ``time``, when skipped ledgers may be tried again.
+
+        If this is scheduled already, do nothing.
+        """
         if self._timer is None or not self._timer.active():
             self._timer = self._clock.callLater(max(time - self._clock.seconds(), 0), self._marks_changed)
 
@@ -251,11 +257,11 @@ class ReplicationWorker(Service):
         try:
             await self._underreplication.lock(ledger_id, self._settings.holder)
         except LedgerLockedError:
-            # Skip this ledger for a while, even if marks change: else each change would retry all locks of other
-            # workers.
+            # Skip this ledger for a while, even if marks change.  Otherwise each change would retry all locks that
+            # other workers hold.
             self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff
             return False
-        except (BookKeeperError, CancelledError):  # the store may have given the lock although the call failed
+        except (BookKeeperError, CancelledError):  # the store may have granted the lock although the call failed
             await self._unlock(ledger_id)
             raise
         job = self._jobs[ledger_id] = _Job(ledger_id, self._clock.seconds(), attempts=self._failures.get(ledger_id, 0))
@@ -266,7 +272,7 @@ class ReplicationWorker(Service):
     # ---- one ledger ----------------------------------------------------------------------------------
 
     async def _locked(self, job: _Job) -> None:
-        """Repair a locked ledger, and release its lock at the end."""
+        """Repair a ledger that this worker has locked, and release the lock at the end."""
         try:
             await self._repair_marked(job)
         except BookKeeperError as error:
@@ -281,7 +287,7 @@ class ReplicationWorker(Service):
                 self._walk_at(self._clock.seconds() + self._settings.backoff)
 
     async def _repair_marked(self, job: _Job) -> None:
-        """Repair a ledger and remove its mark; if this fails, keep the ledger locked and unrepaired for a while."""
+        """Repair a ledger and remove its mark; if this fails, let the ledger wait, locked, for the next attempt."""
         ledger_id = job.ledger_id
         await self._limit.acquire()
         try:
@@ -329,7 +335,7 @@ class ReplicationWorker(Service):
             self._log.info("ledger {ledger_id} is fully replicated", ledger_id=ledger_id)
 
     async def _fail(self, job: _Job, attempt: Attempt) -> None:
-        """Keep a ledger locked and unrepaired for a while, longer after each failure."""
+        """Let a ledger wait, locked, after a failed attempt; the time grows with each failure."""
         failures = self._failures.pop(job.ledger_id, 0)
         self._failures[job.ledger_id] = failures + 1
         if len(self._failures) > _MAX_REMEMBERED:
@@ -346,7 +352,7 @@ class ReplicationWorker(Service):
         """Let a ledger wait for a while with its lock; another ledger gets its slot.
 
         :param seconds: longest time of the wait.
-        :param again: whether the ledger takes a slot again after the wait.
+        :param again: whether the ledger is to get a slot again after the wait.
         """
         job.state, job.reason = attempt.state.value, attempt.reason
         job.next_attempt = self._clock.seconds() + seconds
@@ -368,12 +374,12 @@ class ReplicationWorker(Service):
             await self._describe(job)
 
     async def _describe(self, job: _Job) -> None:
-        """Write the state of the repair into the text of the ledger's lock."""
+        """Write why the ledger is not repaired yet into the text of its lock."""
         await self._limit.acquire()
         text = text_of(self._settings.holder, job.status)
         try:
             await self._underreplication.describe_lock(job.ledger_id, text)
-        except BookKeeperError as error:  # the text is only for people: the repair continues without it
+        except BookKeeperError as error:  # the text is only for people to read: go on without it
             self._log.debug("the lock of ledger {ledger_id}: {error}", ledger_id=job.ledger_id, error=error)
 
     def _leave_slot(self, job: _Job) -> None:
@@ -384,18 +390,18 @@ class ReplicationWorker(Service):
     def _resume(self, job: _Job, resume: "Deferred[None]") -> None:
         job.resume = None
         if not resume.called:
-            # After a long suspension of the process, both the timer and a change of bookies may call this.
+            # If the process was suspended for long, both the timer and a change of the bookies may end the same wait.
             resume.callback(None)
 
     async def _unlock(self, ledger_id: int) -> None:
-        """Release a lock, with retries: a lock that is left keeps out all workers while this process lives."""
+        """Release a lock, with retries: a lock that is not released keeps all workers away while this process lives."""
         while True:
             try:
                 return await self._underreplication.unlock(ledger_id)
             except BookKeeperError as error:
                 self._log.warn("the lock of ledger {ledger_id}: {error}", ledger_id=ledger_id, error=error)
             if not self.running:
-                return  # the worker is stopping: the end of the session will remove the lock
+                return  # the worker is stopping: the lock is removed at the end of the session
             await deferLater(self._clock, self._settings.backoff)
 
     # ---- status --------------------------------------------------------------------------------------
