@@ -1,4 +1,4 @@
-"""Makes autorecovery with a client over TCP, the metadata driver of a URI, and an HTTP server."""
+"""Makes autorecovery together with what it needs: a client over TCP, a metadata driver, and an HTTP server."""
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -44,7 +44,7 @@ def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) 
 
 
 def _attached_nowhere(limits: ISpeedLimits | None) -> None:
-    """Do nothing with ``limits``: the HTTP server of autorecovery's own process shows them."""
+    """Do nothing with ``limits``: autorecovery has a process and an HTTP server of its own, which shows them."""
 
 
 def make_daemon(
@@ -53,23 +53,24 @@ def make_daemon(
 ) -> "AutorecoveryService":  # fmt: skip
     """Make autorecovery inside the process of a bookie.
 
-    Its start waits for the first attempt to reach the metadata store.  If this fails, further attempts follow while the
+    Starting it waits for the first attempt to reach the metadata store.  If this attempt fails, others follow while the
     bookie serves.
 
-    :param name: returns the id of the bookie, after the bookie has started.
-    :param instruments: metrics of the bookie, which exports those of autorecovery with its own.
-    :param attach: called with the speed limits after the start, and with None at the end, so that the bookie's HTTP
-        server shows them.
+    :param name: a function that returns the id of the bookie; called after the bookie has started.
+    :param instruments: metrics of the bookie; the metrics of autorecovery are exported together with these.
+    :param attach: a function that passes the speed limits to the bookie's HTTP server: called with them after the
+        start, and with None at the end.
     """
     pause = config.bookie_death_watch_interval / 1000
     return AutorecoveryService(reactor, config, client, name, instruments, False, pause, attach)
 
 
 class AutorecoveryService:
-    """Runs autorecovery with a client of its own.
+    """A service that runs autorecovery with a client of its own.
 
     :param serves_http: whether to serve HTTP or metrics, if ``config`` says so.
-    :param retry_pause: seconds between attempts to connect to the metadata store; None: the start fails with the first.
+    :param retry_pause: seconds between attempts to connect to the metadata store; None if the start must fail when the
+        first attempt fails.
     :param attach: called with the speed limits after the start, and with None at the end.
     :ivar bookie_id: the name in the auditor election; empty before the start.
     :ivar port: always 0, because autorecovery serves no BookKeeper clients.

@@ -18,7 +18,7 @@ _SIOCGIFADDR = 0x8915
 
 
 def canonical_name(address: str) -> str:
-    """Return the host name of an IP ``address``, or the address if no name resolves to it; blocks."""
+    """Return the host name of an IP ``address``; return the address itself if no name is known for it.  Blocks."""
     try:
         name = socket.getnameinfo((address, 0), socket.NI_NAMEREQD)[0]
         found = {item[4][0] for item in socket.getaddrinfo(name, None)}
@@ -44,7 +44,7 @@ def process_user() -> str:
 def http_names(config: BookieConfig) -> Sequence[str]:
     """Return the names that the HTTP server of a bookie or of autorecovery accepts as ``Host``.
 
-    :param config: its ``httpServerAllowedHosts`` are accepted, beside the names of this machine.
+    :param config: the configuration; besides the names of this machine, its ``httpServerAllowedHosts`` are accepted.
     """
     return (*config.http_server_allowed_hosts, config.http_server_host, config.advertised_address, host_name())
 
@@ -52,7 +52,7 @@ def http_names(config: BookieConfig) -> Sequence[str]:
 def local_host(config: BookieConfig) -> str:
     """Return the address of this machine, for a bookie whose configuration does not advertise one; may block.
 
-    :param config: its ``listeningInterface`` is returned if it is set.
+    :param config: the configuration; if ``listeningInterface`` is set, it is returned.
     """
     if config.listening_interface:
         return config.listening_interface
@@ -108,7 +108,7 @@ def _interface(config: BookieConfig) -> str:
 
 
 def _address(host: str) -> str:
-    """Return the address of a host name, or the name itself if it is unknown here: clients may still resolve it."""
+    """Return the address of a host name; return the name itself if it is unknown here, as clients may resolve it."""
     try:
         return str(socket.getaddrinfo(host, None)[0][4][0])
     except OSError:
@@ -121,15 +121,16 @@ def interface_address(name: str) -> str:
     :raises OSError: the interface does not exist, or has no address.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        # struct ifreq: the name in the first 16 bytes, then a struct sockaddr_in with the address at its byte 4
+        # struct ifreq: 16 bytes for the name, then a struct sockaddr_in, which has the address at its byte 4
         answer = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
     return socket.inet_ntoa(answer[20:24])
 
 
 def address_and_name(host: str) -> tuple[str, str]:
-    """Return address and name of a ``host``, given one of them; ask the resolver for the other.  Blocks.
+    """Return address and name of a ``host``, of which one is given; ask the resolver for the other.  Blocks.
 
-    If the resolver does not know it, the address stands for the name, and ``UNKNOWN`` for the address.
+    If the resolver knows no name, the address is returned as the name.  If it knows no address, ``UNKNOWN`` is returned
+    as the address.
     """
     if isIPAddress(host) or isIPv6Address(host):
         try:

@@ -21,13 +21,13 @@ from ..storage.files.filesystem import RealFileSystem
 from .local_host import http_names, local_host, process_user, resolve_addresses
 
 _OTHER_FILES = 512
-"""Open files that are no client connections: entry logs, journals, indexes, metadata, the HTTP server."""
+"""Number of open files that are not client connections: entry logs, journals, indexes, metadata, the HTTP server."""
 
 _SHARE = 4
-"""Client connections get at least one in this many file descriptors, even if few remain for open entry logs."""
+"""One in this many file descriptors is for client connections, even if few remain for open entry logs."""
 
 LEAST_FILES = 64
-"""The limit of open files below which a bookie does not start."""
+"""Smallest limit of open files with which a bookie starts."""
 
 _log = Logger()
 

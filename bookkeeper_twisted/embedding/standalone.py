@@ -15,10 +15,10 @@ _SHORT = {
     "lock_release_of_failed_ledger_grace_period": 10000,
     "rw_rereplicate_backoff_ms": 1000,
 }
-"""Short pauses of autorecovery, in ms: on one machine, no operator repairs a bookie in the meantime."""
+"""Short pauses of autorecovery, in ms: in a cluster on one machine, no operator needs time to repair a bookie."""
 
 DATA_OPTION = "option --data"
-"""The origin of values of directories that a standalone cluster may replace."""
+"""The origin of directories that come from ``--data``; a standalone cluster may replace only such directories."""
 
 
 def standalone_configs(config: BookieConfig, count: int, base: str) -> list[BookieConfig]:
@@ -48,7 +48,7 @@ def standalone_configs(config: BookieConfig, count: int, base: str) -> list[Book
 
 
 def _autorecovery(config: BookieConfig, count: int) -> dict[str, Any]:
-    """Return values for the keys of autorecovery that the configuration does not set."""
+    """Return values for those keys of autorecovery that the configuration does not set."""
     defaults = {"auto_recovery_daemon_enabled": count > 1, **_SHORT}
     return {name: value for name, value in defaults.items() if name not in config.origins}
 
