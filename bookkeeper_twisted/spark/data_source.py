@@ -1,8 +1,8 @@
 """The class that Spark calls for the format ``bookkeeper``: it makes the readers and writers of batches and streams.
 
-Readers (:mod:`.source.readers`) and writers (:mod:`.sink.writers`) run in Python processes that Spark starts.  On the
-driver they plan and commit; in tasks Spark calls :meth:`read` and :meth:`write`.  The modules that write are imported
-by the methods that need them, so that a task that reads does not load Twisted.
+Readers (:mod:`.source.readers`) and writers (:mod:`.sink.writers`) run in Python processes that Spark starts.  On
+Spark's driver they plan reads and commit writes; in tasks, Spark calls their :meth:`read` and :meth:`write`.  The
+modules for writing are imported only by the methods that write, so that a task that reads does not load Twisted.
 """
 
 import sys
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .sink.writers import BatchSink, RestoringSink, StreamSink
 
 _PUSHDOWN = "pyspark.sql.worker.data_source_pushdown_filters"
-"""A module that Spark loads in its planning process only if filters may be pushed down."""
+"""A module that Spark loads in its planning process only if the session has filter pushdown switched on."""
 
 
 class BookKeeperDataSource(DataSource):
@@ -57,7 +57,7 @@ class BookKeeperDataSource(DataSource):
         """Make the writer of a batch; called by Spark on the driver.
 
         :param schema: columns of the rows to write.
-        :param overwrite: whether the user asked for mode overwrite, which the sink refuses.
+        :param overwrite: whether the user asked for mode ``overwrite``; the sink refuses this mode.
         :raises bookkeeper_twisted.errors.ConfigError: an option is unknown or wrong, or the schema does not fit.
         """
         from .sink.writers import BatchSink, RestoringSink
@@ -76,4 +76,4 @@ class BookKeeperDataSource(DataSource):
 
 
 DefaultSource = BookKeeperDataSource
-"""The name that Spark looks for in ``pyspark_bookkeeper``."""
+"""The name under which Spark looks for the data source in ``pyspark_bookkeeper``."""

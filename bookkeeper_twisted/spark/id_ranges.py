@@ -1,4 +1,4 @@
-"""Sets of ledger ids, stored as ranges; used for options, filters and the position of a stream."""
+"""Sets of ledger ids, stored as ranges; used for options, for filters, and for the position of a stream."""
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
@@ -41,7 +41,8 @@ class IdRanges:
             yield from range(first, last + 1)
 
     def intersection(self, other: "IdRanges") -> "IdRanges":
-        """Return the set of the ids that are in both this set and ``other``; compares ranges, not single ids."""
+        """Return the set of the ids that are in both this set and ``other``, by comparing ranges instead of single ids.
+        """
         common: list[tuple[int, int]] = []
         for first, last in self.ranges:
             at = max(bisect_right(other.ranges, first, key=itemgetter(0)) - 1, 0)

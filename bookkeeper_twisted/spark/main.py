@@ -40,7 +40,7 @@ def _rate(text: str) -> float:
 
 
 def _new_file(text: str) -> Path:
-    """Parse the path of an output file, and check that its directory exists before the work begins.
+    """Parse the path of an output file; check that its directory exists, before any work begins.
 
     :raises argparse.ArgumentTypeError: the directory does not exist.
     """
@@ -119,13 +119,14 @@ Example:
 def session(arguments: argparse.Namespace) -> Any:
     """Return a Spark session: the active one, or a new one.
 
-    :param arguments: the parsed command line; if ``parallelism`` is 0, it is set to the parallelism of the session.
+    :param arguments: the parsed command line; if its ``parallelism`` is 0, this sets it to the parallelism of the Spark
+        session.
     :raises ImportError: PySpark is not installed.
     """
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # without a handler of the root logger, PySpark's bridge to the JVM prints a stack trace at Ctrl-C
+    # if the root logger had no handler, PySpark's bridge to the JVM would print a stack trace at Ctrl-C
     logging.getLogger().addHandler(logging.NullHandler())
     builder = SparkSession.builder.appName(f"bookkeeper-spark {arguments.command}")
     if not os.environ.get("SPARK_REMOTE"):
@@ -156,14 +157,14 @@ def _limit(arguments: argparse.Namespace) -> Rate:
 
 
 def _limit_options(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the speed limits of the command line as options of the source and the sink."""
+    """Return the speed limits of the command line as options of the source and of the sink."""
     limit = _limit(arguments)
     given = {"maxEntriesPerSecond": limit.entries, "maxBytesPerSecond": limit.bytes}
     return {key: str(ceil(rate)) for key, rate in given.items()} | {"tasksAtOnce": str(arguments.parallelism)}
 
 
 _SHOWN = 1000
-"""How many damaged ranges are printed at most; damaged ledgers are all printed."""
+"""Most damaged ranges of entries that are printed; damaged ledgers are all printed."""
 
 
 def _verify(spark: Any, arguments: argparse.Namespace) -> int:
@@ -238,7 +239,7 @@ def _replicate(spark: Any, arguments: argparse.Namespace) -> int:
 
 
 def _speed(measured: Rate, limit: Rate) -> str:
-    """Describe how fast bookies were read, and by how many percent this differs from the limits."""
+    """Describe how fast bookies were read, and by how many percent that differs from the speed limits."""
     from .pipelines.pictures import human
 
     text = f"{measured.entries:,.0f} entries/s, {human(measured.bytes)}/s while bookies were read"
@@ -349,7 +350,9 @@ _AS_ARGUMENTS = {
     "option ledgers": "--ledgers",
     "; with failOnDataLoss = false it is passed over": "",
 }
-"""Texts in errors of the source that name its options, and the arguments of this command to print instead."""
+"""Parts of the error texts of the source that name its options; for each, the argument of this command to print
+instead.
+"""
 
 
 def _sentence(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The options of the data source, how they are parsed and checked; the documentation is made from the same tables.
+"""The options of the data source: parses and checks them.  The documentation is made from the same tables.
 
 Spark passes options as text, with keys in lower case.  An unknown key is an error: if a misspelt option were ignored,
 the result would be wrong.  Keys that begin with ``bookkeeper.`` configure the client: ``bookkeeper.passwd``,
@@ -79,7 +79,7 @@ def _offsets(text: str) -> Offsets:
     except (ValueError, AttributeError):
         raise ValueError(_OFFSETS_WANTED) from None
     if any(type(entry_id) is not int for entry_id in offsets.values()):
-        # not isinstance(), which accepts a bool as an int
+        # do not use isinstance() here: it accepts a bool as an int
         raise ValueError(f"{_OFFSETS_WANTED}, whose entry ids are whole numbers")
     if any(entry_id < 0 for entry_id in offsets.values()):
         raise ValueError("entry ids begin at 0")
@@ -114,7 +114,7 @@ _NO_IDS = IdRanges()
 
 @attrs.frozen(kw_only=True)
 class _Limits(Config):
-    """The speed limits of all tasks together."""
+    """The options that limit the speed of all tasks together; reads and writes have them in common."""
 
     max_bytes_per_second: int = setting(
         "maxBytesPerSecond", 0, _at_least(0), "most bytes a second of all tasks together; 0: no limit", unit="bytes"
@@ -128,7 +128,7 @@ class _Limits(Config):
 
     @property
     def share(self) -> Rate:
-        """Return the speed limit of one task: the limit of all tasks, divided by the tasks that run at a time."""
+        """Return the speed limit of one task: that of all tasks, divided by the number of tasks that run at a time."""
         return Rate(self.max_entries_per_second, self.max_bytes_per_second) * (1 / (self.tasks_at_once or 1))
 
     def _check(self) -> None:
@@ -138,7 +138,7 @@ class _Limits(Config):
 
 @attrs.frozen(kw_only=True)
 class ReadOptions(_Limits):
-    """The options of a read, without those of the client."""
+    """The options of a read, except those that configure the client."""
 
     metadata_service_uri: str = setting("metadataServiceUri", "", TEXT, "where the metadata of the cluster are")
     ledger: IdRanges = setting("ledger", _NO_IDS, LEDGER_IDS, "the ledger to read")  # noqa: RUF009
@@ -224,7 +224,7 @@ _SELECTIONS = {
 
 @attrs.frozen(kw_only=True)
 class WriteOptions(_Limits):
-    """The options of a write, without those of the client."""
+    """The options of a write, except those that configure the client."""
 
     metadata_service_uri: str = setting("metadataServiceUri", "", TEXT, "where the metadata of the cluster are")
     manifest: str = setting(
@@ -277,7 +277,7 @@ class Secret:
 class SourceOptions:
     """All options of the source, parsed.
 
-    :ivar client: configuration of the client, of which a read uses little: metadata store, timeouts, protocol version.
+    :ivar client: configuration of the client; a read uses only its metadata store, time-outs and protocol version.
     :ivar password: password of the ledgers to read.
     """
 
@@ -293,7 +293,7 @@ class SourceOptions:
         """
         own, client, password, _ = _split(options)
         for key in _SELECTIONS.values():
-            # If a selection that is empty by mistake were ignored, the whole cluster would be read.
+            # An empty selection is an error: if it were ignored, the whole cluster would be read by mistake.
             if not own.get(key.lower(), key).strip():
                 raise ConfigError(f"option {key} is empty")
         return cls(_loaded(ReadOptions, own), client, password)
@@ -322,7 +322,7 @@ class SinkOptions:
 
 
 def _split(options: Mapping[str, str]) -> tuple[dict[str, str], ClientConfig, Secret, DigestType]:
-    """Split the options: this source's own (keys in lower case), client configuration, password, digest type."""
+    """Split Spark's options into this source's own (keys in lower case), client, password and digest type."""
     given = {key.lower(): value for key, value in options.items() if key.lower() not in _SPARK_OWN}
     password = Secret(given.pop(_PASSWORD, "").encode())
     try:
@@ -348,7 +348,7 @@ def _loaded(config: type[C], given: Mapping[str, str], prefix: str = "") -> C:
 
 
 def _spelling(config: type[Config]) -> dict[str, str]:
-    """Map each key of a configuration class in lower case to its usual spelling."""
+    """Return, by key in lower case, the usual spelling of each key of a configuration class."""
     return {key.lower(): key for field in fields_of(config).values() for key in (field.key, field.alias) if key}
 
 

@@ -1,4 +1,4 @@
-"""The ids of the sink's records, and the test whether a ledger is such a record.
+"""The ids of the records that the sink keeps in the metadata store, and the test whether a ledger is such a record.
 
 A record is a ledger without entries, whose custom metadata contain what the sink records about a batch or a query.  A
 user's ledger may have an id in the same range, so the test looks at the custom metadata too.
@@ -14,7 +14,7 @@ PUBLICATION_ROLE, QUERY_ROLE = b"publication", b"query"
 FIRST_PUBLICATION = 1 << 62
 """The lowest id of a record; generated ledger ids stay far below it.
 
-Layouts of the metadata store with 32-bit ledger ids cannot store it.
+If the layout of the metadata store has only 32-bit ledger ids, records cannot be stored.
 """
 
 _NAME_BITS = 24
@@ -37,7 +37,7 @@ def range_of(manifest: str) -> tuple[int, int]:
 
 
 def id_of(manifest: str, *key: str) -> int:
-    """Compute the id of a record of a ``manifest`` by hashing; another record may get the same id.
+    """Compute the id of a record of a ``manifest`` by a hash; two records may get the same id.
 
     :param key: words that distinguish the records of the manifest.
     """

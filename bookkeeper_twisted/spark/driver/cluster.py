@@ -1,4 +1,4 @@
-"""The view that the driver of a Spark application has of a cluster: metadata of ledgers, addresses of bookies.
+"""A cluster as the driver of a Spark application sees it: metadata of ledgers, addresses of bookies.
 
 All calls block; a metadata driver in the reactor thread of the process does the work.  Tasks never open a view: their
 partitions contain the metadata that they need.
@@ -24,30 +24,33 @@ V = TypeVar("V")
 
 
 class ClusterView:
-    """A cluster's metadata store and registered bookies, over an open connection; see :func:`connected`."""
+    """A cluster as Spark's driver sees it: its ledgers and registered bookies, over an open connection to the metadata.
+
+    :func:`connected` makes it.
+    """
 
     def __init__(self, driver: IMetadataDriver) -> None:
         self.ledgers = driver.ledgers
         self.underreplication = driver.underreplication
         self.registration = driver.registration
         self._driver = driver
-        # ledger id in the range of the sink's records -> whether that ledger is a record
+        # by ledger id in the range of the sink's records: whether the ledger is such a record
         self._high_ids: dict[int, bool] = {}
 
     def wait(self, work: Callable[[], Awaitable[V]]) -> V:
         """Run the coroutine function ``work`` in the reactor thread and wait for its result.
 
-        Call this from any other thread.
+        It must not be called on the reactor thread itself, which it would block for ever.
 
         :raises Exception: the error that ``work`` raised.
         """
         return THREAD.wait(work)
 
     def ledger_ids(self, first: int = 0, last: int = MAX_LEDGER_ID) -> list[int]:
-        """Return the ids of ledgers from ``first`` to ``last`` (inclusive), ascending, without the sink's records.
+        """Return the ids of ledgers from ``first`` to ``last`` (inclusive), ascending; leave out the sink's records.
 
         A record of the sink is a ledger without entries, see :mod:`..publication_ids`.  A user's ledger may have an id
-        in the range of such records, so the metadata of each ledger there are read, once.
+        in the range of such records.  So the metadata of each ledger in that range are read, once.
 
         :raises MetadataError: the metadata store failed.
         """
@@ -56,7 +59,7 @@ class ClusterView:
         high = found[split:]
         fresh = self.metadata(n for n in high if n not in self._high_ids)
         known = self._high_ids | {n: is_record(n, metadata) for n, metadata in fresh.items()}
-        # a ledger that was deleted after it was listed is not in ``known``
+        # a ledger that was deleted after the ids were listed is not in ``known``
         listed = {n: known[n] for n in high if n in known}
         self._high_ids = listed | {n: known[n] for n in known if not first <= n <= last}
         return [*found[:split], *(n for n in listed if not listed[n])]
@@ -69,7 +72,7 @@ class ClusterView:
         return self.wait(partial(_listed, self.ledgers.ledger_ids(first, last)))
 
     def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
-        """Read many ledgers' metadata at a time and return them by id; leave out ledgers that do not exist.
+        """Read the metadata of ledgers, many at a time; return them by id, without ledgers that do not exist.
 
         :param ledger_ids: ids of the ledgers, in any order.
         :raises MetadataError: the metadata store failed.
@@ -89,7 +92,7 @@ class ClusterView:
     def _read(
         self, ledger_ids: Iterable[int], read: Callable[[int], Awaitable[V]], none: type[Exception]
     ) -> dict[int, V]:
-        """Call ``read`` for each ledger and return the results by id; leave out those for which it raises ``none``."""
+        """Call ``read`` for each ledger; return the results by id, without ledgers for which it raises ``none``."""
 
         async def found_or_none(ledger_id: int) -> V | None:
             try:

@@ -1,9 +1,9 @@
 """Divides ranges of entries into partitions of about equal cost; does no I/O.
 
-A range is cut into pieces: at each ensemble change, because other bookies keep the entries after it, and where a piece
-would be larger than a partition may be.  The size of an entry is unknown before it is read, so the average of its
-ledger is used.  Several small pieces make up one partition.  The most expensive partitions come first, so that all
-cores have work until the end.
+A range is cut into pieces in two cases: at each ensemble change, because other bookies keep the entries after it, and
+where a piece would be larger than a partition may be.  The size of an entry is unknown before it is read, so the
+average of its ledger is used.  Several small pieces make up one partition.  The most expensive partitions come first,
+so that all cores have work until the end.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,15 +16,17 @@ from ...model import LedgerMetadata
 from ..task.partition import FragmentPart
 
 PIECE_COST = 32 << 10
-"""The fixed cost of a piece, in bytes, that is added to its size: it stands for a round trip to the bookie."""
+"""Bytes that are added to the size of each piece of a range, as its fixed cost: they stand for a round trip to the
+bookie.
+"""
 
 MAX_PIECES = 2000
-"""The most pieces of a partition, so that the description of a task's work stays small."""
+"""The most pieces of a partition, so that the message that describes a task's work stays small."""
 
 ENTRY_OVERHEAD = 40
 
 USUAL_PARTITIONS, WORTH_A_TASK = 16, 8 << 20
-"""If the user sets no number of partitions: the number to aim at, and the least bytes of a partition."""
+"""If the user sets no number of partitions: how many to aim at, and the smallest partition in bytes."""
 
 
 @attrs.frozen
@@ -53,9 +55,9 @@ class EntryRange:
 
 
 def ensembles(metadata: LedgerMetadata, first: int, last: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Split ``first .. last`` (inclusive) at ensemble changes; yield first id, last id and bookies of each part.
+    """Split ``first .. last`` (inclusive) at ensemble changes; yield the first id, last id and bookies of each part.
 
-    :param metadata: metadata of the ledger that the range is in.
+    :param metadata: metadata of the ledger that contains the range.
     """
     starts = [segment.first_entry_id for segment in metadata.segments] + [last + 1]
     for segment, (start, following) in zip(metadata.segments, pairwise(starts), strict=True):
@@ -91,7 +93,7 @@ def partitions(
     :param ranges: the entries to read; empty ranges are left out.
     :param addresses: addresses of the bookies of all ensembles, by bookie id.
     :param max_bytes: most bytes of a partition.
-    :param at_least: the least number of partitions, if there are that many entries; with 0, only sizes decide.
+    :param at_least: the least number of partitions, if there are that many entries; with 0, only ``max_bytes`` decides.
     """
     wanted = [entries for entries in ranges if entries.count > 0]
     total = sum(entries.size + PIECE_COST for entries in wanted)
@@ -105,7 +107,7 @@ def partitions(
 
 
 def _packed(small: Sequence[FragmentPart], target: float) -> list[Sequence[FragmentPart]]:
-    """Fill partitions with small pieces in their given order, so that pieces of neighbouring ledgers stay together."""
+    """Put small pieces into partitions in the given order, so that pieces of neighbouring ledgers stay together."""
     packed: list[list[FragmentPart]] = []
     cost = target
     for piece in small:

@@ -1,9 +1,9 @@
 """Export of ledgers to Parquet and their import, with ledger ids, entries and metadata.
 
-An archive is a directory with two tables: ``entries``, and ``ledgers`` with the rows of the source's view of that name.
-An export writes ``ledgers`` last, so an archive without it is incomplete.  An archive contains no passwords.  An export
-reads each ledger with the password in its metadata, and with the option ``bookkeeper.passwd`` if there is none. An
-import gives that option as password to all ledgers that it writes.
+An archive is a directory with two tables: ``entries``, and ``ledgers``, which has the rows of the source's view
+``ledgers``.  An export writes ``ledgers`` last, so an archive without it is incomplete.  An archive contains no
+passwords.  An export reads each ledger with the password in its metadata, and with the option ``bookkeeper.passwd`` if
+there is none.  An import writes all ledgers with the password in that option.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ _FACTS = ("ensemble_size", "write_quorum", "ack_quorum", "digest_type", "last_en
 
 
 def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFrame:
-    """Write to an archive all closed ledgers, or those that options of the source select.
+    """Write closed ledgers to an archive: those that options of the source select, or all.
 
     :param options: options of the source, which select ledgers and set the password of those without one in their
         metadata.
@@ -36,7 +36,7 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
 
     closed = read(view="ledgers").where("state = 'CLOSED'").persist()
     ids = [row.ledger_id for row in closed.where("last_entry_id >= 0").select("ledger_id").collect()]
-    # drop the options that select ledgers, because each group below names the ledgers to read
+    # drop the options that select ledgers: each group of ledgers below is read by naming its ledgers
     options = {key: value for key, value in options.items() if not key.startswith("ledger")}
     groups = _by_password(uri, ids, options.get(_PASSWORD, ""))
     spark.createDataFrame([], _ENTRIES).write.mode("errorifexists").parquet(f"{path}/entries")
@@ -66,7 +66,7 @@ def _by_password(uri: str, ledger_ids: Iterable[int], usual: str) -> Mapping[str
 
 
 def archived(spark: SparkSession, path: str) -> DataFrame:
-    """Return the rows of an archive for :func:`restore`: of each ledger one row with its properties, and one per entry.
+    """Read an archive for :func:`restore`: return one row with the properties of each ledger, and one per entry.
 
     The row with the properties has entry id -1; its payload is the properties as JSON.
 
@@ -82,7 +82,8 @@ def archived(spark: SparkSession, path: str) -> DataFrame:
 def restore(rows: DataFrame, uri: str, parallelism: int = 8, **options: str) -> None:
     """Write the ledgers of an archive under their old ids.
 
-    If a ledger exists already, the import fails, unless an earlier attempt of the same import wrote the ledger.
+    If a ledger exists already, the import fails.  A ledger that an earlier attempt of the same import has written is no
+    error.
 
     :param rows: result of :func:`archived`.
     """

@@ -1,4 +1,4 @@
-"""The check of one replica of a range of entries, with blocking reads, one after the other."""
+"""The check of one replica of a range of entries by blocking reads, one after the other; runs in a task."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -14,15 +14,18 @@ BATCH_BYTES, BATCH_ENTRIES = 2 << 20, 1 << 20
 """The most bytes and the most entries that one batch read asks for."""
 
 Spend = Callable[[int, int], None]
-"""A function that is told how many entries and bytes were read, and returns when the speed limit permits more."""
+"""A function that is called with the numbers of entries and bytes read; it returns when the speed limit permits more.
+"""
 
 
 class PositionCheck:
-    """The check of the entries that one bookie should keep at its position in an ensemble.
+    """The check of the entries that a bookie should keep, because it is at some position of their ensemble.
 
     :param wire: version of the protocol for reads, 2 or 3.
-    :param batch_bytes: most bytes of one batch read; with a speed limit, what a task may read in a tenth of a second.
-    :param batch_entries: the same, in entries.
+    :param batch_bytes: most bytes of one batch read; under a speed limit, the bytes that a task may read in a tenth of
+        a second.
+    :param batch_entries: most entries of one batch read; under a speed limit, the number that a task may read in a
+        tenth of a second.
     """
 
     def __init__(
@@ -44,7 +47,7 @@ class PositionCheck:
     def findings(self, first: int, last: int) -> list[Finding]:
         """Check those entries from ``first`` to ``last`` (inclusive) that the bookie should keep.
 
-        Adjacent ranges of entries in the same state are one finding.  An error of the bookie is a finding too.
+        A finding is a range of entries in the same state.  An error of the bookie is a state, too.
         """
         scan = ReplicaScan(self._ledger_id, self._schedule, self._position, self._digester)
         questions = scan.whole(first, last)
@@ -78,14 +81,14 @@ class PositionCheck:
                     return run.slice(first, min(run.count, count))
             except BookieError:
                 raise
-            except BookKeeperError as error:  # the bookie may have closed an idle connection
+            except BookKeeperError as error:  # the bookie may have closed an idle connection: try a new one
                 failure = error
         raise failure
 
     def _lost(self, answers: Mapping[int, bytes | Exception]) -> dict[int, bytes | Exception]:
-        """Read entries that V2 answered with I/O errors again over V3; return the answers for lost entries.
+        """Read entries to which a bookie answered an I/O error over V2 again over V3; return the answers for lost ones.
 
-        V2 has no status for entries that the bookie has lost, for example with an entry log.
+        V2 has no status for an entry that the bookie has lost, for example with an entry log, and answers an I/O error.
         """
         failed = [entry_id for entry_id, answer in answers.items() if isinstance(answer, BookieIOError)]
         if not failed or self._wire == 3:
@@ -96,7 +99,7 @@ class PositionCheck:
         return {}
 
     def _singles(self, wanted: Sequence[int], wire: int) -> dict[int, bytes | Exception]:
-        for fresh in (False, True):  # the bookie may have closed an idle connection
+        for fresh in (False, True):  # the first try may fail because the bookie has closed an idle connection
             try:
                 with self._pool.use(self._address, wire, fresh) as connection:
                     requests.send_reads(connection, self._ledger_id, wanted)

@@ -20,20 +20,22 @@ from ...ledger.findings import ReplicaLoss
 from ...ledger.fragments import LedgerFragment
 
 MAX_UNREADABLE = 100
-"""The number of unreadable entries after which the copying of a part is given up."""
+"""Number of unreadable entries after which the copying of a part of a fragment is given up."""
 
 READ_ALONG = 16
-"""One request reads two runs of entries if at most this many entries lie between them: a request costs more."""
+"""If at most this many entries lie between two ranges to read, one request reads all of them: another request costs
+more.
+"""
 
 
 @attrs.frozen
 class LackingPart:
-    """Consecutive entries of a fragment, some of which are missing or damaged at a bookie.
+    """Consecutive entries of a fragment, some of which a bookie lacks: they are missing there, or damaged.
 
     :ivar number: number of the fragment in its ledger.
     :ivar fragment: the fragment, cut to the first and the last id of the part.
-    :ivar losses: the entries that bookies lack, by position in the ensemble.
-    :ivar targets: the bookies that get these entries, by position in the ensemble.
+    :ivar losses: by position in the ensemble, the entries that the bookie lacks.
+    :ivar targets: by position in the ensemble, the bookie that gets these entries.
     :ivar addresses: addresses of the bookies of the ensemble and of the targets, by id.
     """
 
@@ -44,15 +46,15 @@ class LackingPart:
     addresses: Mapping[str, Address]
 
     def plan(self, first: int, last: int) -> Iterator[CopyRun]:
-        """Return the runs of entries to copy in a range, each with the bookies that get it.
+        """Return the entries of a range that must be copied: runs (consecutive entries), each with its targets.
 
         :param first: id of the first entry.
-        :param last: id of the last one.
+        :param last: id of the last entry, inclusive.
         """
         return copy_plan(attrs.evolve(self.fragment, first=first, last=last), self.losses, self.targets)
 
     def reads(self) -> Iterator[Fragment]:
-        """Yield the ranges of entries that must be read to copy those that targets need."""
+        """Yield the ranges of entries that must be read, so that the entries that targets need can be copied."""
         fragment = self.fragment
         bookies = tuple(self.addresses[bookie_id] for bookie_id in fragment.ensemble)
         for first, last in _close(self.plan(fragment.first, fragment.last)):
@@ -60,7 +62,7 @@ class LackingPart:
 
 
 def _close(plan: Iterable[CopyRun]) -> Iterator[tuple[int, int]]:
-    """Join runs with few entries between them; yield the first and the last id of each joined range."""
+    """Join runs of entries with few entries between them; yield the first and the last id of each joined range."""
     first = last = -1
     for run in plan:
         if first >= 0 and run.first > last + 1 + READ_ALONG:
@@ -75,9 +77,9 @@ def _close(plan: Iterable[CopyRun]) -> Iterator[tuple[int, int]]:
 class CopyResult:
     """The result of the copying of one part.
 
-    :ivar entries_of: the number of entries sent to each target, by its bookie id.
-    :ivar failed: the error of each target that did not store entries, by its bookie id.
-    :ivar unreadable: the error for each entry that no replica returned, by entry id.
+    :ivar entries_of: by bookie id of a target, the number of entries that were sent to it.
+    :ivar failed: by bookie id of a target that did not store entries, the error.
+    :ivar unreadable: by id of an entry that no replica returned, the error.
     """
 
     entries_of: dict[str, int] = attrs.field(factory=dict)
@@ -86,10 +88,10 @@ class CopyResult:
 
 
 class LackingPartCopier:
-    """Copies the missing entries of one part to their targets.
+    """Copies the entries of one part of a fragment that bookies lack to the bookies that get them (targets).
 
-    :param spend: is told the entries and bytes that were read and that will be written; returns when the speed limit
-        permits to go on.
+    :param spend: called with the entries and bytes that were read and that will be written; it returns when the speed
+        limit permits to go on.
     """
 
     def __init__(
@@ -104,7 +106,7 @@ class LackingPartCopier:
         self._targets = CopyTargets(pool, limits.max_frame_size)
 
     def run(self) -> CopyResult:
-        """Copy all readable entries to every target that accepts them."""
+        """Copy all entries that can be read to every target that accepts them."""
         done = CopyResult()
         for run in self._runs(done):
             loads = list(self._loads(run, done))
@@ -116,7 +118,7 @@ class LackingPartCopier:
         return done
 
     def _pay(self, run: EntryRun, loads: Iterable[Load]) -> None:
-        """Wait until the speed limit permits one read of each entry of the run, and one write for each target."""
+        """Wait until the speed limit permits one read of each entry of the ``run``, and one write to each target."""
         entries, n_bytes = run.count, run.size - 4 * run.count
         for adds, targets in loads:
             entries += len(adds) * len(targets)
@@ -124,7 +126,7 @@ class LackingPartCopier:
         self._spend(entries, n_bytes)
 
     def _runs(self, done: CopyResult) -> Iterator[EntryRun]:
-        """Read the entries of the part from any replica and yield them as runs; record the others as unreadable."""
+        """Read the entries of the part from any replica and yield them in runs; record entries that no replica has."""
         for fragment in self._part.reads():
             rest: Fragment | None = fragment
             while rest is not None and len(done.unreadable) < MAX_UNREADABLE:
@@ -135,7 +137,7 @@ class LackingPartCopier:
                         yield run
                     break
                 except (NoSuchEntryError, ReadError) as error:
-                    if any(self._part.plan(at, at)):  # an unreadable entry is a failure only if a target needs it
+                    if any(self._part.plan(at, at)):  # an unreadable entry is an error only if a target needs it
                         done.unreadable[at] = str(error)
                 except BookKeeperError as error:
                     done.unreadable[at] = str(error)
@@ -143,7 +145,7 @@ class LackingPartCopier:
                 rest = attrs.evolve(rest, first=at + 1) if at < rest.last else None
 
     def _loads(self, run: EntryRun, done: CopyResult) -> Iterator[Load]:
-        """Yield the requests to send for the entries of a run, with the targets of each.
+        """Yield, for the entries of a ``run``, the requests to send and the targets of each.
 
         All targets that need the whole run share one bytes object.
         """

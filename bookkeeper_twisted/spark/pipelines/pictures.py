@@ -15,14 +15,14 @@ _OTHER = ("#1565c0", "#00838f", "#9e9d24", "#ad1457", "#4e342e")
 _WIDTH, _BAR, _GAP, _LEFT, _RIGHT = 720, 22, 8, 180, 300
 
 _SEEN = 4.0
-"""The least width in pixels of a part of a bar, so that one damaged entry among a million is visible."""
+"""The least width in pixels of a part of a bar, so that one damaged entry among a million can be seen."""
 
 
 @attrs.frozen
 class Bar:
     """One bar of a chart, made of parts in different colours.
 
-    :ivar parts: name and length of each part; equal names have equal colours.
+    :ivar parts: name and length of each part; parts with the same name have the same colour.
     :ivar note: text that is printed at the end of the bar.
     """
 
@@ -37,7 +37,7 @@ class Bar:
 
 
 def replica_bars(totals: Iterable[Any]) -> list[Bar]:
-    """Make a bar for each bookie, with a part for each state of its entries; sound entries come last.
+    """Make a bar for each bookie, with a part for each state of its entries; the state ``ok`` comes last.
 
     :param totals: rows that :func:`~.verify.summary` returns.
     """
@@ -106,7 +106,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 
 def findings(rows: Iterable[Any]) -> str:
-    """Draw a table of damaged ranges of entries as HTML; return an empty text if there is none.
+    """Draw a table of damaged ranges of entries as HTML; return an empty text if there are none.
 
     :param rows: rows that :func:`~.verify.damages` returns.
     """

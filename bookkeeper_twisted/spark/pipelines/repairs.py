@@ -1,14 +1,15 @@
 """The part of a repair that the driver does: it takes locks, chooses targets, and updates metadata and marks.
 
 Theory of operation.  The driver takes the replication lock of a ledger, so that no replication worker repairs it at the
-same time, and reads its metadata.  For each position of an ensemble that lacks entries it chooses a target: the bookie
-itself if it is writable, otherwise another bookie, which then gets all entries of the position.  Tasks copy the
-entries.  When all targets of a fragment have stored theirs, the driver replaces bookies in the metadata, with one write
-for all fragments of the ledger (S19).  It removes the underreplicated mark by the rule of replication workers
-(:mod:`...metadata.mark_removal`), for which the mark must be read before the check of the ledger.
+same time, and reads its metadata.  If the bookie at a position of an ensemble lacks entries, the driver chooses a
+target: this bookie itself if it is writable, otherwise another bookie, which then gets all entries of the position.
+Tasks copy the entries.  When all targets of a fragment have stored theirs, the driver replaces bookies in the metadata,
+with one write for all fragments of the ledger (S19).  It removes the underreplicated mark by the rule of replication
+workers (:mod:`...metadata.mark_removal`), for which the mark must be read before the check of the ledger.
 
-A crash at any moment leaves extra copies and nothing else.  So does a lost session of the metadata store: all work on a
-ledger stops with its lock.  A fragment whose writer may be alive is not repaired.
+After a crash at any moment there may be extra copies, but nothing else is wrong.  The same holds if the session of the
+metadata store is lost: all work on a ledger stops when its lock is lost.  A fragment whose writer may be alive is not
+repaired.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ from ...model import LedgerMetadata, UnderreplicatedLedger
 REPAIRED, FAILED, LOST, LOCKED, OPEN, NO_TARGET = "repaired", "failed", "lost", "locked", "open", "no target"
 
 Losses = Mapping[int, Mapping[int, Sequence[ReplicaLoss]]]
-"""The missing entries by ledger id and by number of the fragment; each loss names its position in the ensemble."""
+"""The lost entries, by ledger id and by number of the fragment; each loss names its position in the ensemble."""
 
 Marks = Mapping[int, Versioned[UnderreplicatedLedger]]
 """Underreplicated marks, by ledger id."""
@@ -48,13 +49,13 @@ _HOLDER = "bookkeeper-spark"
 
 @attrs.define
 class FragmentRepair:
-    """The repair of one fragment: its plan and its result.  A position is that of a bookie in the ensemble.
+    """The repair of one fragment: what is to be done, and its result.  A position is an index in the ensemble.
 
-    :ivar lost: the entries that bookies lack, by position.
-    :ivar targets: the bookies that get these entries, by position.
-    :ivar copied: the number of entries that were sent, by target.
-    :ivar problems: the positions that were not repaired, each with its state and the reason.
-    :ivar named: the bookies that the metadata name since the repair, by position.
+    :ivar lost: by position, the entries that its bookie lacks.
+    :ivar targets: by position, the bookie that gets these entries.
+    :ivar copied: by target, the number of entries that were sent.
+    :ivar problems: by position that was not repaired, its state and the reason.
+    :ivar named: by position, the bookie that the metadata name since the repair.
     """
 
     number: int
@@ -66,7 +67,7 @@ class FragmentRepair:
     named: dict[int, str] = attrs.field(factory=dict)
 
     def losses(self) -> list[ReplicaLoss]:
-        """Return the missing entries that the targets should get."""
+        """Return the lost entries that targets are to get."""
         return losses_of_targets(self.fragment, self.lost, self.targets)
 
     def fail(self, state: str, why: str) -> None:
@@ -79,11 +80,11 @@ class FragmentRepair:
 
     @property
     def repaired(self) -> dict[int, str]:
-        """Return the targets that now have all their entries, by position in the ensemble."""
+        """Return, by position in the ensemble, the targets that now have all entries of the position."""
         return {position: target for position, target in self.targets.items() if position not in self.problems}
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield a row of the report for each position that lacked entries."""
+        """Yield a row of the report for each position whose bookie lacked entries."""
         for position, losses in self.lost.items():
             state, detail = self.problems.get(position, (REPAIRED, ""))
             target = self.targets.get(position)
@@ -94,11 +95,12 @@ class FragmentRepair:
 
 @attrs.frozen
 class Check:
-    """The result of a check of ledgers: the losses to repair.
+    """The result of a check of ledgers: the lost entries that a repair must copy.
 
-    :ivar unsure: bookies of which some entries could not be checked, by ledger id.  None: the check read no entries,
+    :ivar unsure: by ledger id, bookies of which some entries could not be checked.  None: the check read no entries,
         and no registered bookie is known to have its entries.
-    :ivar marks: the underreplicated marks, read before the check.  A mark that is not among them is not removed.
+    :ivar marks: the underreplicated marks, which were read before the check.  Other marks are not removed by the
+        repair.
     """
 
     losses: Losses
@@ -108,7 +110,7 @@ class Check:
 
 @attrs.define
 class LockedLedger:
-    """A ledger under repair, whose replication lock is held."""
+    """A ledger under repair; this process holds its replication lock."""
 
     ledger_id: int
     lock: LedgerLock
@@ -116,13 +118,13 @@ class LockedLedger:
     fragments: dict[int, FragmentRepair] = attrs.field(factory=dict)
 
     def completes(self, replicas: Collection[str], check: Check) -> bool:
-        """Test whether the repair has restored every replica that an underreplicated mark names.
+        """Test whether all replicas that an underreplicated mark names are complete after the repair.
 
         :param replicas: the bookies that the mark names; if it names none, the result is False, because any replica may
             be missing.
         :param check: the check that was made before the repair.
         """
-        # a bookie that the ledger's metadata no longer name was replaced, so nothing is missing there
+        # if the ledger's metadata no longer name a bookie, it was replaced, so nothing is missing there
         unsure = self.stored.value.bookies.intersection(replicas)
         if check.unsure is not None:
             unsure = unsure.intersection(check.unsure.get(self.ledger_id, ()))
@@ -131,14 +133,14 @@ class LockedLedger:
 
 @attrs.frozen
 class Refusal:
-    """The state of a ledger whose repair did not begin, and the reason."""
+    """The reason why the repair of a ledger did not begin, and the state of the ledger in the report."""
 
     state: str
     why: str
 
 
 class Repairs:
-    """Begins and ends the repair of each ledger of which a check has found losses."""
+    """Begins and ends the repair of each ledger of which a check has found lost entries."""
 
     def __init__(self, client: BookKeeper, check: Check) -> None:
         self._check = check
@@ -185,7 +187,7 @@ class Repairs:
                 repair.fragments[number] = one
 
     async def _choose(self, one: FragmentRepair, metadata: LedgerMetadata, writable: Collection[str]) -> None:
-        """Choose the bookie that gets the missing entries, for each position of a fragment that lacks entries."""
+        """Choose a target for each position of a fragment whose bookie lacks entries."""
         ensemble = list(one.fragment.ensemble)
         excluded = set(ensemble).difference(writable)
         for position in one.lost:
@@ -201,9 +203,9 @@ class Repairs:
             ensemble[position] = one.targets[position] = target
 
     async def end(self, repair: LockedLedger) -> None:
-        """Write new bookies to the metadata, remove the mark of a fully replicated ledger, and release the lock.
+        """Write the targets to the metadata, remove the mark of a fully replicated ledger, and release the lock.
 
-        :param repair: the ledger that :meth:`begin` locked; its fragments record errors.
+        :param repair: the ledger that :meth:`begin` locked; its fragments record the results and the errors.
         """
         try:
             await repair.lock.run(partial(self._finish, repair))
@@ -223,7 +225,7 @@ class Repairs:
             await remove_mark(self._marks, self._registration, repair.ledger_id, mark, repair.stored.value.bookies)
 
     async def _name_targets(self, repair: LockedLedger) -> None:
-        """Replace bookies of all repaired fragments in the ledger's metadata, by one write."""
+        """Write the targets of all repaired fragments to the ledger's metadata, by one write."""
         moves = [one.fragment.moves(one.repaired) for one in repair.fragments.values()]
         moves = [one for one in moves if one.bookies]
 

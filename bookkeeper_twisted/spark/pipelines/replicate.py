@@ -1,9 +1,9 @@
 """Repairs ledgers after a check, or after the loss of bookies: tasks copy entries, the driver writes metadata.
 
 Theory of operation.  The driver repairs some hundreds of ledgers at a time: :mod:`.repairs` locks them and chooses
-targets, tasks copy their entries (:mod:`.copying`), and :mod:`.repairs` writes the targets to the metadata. While tasks
-copy one group, the driver already locks the next and releases the locks of the previous, so that tasks hardly wait for
-the driver.
+targets, tasks copy their entries (:mod:`.copying`), and :mod:`.repairs` writes the targets to the metadata.  While
+tasks copy one group of ledgers, the driver already locks the next group and releases the locks of the previous one.  So
+tasks hardly wait for the driver.
 """
 
 import pickle
@@ -34,7 +34,9 @@ from .copying import CopyResult, LackingPart, LackingPartCopier
 from .repairs import FAILED, LOST, Check, FragmentRepair, LockedLedger, Losses, Marks, Outcome, Refusal, Repairs
 
 LEDGERS_AT_ONCE = 500
-"""The ledgers of one Spark job that copies entries; while it runs, the driver locks as many for the next job."""
+"""Number of ledgers whose entries one Spark job copies; while it runs, the driver locks as many ledgers for the next
+job.
+"""
 
 PART_BYTES = 16 << 20
 
@@ -49,7 +51,7 @@ _PARTITIONS_PER_TASK, _WITH_A_LIMIT = 4, 16
 
 
 _Row = tuple[tuple[Any, ...], LossKind, tuple[int, int] | None]
-"""Values of :data:`_KEYS`, the kind of loss, and the first and the last id of the missing entries."""
+"""The values of the columns :data:`_KEYS`, the kind of loss, and the first and the last id of the lost entries."""
 
 
 def read_marks(uri: str) -> Marks:
@@ -62,7 +64,7 @@ def read_marks(uri: str) -> Marks:
 
 
 def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
-    """Make a check without reading entries: it reports only the entries of unregistered bookies as lost.
+    """Make a check without reading entries: it reports all entries of unregistered bookies as lost, and no others.
 
     :param replicas: rows of the source's view ``fragments``.
     :param marks: underreplicated marks, read before the replicas were listed.
@@ -71,7 +73,7 @@ def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
 
 
 def check_of_entries(findings: DataFrame, replicas: DataFrame, marks: Marks) -> Check:
-    """Make a check from a verification: missing and damaged entries are lost, and those of unregistered bookies.
+    """Make a check from a verification: it reports missing and damaged entries and those of unregistered bookies.
 
     :param findings: result of :func:`~.verify.verify`.
     :param replicas: see :func:`check_of_bookies`.
@@ -110,7 +112,7 @@ def _by_fragment(rows: Iterable[_Row]) -> Losses:
 def replicate(
     spark: SparkSession, uri: str, check: Check, password: bytes = b"", limit: Rate = UNLIMITED, parallelism: int = 8
 ) -> DataFrame:
-    """Copy lost entries to bookies; return a row for each position that lacked entries, with its state afterwards.
+    """Copy lost entries to bookies; return a row for each position whose bookie lacked entries, with its new state.
 
     :param check: result of :func:`check_of_entries` or :func:`check_of_bookies`.
     :param password: password of ledgers whose metadata contain none.
@@ -125,7 +127,7 @@ def replicate(
     try:
         for n, batch in enumerate(batches):
             for one in batches[n : n + 2]:
-                # begin to lock the next batch too, so that its copies can start when those of this batch end
+                # already lock the next batch, so that its copies can start when those of this batch end
                 one.begin()
             batch.copy(copying, cluster)
             batch.end()
@@ -149,12 +151,12 @@ class _RepairBatch:
     _copied: bool = False
 
     def begin(self) -> None:
-        """Begin to lock the ledgers and to plan their repair, unless this has begun; does not wait."""
+        """Begin to lock the ledgers and to plan their repair; return without waiting.  A second call does nothing."""
         if self._begun is None:
             self._begun, _ = THREAD.begin(partial(results_of, self._losses, self._repairs.begin))
 
     def copy(self, copying: "_Copying", cluster: ClusterView) -> None:
-        """Copy the lost entries of the ledgers in Spark tasks; returns when all tasks have ended."""
+        """Copy the lost entries of the ledgers in Spark tasks; return when all tasks have ended."""
         works = self._works
         fragments = [one for work in works.values() for one in work.fragments.values()]
         known = cluster.addresses({n for one in fragments for n in (*one.fragment.ensemble, *one.targets.values())})
@@ -165,9 +167,9 @@ class _RepairBatch:
         self._copied = True
 
     def end(self) -> None:
-        """Begin to update the metadata and to release the locks; does not wait.
+        """Begin to update the metadata and to release the locks; return without waiting.
 
-        If the copies did not end, the metadata stay as they are.
+        If the copying did not end, the metadata are not changed.
         """
         if self._begun is None or self._ended is not None or self._begun.exception() is not None:
             return
@@ -179,12 +181,12 @@ class _RepairBatch:
         self._ended, _ = THREAD.begin(partial(results_of, works, lambda n: self._repairs.end(works[n])))
 
     def wait(self) -> None:
-        """Wait until the metadata of all ledgers are written and their locks released."""
+        """Wait until the metadata of all ledgers of this batch are written and their locks are released."""
         if self._ended is not None:
             self._ended.result()
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield the rows of the report for the positions that lacked entries."""
+        """Yield a row of the report for each position whose bookie lacked entries."""
         assert self._begun is not None
         for ledger_id, one in self._begun.result().items():
             if isinstance(one, LockedLedger):
@@ -217,7 +219,7 @@ class _Copying:
 
     @property
     def part_bytes(self) -> int:
-        """Return the bytes of one part of a fragment; with a speed limit, what a task may copy in a second.
+        """Return the size in bytes of the parts of a fragment; under a speed limit, what a task may copy in a second.
 
         Small parts let all tasks end at about the same time.
         """
@@ -273,13 +275,13 @@ def _parts(repair: LockedLedger, known: Mapping[str, Address], part_bytes: int) 
 
 
 def _clipped(loss: ReplicaLoss, first: int, last: int) -> ReplicaLoss:
-    """Return ``loss`` with only its entries between ``first`` and ``last`` (inclusive)."""
+    """Return ``loss`` cut to the entries from ``first`` to ``last`` (inclusive)."""
     ends = ((max(low, first), min(high, last)) for low, high in loss.ranges if low <= last and high >= first)
     return attrs.evolve(loss, ranges=tuple(ends))
 
 
 def _note(one: FragmentRepair, copied: CopyResult) -> None:
-    """Add the result of the copying of one part to the repair of its fragment."""
+    """Add the result of copying one part to the repair of its fragment."""
     for target, entries in copied.entries_of.items():
         one.copied[target] = one.copied.get(target, 0) + entries
     for position, target in one.targets.items():

@@ -1,8 +1,8 @@
 """The bytes that ledgers take up in the entry logs of bookies, and what a compaction would gain.
 
-A place is a ledger directory on a disk that the tasks can read, or ``http://HOST:PORT``, the HTTP server of a bookie.
-In a ledger directory, tasks read the ledgers map of each sealed entry log, and all records of a log without a map. A
-bookie does the same for its HTTP clients.
+A *place* says where entry logs are: a ledger directory on a disk that the tasks can read, or ``http://HOST:PORT``, the
+HTTP server of a bookie.  In a ledger directory, tasks read the ledgers map of each sealed entry log, and all records of
+a log without a map.  A bookie does the same when it answers over HTTP.
 """
 
 import json
@@ -30,13 +30,13 @@ THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 Spend = Callable[[int, int], None]
 
 _PAID_AT_ONCE = 1 << 20
-"""Bytes that a scan of an entry log reads before it charges them to the speed limit."""
+"""Bytes that a scan of an entry log reads before it waits for the speed limit."""
 
 _USED = "array<struct<ledger_id:bigint,bytes:bigint>>"
 
 
 def _unlimited(entries: int, n_bytes: int) -> None:
-    """Return immediately, whatever was read: the speed of reads is not limited."""
+    """Return immediately, whatever was read; used as ``spend`` if there is no speed limit."""
 
 
 _SCHEME = "http://"
@@ -95,7 +95,8 @@ def used_in(directory: str, log_id: int, spend: Spend = _unlimited) -> dict[int,
     """Return the bytes that each ledger takes up in one entry log, by ledger id; length fields of entries count.
 
     :param directory: value of the column ``directory`` of :func:`entry_logs`.
-    :param spend: is told how many entries and bytes were read; returns when the speed limit permits more.
+    :param spend: called with the numbers of entries and bytes that were read; it returns when the speed limit permits
+        more.
     """
     if directory.startswith(_SCHEME):
         url = urlsplit(directory)
@@ -163,7 +164,7 @@ def compaction_plan(used: DataFrame, ledgers: DataFrame, thresholds: Sequence[fl
     A log is compacted if the share of its bytes that belong to existing ledgers is below the threshold.
 
     :param used: rows that :func:`usage` returned.
-    :param ledgers: the ledgers that exist, in column ``ledger_id``; bytes of other ledgers are garbage.
+    :param ledgers: the existing ledgers, in column ``ledger_id``; bytes of other ledgers are garbage.
     :returns: columns ``threshold``; ``logs``, the number of logs to compact or remove; ``won``, bytes of garbage in
         them; ``copied``, bytes of existing ledgers in them.
     """

@@ -1,4 +1,4 @@
-"""Verifies every replica of every fragment in Spark tasks, and marks ledgers that lack replicas underreplicated."""
+"""Verifies every replica of every fragment in Spark tasks; can mark the ledgers that lack replicas."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -27,10 +27,10 @@ FINDINGS = (
 PIECE_BYTES = 16 << 20
 
 _PARTITIONS_PER_TASK, _WITH_A_LIMIT = 4, 16
-"""Partitions for each task that runs at a time, without and with a speed limit.
+"""Number of partitions per task that runs at the same time: without, and with a speed limit.
 
-With several small partitions, cores are idle only briefly at the end.  With a limit there are more, because the share
-of an idle core is lost, which makes the whole slower than the limit allows.
+With several small partitions, cores are idle only briefly at the end.  With a limit there are more.  Nobody uses the
+share of an idle core, so the whole would be slower than the limit allows.
 """
 
 _NOT_REGISTERED = "the bookie is not registered; it should keep no entries"
@@ -88,10 +88,10 @@ def verify(
     """Read and verify replicas; return a row for each range of entries in the same state at one bookie.
 
     A row covers the entries between ``first`` and ``last`` that the bookie should keep at its position in the ensemble;
-    ``entries`` is their number.  A range also ends where the piece of work of a task ends; :func:`damages` joins such
-    ranges.  Columns ``began`` and ``ended`` are the times, in seconds since the epoch, between which the piece was
-    read.  A replica without entries has a row only if its bookie is not registered; in that row ``entries`` is 0, and
-    ``last`` is below ``first``.
+    ``entries`` is their number.  A range also ends where the part of the replica that a task read ends; :func:`damages`
+    joins such ranges.  Columns ``began`` and ``ended`` are the times, in seconds since the epoch, between which this
+    part was read.  A replica without entries has a row only if its bookie is not registered; in that row ``entries`` is
+    0, and ``last`` is below ``first``.
 
     :param replicas: rows of the source's view ``fragments``.
     :param password: password of ledgers with HMAC digests that are not in ``passwords``.
@@ -116,7 +116,7 @@ def verify(
             pool, address, row.ledger_id, schedule, row.position, digester, pace.spend,
             batch_bytes=batch_bytes, batch_entries=batch_entries,
         )  # fmt: skip
-        # if the ledger's end is unknown, a missing entry may never have been written
+        # if the end of the ledger is not known, a missing entry may never have been written
         found = [x for x in one.findings(row.first, row.last) if row.end_known or x.status != MISSING]
         ended = time_of_day()
         return [(x.first, x.last, x.status, x.entries, x.n_bytes, x.detail, began, ended) for x in found]
@@ -138,10 +138,11 @@ _INPUT = (
 def damages(findings: DataFrame) -> DataFrame:
     """Return the ranges of entries whose state is not ``ok``; join adjacent ranges.
 
-    Two ranges at one bookie are joined if their state is the same and the bookie should keep no entry of the ledger
-    between them, even across an ensemble change.  Ledgers without entries are left out, see :func:`without_entries`.
+    Two ranges at one bookie are joined if they have the same state and the bookie should keep no other entry of the
+    ledger between them.  This holds even across an ensemble change.  Ledgers without entries are left out, see
+    :func:`without_entries`.
 
-    :param findings: all rows of :func:`verify`; sound ranges are needed to separate the others.
+    :param findings: all rows of :func:`verify`; those in state ``ok`` are needed to separate the other ranges.
     :returns: columns ``ledger_id``, ``bookie_id``, ``first``, ``last``, ``status``, ``entries`` and ``detail``.
     """
     in_order = Window.partitionBy("ledger_id", "bookie_id").orderBy("first")
@@ -193,7 +194,7 @@ def summary(findings: DataFrame) -> DataFrame:
 
 
 def speed(findings: DataFrame) -> Rate:
-    """Return the entries and bytes per second that bookies returned, from the first to the last read of ``findings``.
+    """Return how many entries and bytes per second bookies returned, from the first to the last read in ``findings``.
 
     :returns: :data:`UNLIMITED` if nothing was read.
     """
@@ -206,10 +207,10 @@ def speed(findings: DataFrame) -> Rate:
 
 
 def lacking(findings: DataFrame) -> list[tuple[int, tuple[str, ...]]]:
-    """Return the ledgers with missing or damaged entries, and the bookies that should have these entries.
+    """Return the ledgers with missing or damaged entries, and for each the bookies where the entries are so.
 
     :param findings: rows of :func:`verify`.
-    :returns: ledger ids, ascending, each with the ids of these bookies.
+    :returns: ledger ids, ascending, each with the ids of those bookies.
     """
     bad = findings.where(f.col("status").isin(MISSING, DAMAGED))
     rows = bad.groupBy("ledger_id").agg(f.sort_array(f.collect_set("bookie_id")).alias("bookies")).collect()

@@ -1,8 +1,8 @@
 """Writes the rows of one partition to ledgers, in a task.
 
 For each value of ``ledger_key`` a task creates one ledger, in which the rows keep their order.  The client runs in the
-reactor thread of the worker process and stays connected from task to task.  While bookies write one record batch, the
-task takes the next one from Spark.
+reactor thread of the worker process and stays connected from task to task.  While bookies write the entries of one
+record batch, the task takes the next batch from Spark.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,7 +49,7 @@ def _client(uri: str, settings: tuple[tuple[str, object], ...]) -> BookKeeper:
 
 
 def client_of(options: SinkOptions) -> BookKeeper:
-    """Return this process's client for ``options``; the first call connects it and blocks until then.
+    """Return this process's client for ``options``; the first call waits until it is connected.
 
     :raises BookKeeperError: there is no connection to the metadata store.
     """
@@ -59,7 +59,7 @@ def client_of(options: SinkOptions) -> BookKeeper:
 
 
 class AlreadyPublishedError(BookKeeperError):
-    """Another attempt has published the batch while this attempt was writing it."""
+    """Raised in a late attempt: another attempt has published the batch while this attempt was writing it."""
 
 
 async def any_bookie(client: BookKeeper) -> str:
@@ -104,7 +104,7 @@ class PartitionWriter:
         self._under_way: list[Deferred[tuple[int, int]]] = []
 
     async def is_published(self) -> bool:
-        """Test whether an attempt has already published the batch."""
+        """Test whether another attempt has already published the batch."""
         return await manifest.find(self._ledgers, self._attempt.key) is not None
 
     async def append(self, rows: Iterable[tuple[str | None, Sequence[bytes]]]) -> None:
@@ -125,9 +125,9 @@ class PartitionWriter:
             await result
 
     async def _open(self, key: str | None) -> LedgerWriter:
-        """Create a ledger for a ledger key; fail if the batch is published.
+        """Create a ledger for the rows with a ledger key; fail if the batch is published already.
 
-        :meth:`remove` then deletes the ledger, so that a late attempt leaves nothing behind.
+        If it is, :meth:`remove` deletes the ledger, so that a late attempt leaves nothing behind.
         """
         writing, attempt = self._options.writing, self._attempt
         if len(self._writers) >= writing.max_open_ledgers:
@@ -149,7 +149,7 @@ class PartitionWriter:
         return writer
 
     async def finish(self) -> list[PublishedLedger]:
-        """Wait until all appends are acknowledged, close the ledgers and return a manifest row for each."""
+        """Wait until all appends are acknowledged, and close the ledgers; return a manifest row for each ledger."""
         for result in self._under_way:
             await result
         for writer in self._writers.values():
@@ -161,7 +161,7 @@ class PartitionWriter:
         ]
 
     async def remove(self) -> None:
-        """Cancel the appends of a failed attempt and delete its ledgers; errors of their closing are ignored."""
+        """Cancel the appends of a failed attempt, and delete its ledgers; ignore errors of closing them."""
         for result in self._under_way:
             result.addErrback(lambda failure: None)
             result.cancel()
@@ -177,7 +177,7 @@ def write_partition(options: SinkOptions, attempt: WriteAttempt, batches: Iterab
     """Write the rows of a partition.
 
     :param batches: Arrow record batches with a column ``payload`` and optionally ``ledger_key``.
-    :returns: manifest rows of the written ledgers; none if the batch is published already.
+    :returns: a manifest row for each written ledger; no rows if the batch is published already.
     """
     writer = PartitionWriter(client_of(options), options, attempt)
     if THREAD.wait(writer.is_published):

@@ -1,9 +1,9 @@
 """The manifest of the sink: for each batch of a query a publication record, and a ledger with the manifest rows.
 
-A *publication* is the metadata of a ledger without entries, whose id is computed from manifest, query and batch.  To
-create it is to publish the batch.  A metadata store creates each id only once, so an attempt to write a published batch
-again finds the publication.  The publication names a ledger with the manifest rows: one entry for each ledger with data
-of the batch.  A ledger of the sink that no publication leads to was left by a failed attempt.
+A *publication* is the metadata of a ledger without entries, whose id is computed from manifest, query and batch.
+Creating it publishes the batch.  A metadata store creates a ledger id only once.  So another attempt to write the batch
+finds the publication.  The publication names a ledger with the manifest rows: one entry for each ledger with data of
+the batch.  If no publication leads to a ledger of the sink, a failed attempt has left it.
 """
 
 import json
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class BatchKey:
-    """The identity of a batch, which all attempts to write the batch share."""
+    """The identity of a batch; all attempts to write the batch have the same."""
 
     manifest: str
     query_id: str
@@ -57,7 +57,7 @@ class BatchKey:
 
     @classmethod
     def of(cls, metadata: LedgerMetadata) -> "BatchKey | None":
-        """Return the batch that the sink wrote a ledger for, from its ``metadata``; None for other ledgers."""
+        """Return the batch for which the sink wrote a ledger, from its ``metadata``; return None for other ledgers."""
         custom = metadata.custom_metadata
         if not custom.keys() >= {ROLE, MANIFEST, QUERY, BATCH} or not custom[BATCH].isdigit():
             return None
@@ -69,9 +69,9 @@ class BatchKey:
 
 @attrs.frozen
 class PublishedLedger:
-    """One row of a manifest: a ledger with data of a published batch.
+    """One row of a manifest: it names a ledger with data of a published batch.
 
-    :ivar ledger_key: the value of column ``ledger_key`` of its rows; None without this column.
+    :ivar ledger_key: the value of column ``ledger_key`` of the rows in the ledger; None without this column.
     :ivar n_bytes: bytes of all payloads in the ledger.
     """
 
@@ -87,7 +87,7 @@ class PublishedLedger:
 
     @classmethod
     def decode(cls, entry: bytes) -> Self:
-        """Decode a row from the payload of such an ``entry``."""
+        """Decode a row from the payload of an ``entry`` that :meth:`encode` made."""
         return cls(**json.loads(entry))
 
 
@@ -96,8 +96,8 @@ class Publication:
     """The content of a publication record, which publishes one batch.
 
     :ivar rows_ledger: id of the ledger with the manifest rows.
-    :ivar start: lower bound of the ids of all ledgers that attempts to write this batch created.
-    :ivar next: the same bound for the following batch.
+    :ivar start: lower bound of the ids of all ledgers that any attempt to write this batch created.
+    :ivar next: the lower bound of the ids of ledgers for the following batch.
     :ivar published: time of the publication, in ms since the epoch.
     """
 
@@ -126,7 +126,7 @@ class Publication:
 
 
 def _record(bookie_id: str, custom: Mapping[str, bytes]) -> LedgerMetadata:
-    """Return metadata of a closed ledger without entries, in whose custom metadata a record is stored."""
+    """Make the metadata of a record: those of a closed ledger without entries, with the record as custom metadata."""
     return LedgerMetadata(
         1, 1, 1, (Segment(0, (bookie_id,)),), LedgerState.CLOSED, digest_type=DigestType.CRC32C,
         custom_metadata=dict(custom),
@@ -150,9 +150,10 @@ async def find(ledgers: ILedgerManager, key: BatchKey) -> Publication | None:
 async def _looked_up(
     ledgers: ILedgerManager, ledger_id: int, wanted: Callable[[LedgerMetadata], T | None]
 ) -> tuple[int, T | None]:
-    """Look up a manifest record; return its ledger id and its content, or the first unused ledger id and None.
+    """Look up a record of a manifest: return its ledger id and content, or the first unused ledger id and None.
 
-    :param ledger_id: the computed id.  If another ledger has it by chance, the record has one of the next ids.
+    :param ledger_id: the computed id of the record.  If another ledger has this id by chance, the record has one of the
+        next ids.
     :param wanted: decodes the record from the metadata of a ledger; returns None for another ledger.
     """
     while True:
@@ -166,7 +167,7 @@ async def _looked_up(
 
 
 async def publish(ledgers: ILedgerManager, publication: Publication, bookie_id: str) -> Publication:
-    """Publish a batch by creating its publication record, unless one exists.
+    """Publish a batch by creating its publication record; do nothing if it exists.
 
     :param publication: the record to create.
     :param bookie_id: id of any bookie, because metadata of a ledger must name one.
@@ -187,7 +188,7 @@ async def publish(ledgers: ILedgerManager, publication: Publication, bookie_id: 
 
 
 async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
-    """Record a lower bound of the ids of a query's ledgers, unless it is recorded.
+    """Record a lower bound of the ids of a query's ledgers; do nothing if one is recorded already.
 
     Call this before the first ledger of the query is created.  Commits and aborts look for leftover ledgers from this
     id on.
@@ -206,7 +207,7 @@ async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
 
 
 async def _begun(ledgers: ILedgerManager, key: BatchKey) -> tuple[int, int | None]:
-    """Return the ledger id of a query's record, and the lower bound in it; None if there is no record."""
+    """Return the ledger id of a query's record and the lower bound in it; the bound is None if no record exists."""
 
     def wanted(metadata: LedgerMetadata) -> int | None:
         found, custom = BatchKey.of(metadata), metadata.custom_metadata
@@ -217,7 +218,7 @@ async def _begun(ledgers: ILedgerManager, key: BatchKey) -> tuple[int, int | Non
 
 
 async def beginning(ledgers: ILedgerManager, key: BatchKey) -> int | None:
-    """Return the lower bound of the ids of a query's ledgers that :func:`begin` recorded, None without a record.
+    """Return the lower bound of the ids of a query's ledgers, as :func:`begin` recorded it; None if it did not.
 
     :param key: identity of any batch of the query.
     :raises MetadataError: the metadata store failed.
@@ -241,7 +242,7 @@ async def forget(ledgers: ILedgerManager, key: BatchKey) -> None:
 
 
 def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
-    """Return all publications of a ``manifest``, by query and batch.
+    """Return all publications of a ``manifest``, sorted by query and batch.
 
     :raises MetadataError: the metadata store failed.
     """
@@ -293,7 +294,7 @@ def _entries(
 
 
 class PublishedLedgers:
-    """The list of the published ledgers of a manifest; reads each publication only once, since none ever changes."""
+    """The list of the published ledgers of a manifest; it reads each publication only once, as none ever changes."""
 
     def __init__(self, cluster: ClusterView, manifest: str) -> None:
         self._cluster = cluster

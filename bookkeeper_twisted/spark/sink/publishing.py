@@ -1,8 +1,8 @@
 """Commits and aborts batches of the sink, on the driver.
 
 The order of steps makes each batch appear exactly once.  An attempt first creates a ledger, then looks whether the
-batch is published.  A commit first publishes the batch, then looks for ledgers.  So at least one of them finds the
-other, the attempt the publication or the commit the ledger, and deletes a ledger that is not published.
+batch is published.  A commit first publishes the batch, then looks for ledgers.  So either the attempt finds the
+publication, or the commit finds the ledger; in both cases the ledger that is not published is deleted.
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -21,7 +21,7 @@ from .manifest import BatchKey, Publication, PublishedLedger
 
 
 class Publisher:
-    """Publishes batches and deletes the ledgers that failed attempts left.
+    """Publishes batches, and deletes the ledgers that failed attempts have left.
 
     :param clock: gives the time of day for the column ``published`` of the manifest.
     """
@@ -33,7 +33,7 @@ class Publisher:
         self._ledgers = client.metadata.ledgers
 
     async def commit(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> None:
-        """Publish a batch, unless it is published, and delete the ledgers that failed attempts to write it left.
+        """Publish a batch, if it is not published yet; delete the ledgers that failed attempts to write it have left.
 
         :param key: identity of the batch.
         :param rows: manifest rows of all tasks; ignored if the batch is already published.
@@ -62,7 +62,7 @@ class Publisher:
                 await self._remove_leftovers(key, first, set(), False)
 
     async def end(self, key: BatchKey) -> None:
-        """Remove the record with the lower bound of a query's ledger ids; the query must have no further batch.
+        """Remove the record with the lower bound of a query's ledger ids; call this only after the last batch.
 
         :param key: identity of the last batch of the query.
         """
@@ -71,12 +71,13 @@ class Publisher:
     async def _publish(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> Publication:
         bookie_id = await any_bookie(self._client)
         start = await self._start(key)
-        if start is None:  # no task has created a ledger, so no lower bound of the query's ledger ids is recorded
+        # no task has created a ledger: otherwise a lower bound of the query's ledger ids would be recorded
+        if start is None:
             await manifest.begin(self._ledgers, key, bookie_id)
             start = await self._start(key)
         writer = await self._write_rows(key, rows)
-        # Attempts to write the next batch begin after this publication, so their ledgers get ids above that of
-        # ``writer``. An extra id, generated for the bound alone, would leave a gap in the offsets of streams.
+        # The ledger of ``writer`` is the newest so far.  Attempts to write the next batch begin later, so their ledgers
+        # get higher ids.  If an id were generated only for the bound, it would leave a gap in the offsets of streams.
         following = writer.ledger_id + 1
         time = int(self._clock.seconds() * 1000)
         publication = Publication(key, writer.ledger_id, start or 0, following, time)
@@ -100,14 +101,14 @@ class Publisher:
         return await manifest.find(self._ledgers, BatchKey(key.manifest, key.query_id, key.batch_id - 1))
 
     async def _start(self, key: BatchKey) -> int | None:
-        """Return a lower bound of the ids of all ledgers that attempts to write the batch created, if any."""
+        """Return a lower bound of the ids of all ledgers that attempts to write the batch created; None if none did."""
         previous = await self._previous(key)
         return await manifest.beginning(self._ledgers, key) if previous is None else previous.next
 
     async def _remove_leftovers(self, key: BatchKey, first: int, kept: Collection[int], with_previous: bool) -> None:
-        """Delete the ledgers of a batch, except those in ``kept``; look at ledgers from id ``first`` on.
+        """Delete the ledgers of a batch, except those in ``kept``; search among the ledgers with ids from ``first`` on.
 
-        :param with_previous: whether to delete ledgers of the previous batch too.
+        :param with_previous: whether to delete leftover ledgers of the previous batch, too.
         """
         batches = {key.batch_id, key.batch_id - 1} if with_previous else {key.batch_id}
         async for ledger_id, other in self._written(first):
@@ -117,7 +118,7 @@ class Publisher:
                     await self._ledgers.remove(ledger_id)
 
     async def _written(self, first: int) -> AsyncIterator[tuple[int, BatchKey]]:
-        """Yield the ids of all ledgers that sinks wrote, from ``first`` on, each with the identity of its batch."""
+        """Yield the ids of all ledgers that sinks wrote, from ``first`` on, and the identity of the batch of each."""
         # a sink's ledgers with data have generated ids, which are lower than the ids of its records
         async for ledger_id in self._ledgers.ledger_ids(first, FIRST_PUBLICATION - 1):
             try:

@@ -1,10 +1,11 @@
 """Writes the ledgers of an archive under their old ids, in a task.
 
 Rows come in the order of ledger and entry id.  The first row of a ledger has entry id -1 and contains the properties to
-create the ledger with.  While an import runs, its ledgers have a mark in their custom metadata.  After a failed attempt
-the next one recognises ledgers by this mark: it keeps a ledger that is closed with the expected last entry, and deletes
-an unfinished one and writes it again.  When all ledgers are written, the driver removes the marks.  If an import with a
-name runs again after that, it recognises its ledgers because their metadata equal those in the archive.
+create the ledger with.  While an import runs, its ledgers have a mark in their custom metadata.  After a failed
+attempt, the next attempt recognises by this mark the ledgers that the failed one wrote.  It keeps a ledger that is
+closed with the expected last entry.  It deletes an unfinished ledger, and writes it again.  When all ledgers are
+written, the driver removes the marks.  If an import that has a name (``writeId``) runs again after that, it recognises
+its ledgers because their metadata equal those in the archive.
 """
 
 import json
@@ -37,7 +38,7 @@ _AT_ONCE = 2000
 
 @attrs.frozen
 class Facts:
-    """The properties of an archived ledger: those that it is created with, and its end.
+    """The properties of an archived ledger: those with which it is created again, and its last entry and length.
 
     :ivar ctime: creation time in ms since the epoch; None if the archive has none.
     """
@@ -75,10 +76,11 @@ def unmarked(metadata: LedgerMetadata) -> LedgerMetadata:
 
 
 class Restorer:
-    """Writes the ledgers of one partition, one after the other.
+    """Writes the archived ledgers of one partition, one after the other.
 
     :param restored_by: the mark of the import, the same in all its attempts.
-    :param repeatable: whether existing ledgers whose metadata equal the archived ones count as restored.
+    :param repeatable: whether an existing ledger whose metadata equal the archived ones counts as written by this
+        import.
     """
 
     def __init__(self, client: BookKeeper, password: bytes, restored_by: str, repeatable: bool) -> None:
@@ -94,10 +96,10 @@ class Restorer:
         self.written: list[int] = []
 
     async def take(self, rows: Iterable[tuple[int, int, bytes]]) -> None:
-        """Write some rows; this call does not wait for all their acknowledgements: later calls and :meth:`finish` do.
+        """Write some rows; do not wait for all their acknowledgements: later calls and :meth:`finish` do.
 
-        :param rows: ledger id, entry id and payload.  The entries of a ledger follow a row with entry id -1 and its
-            properties.
+        :param rows: ledger id, entry id and payload of each row.  The first row of a ledger has entry id -1 and the
+            properties of the ledger.
         :raises BookKeeperError: a ledger cannot be written.
         :raises UnexpectedConditionError: the row with the properties of a ledger is missing.
         """
@@ -128,7 +130,7 @@ class Restorer:
             raise NotEnoughBookiesError(f"ledger {ledger_id}: {error}") from None
 
     async def _is_restored(self, ledger_id: int, facts: Facts) -> bool:
-        """Test whether an earlier attempt wrote the whole ledger; delete a ledger that it left unfinished."""
+        """Test whether an earlier attempt wrote the whole ledger; delete a ledger that an attempt left unfinished."""
         try:
             stored = await self._client.ledger_metadata(ledger_id)
         except NoSuchLedgerMetadataError:
@@ -138,7 +140,7 @@ class Restorer:
                 return True
             raise LedgerExistsError(f"ledger {ledger_id} exists: nothing is written over it")
         if facts.has_end(stored):
-            # the earlier attempt may have failed before it set the creation time
+            # the earlier attempt may have failed before it could set the creation time
             await self._set_ctime(ledger_id, facts)
             return True
         await self._client.delete_ledger(ledger_id)
@@ -190,7 +192,7 @@ def restore_partition(options: SinkOptions, restored_by: str, batches: Iterable[
 
 
 def remove_marks(options: SinkOptions, restored_by: str, ledger_ids: Iterable[int]) -> None:
-    """Remove the marks from the ledgers of an import that has written all of them; blocks.
+    """Remove the marks from the ledgers of an import, after it has written all of them; blocks.
 
     :param restored_by: the mark of the import.
     :param ledger_ids: ids of all ledgers of the import.

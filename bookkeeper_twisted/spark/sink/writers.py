@@ -1,4 +1,4 @@
-"""The classes of the sink that Spark calls; a batch that is written several times is published only once."""
+"""The classes of the sink that Spark calls.  They may write a batch several times, but publish it only once."""
 
 import uuid
 import warnings
@@ -81,7 +81,7 @@ class _Sink:
 
 @contextmanager
 def _leftovers_are_warned_about() -> Iterator[None]:
-    """Turn errors of an abort into warnings: an exception would hide in Spark's report why the tasks failed."""
+    """Turn errors of an abort into warnings: an exception would hide the reason why the tasks failed from the user."""
     try:
         yield
     except BookKeeperError as error:
@@ -115,7 +115,7 @@ class BatchSink(_Sink, DataSourceArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete the ledgers of the batch after a task has failed for good; called by Spark on the driver.
 
-        :param messages: not used: the ledgers of the batch are found by their custom metadata.
+        :param messages: not used, because the ledgers of the batch are found by their custom metadata.
         """
         with _leftovers_are_warned_about():
             self._abort(self._key)
@@ -134,7 +134,7 @@ class Restored(WriterCommitMessage):
 
 
 class RestoringSink(DataSourceArrowWriter):
-    """The sink that imports the ledgers of an archive under their old ids; with ``writeId``, it may be repeated."""
+    """The sink that imports archived ledgers under their old ids; an import with a ``writeId`` may be repeated."""
 
     def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
         if overwrite or {field.name for field in schema.fields} != {"ledger_id", "entry_id", "payload"}:
@@ -160,11 +160,11 @@ class RestoringSink(DataSourceArrowWriter):
             remove_marks(self._options, self._restored_by, written)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Keep what was written and ignore ``messages``: an import with the same ``writeId`` continues from there."""
+        """Keep what was written, and ignore ``messages``: another import with the same ``writeId`` can continue."""
 
 
 class StreamSink(_Sink, DataSourceStreamArrowWriter):
-    """The sink of a streaming query; a batch is identified by the ids of query and batch."""
+    """The sink of a streaming query; the query's id and the batch's number identify a batch."""
 
     def write(self, iterator: Iterator[Any]) -> Written:
         """Write the rows of a partition of a micro-batch; called by Spark in a task.
@@ -182,7 +182,7 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
         """Publish a micro-batch after all its tasks have written; called by Spark on the driver.
 
         :param messages: what :meth:`write` returned in each task.
-        :param batchId: not used: the messages name query and batch.
+        :param batchId: not used, because the messages name query and batch.
         """
         for key in _keys(messages):
             self._commit(key, messages)
@@ -191,7 +191,7 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
         """Delete the ledgers of a micro-batch after a task has failed for good; called by Spark on the driver.
 
         :param messages: what :meth:`write` returned in tasks that succeeded.
-        :param batchId: not used: the messages name query and batch.
+        :param batchId: not used, because the messages name query and batch.
         """
         with _leftovers_are_warned_about():
             for key in _keys(messages):
@@ -199,5 +199,5 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
 
 
 def _keys(messages: Sequence[WriterCommitMessage | None]) -> set[BatchKey]:
-    """Return the identity of the batch that tasks wrote, from their reports; empty if no task succeeded."""
+    """Return the identity of the batch that the reports of tasks name; an empty set if no task succeeded."""
     return {message.key for message in messages if isinstance(message, Written)}

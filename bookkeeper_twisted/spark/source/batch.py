@@ -32,10 +32,10 @@ class Planner:
         self._pool = connections(settings.timeouts, settings.limits.max_frame_size)
 
     def addresses(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[str, Address]:
-        """Return the known addresses of bookies by id, among them all bookies of ``ledgers``.
+        """Return the known addresses of bookies by id; among them are those of all bookies of ``ledgers``.
 
-        Addresses are kept from call to call.  A bookie without a known address, or one that did not answer, is looked
-        up again.
+        Addresses are kept from call to call.  If the address of a bookie is unknown, or the bookie did not answer, it
+        is looked up again.
         """
         unknown = {n for n in bookies_of(ledgers.values()) if not self._is_known(n)}
         self._addresses.update(self.cluster.addresses(unknown))
@@ -46,11 +46,11 @@ class Planner:
         return bool(address.port) and not self._pool.is_suspect(address)
 
     def extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent | BookKeeperError]:
-        """Find out up to which entry each of ``ledgers`` can be read; an error if too few bookies answer."""
+        """Find out up to which entry each of ``ledgers`` can be read; an error if too few of its bookies answer."""
         return extents(ledgers, self.addresses(ledgers), self._pool)
 
     def partitions(self, ranges: list[EntryRange]) -> list[Partition]:
-        """Return the partitions, one for each task, of a read of ``ranges``.
+        """Return the partitions of a read of some ``ranges``, one for each task.
 
         The addresses of all bookies are looked up again, because tasks have no metadata store to ask.
         """
@@ -67,10 +67,10 @@ _NOWHERE = Address("", "", 0)
 
 
 def plan_batch(options: SourceOptions, wanted: IdFilter) -> list[Partition]:
-    """Return the partitions of a batch; this reads metadata, and asks bookies for the end of open ledgers.
+    """Return the partitions of a batch; for this, read metadata, and ask bookies for the end of open ledgers.
 
-    :param wanted: comparisons of ledger and entry ids that Spark pushed down.
-    :raises BookKeeperError: a ledger does not exist and losses are not accepted, or too few bookies of an open ledger
+    :param wanted: the comparisons of ledger and entry ids that Spark leaves to the source.
+    :raises BookKeeperError: a ledger does not exist and ``failOnDataLoss`` is set, or too few bookies of an open ledger
         answered.
     """
     with connected(options.reading.metadata_service_uri, options.client) as cluster:
@@ -90,7 +90,7 @@ def _range_of(
     options: SourceOptions, ledger_id: int, metadata: LedgerMetadata, extent: ReadableExtent | BookKeeperError,
     wanted: IdFilter,
 ) -> EntryRange:  # fmt: skip
-    """Return the range of entries that a batch reads of one ledger, by offsets and filters; it may be empty."""
+    """Return the entries of one ledger that a batch reads, by offsets and filters; the range may be empty."""
     if isinstance(extent, BookKeeperError):
         raise extent
     reading = options.reading
@@ -103,9 +103,9 @@ def _range_of(
 
 
 def _expect_publication(cluster: ClusterView, options: SourceOptions, option: str, manifest: str) -> None:
-    """Check that a batch was published under the name ``manifest``, even one without ledgers.
+    """Check that some batch was published under the name ``manifest``, even a batch without ledgers.
 
-    :raises ConfigError: none was published, and losses are not accepted.
+    :raises ConfigError: no batch was published, and ``failOnDataLoss`` is set.
     """
     if options.reading.fail_on_data_loss and not publications(cluster, manifest):
         raise ConfigError(
@@ -157,8 +157,8 @@ def _ledger_row(ledger_id: int, metadata: LedgerMetadata) -> Row:
 def _fragment_rows(planner: Planner, ledgers: Mapping[int, LedgerMetadata]) -> Iterator[Row]:
     """Yield a row for each replica of each fragment: one for each position of each ensemble.
 
-    The newest fragment of an open ledger ends with the last add confirmed.  If too few bookies answer, it ends with its
-    first entry, which may not exist, and column ``end_known`` is false.
+    The newest fragment of an open ledger ends with the last add confirmed.  If too few bookies answer to find it out,
+    the fragment is given one entry, which may not exist, and column ``end_known`` is false.
     """
     known, available = planner.extents(ledgers), planner.cluster.available_bookies()
     addresses = planner.addresses(ledgers)

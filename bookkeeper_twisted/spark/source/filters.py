@@ -1,4 +1,4 @@
-"""Filters of ledger and entry ids that a read applies itself, made from comparisons that Spark pushes down."""
+"""Filters of ledger and entry ids that the source applies itself, made from comparisons that Spark passes to it."""
 
 from collections.abc import Collection
 
@@ -12,10 +12,10 @@ LEDGER, ENTRY = "ledger_id", "entry_id"
 
 @attrs.define
 class IdBounds:
-    """The ids that a filter selects in one column: all between two bounds, or some of them.
+    """The ids that a filter selects in one column: all ids between two bounds, or only some of them.
 
     :ivar low, high: lowest and highest id, inclusive; None without a bound.
-    :ivar members: if not None, only these ids are selected, as far as they are between the bounds.
+    :ivar members: if not None, only these ids are selected, and only between the bounds.
     """
 
     low: int | None = None
@@ -47,10 +47,10 @@ class IdBounds:
         return IdRanges(((low, high),) if low <= high else ())
 
     def clipped(self, first: int, last: int) -> tuple[int, int]:
-        """Narrow the range ``first .. last`` (inclusive) so that it still contains all its selected ids.
+        """Narrow the range ``first .. last`` (inclusive) as far as possible without losing a selected id.
 
-        :returns: first and last id of the new range, which may contain other ids too.  If it is empty, the first id is
-            above the last.
+        :returns: first and last id of the new range, which may also contain ids that are not selected.  If it is empty,
+            the first id is above the last.
         """
         if self.members is not None:
             inside = [value for value in self.members if self.allows(value)]
@@ -63,25 +63,25 @@ class IdBounds:
 
 @attrs.define
 class IdFilter:
-    """A filter of ledger ids and entry ids."""
+    """A filter of entries by ledger id and entry id."""
 
     ledgers: IdBounds = attrs.field(factory=IdBounds)
     entries: IdBounds = attrs.field(factory=IdBounds)
 
     def accept(self, kind: str, column: str, value: object) -> bool:
-        """Add one comparison of Spark to the filter, if it compares ledger or entry ids with numbers.
+        """Add a comparison that Spark passes, if it compares ledger or entry ids with numbers.
 
         :param kind: class name of the comparison, such as ``EqualTo``.
         :param column: :data:`LEDGER` or :data:`ENTRY`; comparisons of other columns are refused.
         :param value: the value to compare with; a sequence for ``In``.
-        :returns: whether the read applies the comparison exactly; otherwise Spark must filter the rows too.
+        :returns: whether the source applies the comparison exactly; otherwise Spark must filter the rows, too.
         """
         bounds = {LEDGER: self.ledgers, ENTRY: self.entries}.get(column)
         if bounds is None:
             return False
         if kind == "In" and isinstance(value, tuple | list) and all(type(one) is int for one in value):
             bounds.among(value)
-            # a read of a ledger reads one range of entry ids, so Spark must filter the entries in it
+            # the source reads only one range of entries of a ledger, so Spark must filter the entries in it
             return column == LEDGER
         if type(value) is not int:
             return False

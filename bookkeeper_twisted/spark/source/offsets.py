@@ -1,14 +1,14 @@
 """The offsets of a stream, which Spark stores in the checkpoint of a query.
 
 An offset contains, for each ledger that is being read, the id of the next entry to read.  Its set ``done`` contains the
-ids of ledgers that need no more reads: closed and read to the end, deleted, or not matched by the pattern.  A new
-ledger is never in ``done``, even if its id is far below the highest.
+ids of ledgers that need no more reads: they are closed and read to the end, were deleted, or do not match the pattern.
+A new ledger is never in ``done``, even if its id is far below the highest.
 
-The rule is that an id is done only after its ledger was seen.  So each entry is read once: a selected ledger becomes
-done when it was read to its end or was lost, and a ledger that was never seen is not done, so it is read when it
-appears.  A low-water mark, below which every id is done, would skip ledgers.  A client may pause between the generation
-of an id and the creation of its ledger, while ledgers with higher ids are created and read.  And an import creates
-ledgers with ids of its choice.
+The rule is that an id is done only after its ledger was seen.  So each entry is read once: a selected ledger is done
+when it was read to its end or was deleted.  A ledger that was never seen is not done, so it is read when it appears.  A
+low-water mark, below which every id is done, would skip ledgers.  A client may pause between the generation of an id
+and the creation of its ledger, while ledgers with higher ids are created and read.  And an import creates ledgers with
+ids of its choice.
 
 The set is stored as ranges, whose number stays small because ids are generated one after the other.  There is a gap
 between two ranges only for two reasons: a ledger in the gap is being read, or no ledger was ever seen with that id,
@@ -32,8 +32,8 @@ class StreamOffset:
     """The position of a stream in all ledgers that it reads.
 
     :ivar next_entry: id of the next entry to read, by ledger id.
-    :ivar done: ids of ledgers that need no more reads.
-    :ivar finished: ids of ledgers that the micro-batch before this offset reads to their end; a part of ``done``.
+    :ivar done: ids of the ledgers that need no more reads.
+    :ivar finished: ids of ledgers whose last entries are in the micro-batch before this offset; a part of ``done``.
     """
 
     next_entry: Mapping[int, int] = attrs.field(factory=dict)
@@ -55,7 +55,7 @@ class StreamOffset:
 
         :param next_entry: id of the next entry to read, by id of a ledger that was not read to its end.
         :param finished: ids of ledgers that the micro-batch reads to their end.
-        :param dropped: ids of ledgers that were deleted or are not selected.
+        :param dropped: ids of ledgers that need no more reads, because they were deleted or are not selected.
         """
         gone = {*finished, *dropped}
         table = {n: entry for n, entry in (*self.next_entry.items(), *next_entry.items()) if n not in gone}
@@ -93,7 +93,7 @@ class Admission:
     taken: int = 0
 
     def admitted(self, wanted: int, entry_bytes: float) -> int:
-        """Take as many entries into the micro-batch as its limits permit, and reduce the limits by them.
+        """Take as many entries into the micro-batch as its limits permit; subtract them from the limits.
 
         The byte limit always permits the first entry of a micro-batch, however large it is.
 

@@ -1,7 +1,7 @@
 """The readers that Spark calls: of batches, of views and of streams.
 
 Spark calls :meth:`read` in tasks, all other methods on the driver.  It pickles readers to send them to tasks, so they
-contain options but no open connections.  The modules that plan are imported by the methods that need them, so that a
+contain options but no open connections.  The modules for planning are imported only by the methods that plan, so that a
 task that reads does not load Twisted.
 """
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 class _WrappedPartition(InputPartition):
-    """The partition that Spark passes from a reader on the driver to a reader in a task."""
+    """A partition in the form in which Spark passes it from a reader on the driver to a reader in a task."""
 
     value: Any
 
 
 def _entries(options: SourceOptions, partition: InputPartition) -> Iterator[Any]:
     """Read the entries of a partition in a task, and yield them as Arrow record batches."""
-    if partition.value is None:  # if the driver returned no partitions, Spark passes one without a value
+    if partition.value is None:  # if the driver has returned no partitions, Spark passes a partition without a value
         return
     with plain_errors():
         yield from read_partition(partition.value, settings_of(options))
@@ -67,12 +67,12 @@ class BatchReader(DataSourceReader):
 class PushdownReader(BatchReader):
     """Reads entries for a batch query, if the Spark session has filter pushdown switched on.
 
-    This is a class of its own because of Spark: while ``spark.sql.python.filterPushdown.enabled`` is off, a query fails
-    if its reader has the method ``pushFilters``.
+    It is a class of its own because a query fails in Spark if its reader has the method ``pushFilters`` while
+    ``spark.sql.python.filterPushdown.enabled`` is off.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Use the filters that compare ledger or entry ids; yield the filters that Spark must apply itself."""
+        """Take over the filters that compare ledger or entry ids; yield the filters that Spark must apply itself."""
         for one in filters:
             path: tuple[str, ...] = getattr(one, "attribute", ())
             column = path[0] if len(path) == 1 else ""
@@ -105,8 +105,8 @@ _ROWS_AT_ONCE = 20_000
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads entries for a streaming query, while ledgers grow.
 
-    The first call that needs the options parses them, not the constructor: Spark hides the text of errors that are
-    raised before it has a reader.
+    The options are not parsed by the constructor, but by the first call that needs them: Spark hides the text of errors
+    that are raised before it has a reader.
     """
 
     def __init__(self, given: Mapping[str, str], schema: StructType) -> None:
@@ -154,11 +154,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxBytes(own.max_bytes_per_trigger) if own.max_bytes_per_trigger else ReadAllAvailable()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Return None, for "unknown": only bookies know the latest offset, and to ask them costs time."""
+        """Return None, for "unknown": only bookies know the latest offset, and asking them takes time."""
         return None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Fix the end of the query: it stops after the entries that can be read now."""
+        """Set the end of the query: it stops after the entries that can be read now."""
         with plain_errors():
             self._plan.set_target()
 
@@ -179,7 +179,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _entries(self._options, partition)
 
     def commit(self, end: Mapping[str, Any]) -> None:
-        """Do nothing after the micro-batch up to ``end``: Spark stores the offset in its checkpoint."""
+        """Do nothing after the micro-batch up to ``end``: Spark itself stores the offset in its checkpoint."""
 
     def stop(self) -> None:
         """Close the connection to the metadata store."""
@@ -188,7 +188,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def admission_of(own: ReadOptions, limit: ReadLimit) -> Admission:
-    """Return the limits of a micro-batch, from the options and from Spark.
+    """Return the limits of a micro-batch: those of the options together with Spark's.
 
     :param own: the options of the read.
     :param limit: Spark's limit.  If it asks for all available entries, there are no limits; otherwise both limits hold.

@@ -16,14 +16,15 @@ from ..options import EARLIEST, Offsets, SourceOptions
 from ..sink.manifest import PublishedLedgers
 
 ASKED_EACH = 1000
-"""Each id of a range with at most this many ids is looked up; in a larger one, the store lists existing ledgers."""
+"""If a range has at most this many ids, each id is looked up; for a larger range, the store lists the existing ledgers.
+"""
 
 
 @attrs.frozen
 class ReadableExtent:
-    """The range of entries that can be read in a ledger, at some moment.
+    """The entries of a ledger that could be read when bookies were asked.
 
-    :ivar end: id of the first entry that cannot be read, at that moment.
+    :ivar end: id of the first entry that could not be read then.
     :ivar closed: whether the ledger is closed, so that ``end`` is final.
     :ivar entry_bytes: average bytes of a payload in the ledger.
     """
@@ -61,13 +62,13 @@ class Selection:
         self._passed_over: set[int] = set()
 
     def ledger_ids(self, among: IdRanges = ALL_IDS) -> list[int]:
-        """Return the ids of ledgers that may be selected, ascending; :meth:`metadata` applies the metadata pattern.
+        """Return the ids, ascending, of ledgers that may be selected; :meth:`metadata` applies the pattern later.
 
-        Ids that an option names are returned whether or not the ledgers exist, except for ranges of more than
+        Ids that an option names are returned even if no such ledger exists, except for ranges of more than
         :data:`ASKED_EACH` ids: of these, the ids of existing ledgers are returned.
 
         :param among: ids to select from.
-        :raises NoSuchLedgerMetadataError: a ledger in such a large range does not exist, and losses are not accepted.
+        :raises NoSuchLedgerMetadataError: a ledger in such a large range does not exist, and ``failOnDataLoss`` is set.
         """
         if self._fixed:
             wanted = self._fixed.intersection(among)
@@ -88,15 +89,15 @@ class Selection:
         return found
 
     def take_passed_over(self) -> set[int]:
-        """Return, and forget, the ids of ledgers that :meth:`metadata` left out because of their custom metadata."""
+        """Return the ids of ledgers that :meth:`metadata` left out for their custom metadata since the last call."""
         taken, self._passed_over = self._passed_over, set()
         return taken
 
     def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
-        """Read metadata of ledgers; return those of the selected ledgers, by id.
+        """Read the metadata of ledgers; return by id those of the ledgers that the options select.
 
         :param ledger_ids: ids of the ledgers to select from.
-        :raises NoSuchLedgerMetadataError: a ledger that an option names does not exist, and losses are not accepted.
+        :raises NoSuchLedgerMetadataError: a ledger that an option names does not exist, and ``failOnDataLoss`` is set.
             Otherwise it is left out.
         :raises UnauthorizedAccessError: a selected ledger has another password than the options.
         """
@@ -114,14 +115,14 @@ class Selection:
 
 
 def missing_ledger(ledger_id: int) -> NoSuchLedgerMetadataError:
-    """Make the exception for a ledger, ``ledger_id``, that an option or an offset names but that does not exist."""
+    """Make the error for a ledger, ``ledger_id``, that an option or an offset names although it does not exist."""
     return NoSuchLedgerMetadataError(
         f"ledger {ledger_id} does not exist; with failOnDataLoss = false it is passed over"
     )  # fmt: skip
 
 
 def check_password(ledger_id: int, metadata: LedgerMetadata, password: bytes) -> None:
-    """Check that ``password`` is that of a ledger; accept any if the metadata contain none.
+    """Check that ``password`` is the password of a ledger; if its metadata contain none, accept any.
 
     :param ledger_id: id of the ledger, for the text of the error.
     :raises UnauthorizedAccessError: the ledger has another password.
@@ -133,12 +134,12 @@ def check_password(ledger_id: int, metadata: LedgerMetadata, password: bytes) ->
 def extents(
     ledgers: Mapping[int, LedgerMetadata], addresses: Mapping[str, Address], pool: SocketPool
 ) -> dict[int, ReadableExtent | BookKeeperError]:
-    """Find out up to which entry ledgers can be read; ask bookies for the last add confirmed of open ledgers.
+    """Find out up to which entry ledgers can be read; for open ledgers, ask bookies for the last add confirmed.
 
     :param ledgers: metadata by ledger id.
     :param addresses: addresses by bookie id, at least of the bookies in the newest ensembles.
     :param pool: connections to bookies.
-    :returns: the result by ledger id: an error if too few bookies of the ledger answered.
+    :returns: by ledger id, what can be read, or an error if too few bookies of the ledger answered.
     """
     found: dict[int, ReadableExtent | BookKeeperError] = {}
     growing: list[UnclosedLedger] = []
@@ -155,8 +156,7 @@ def extents(
         if isinstance(known, BookKeeperError):
             found[ledger_id] = known
             continue
-        # an ensemble begins with the entry after the writer's last add confirmed, so all entries before it are
-        # confirmed
+        # an ensemble begins after the writer's last add confirmed at that time, so all entries before it are confirmed
         confirmed = max(known.last_add_confirmed, ledgers[ledger_id].segments[-1].first_entry_id - 1)
         average = known.length / (known.entry_id + 1) if known.entry_id >= 0 else 0.0
         found[ledger_id] = ReadableExtent(confirmed + 1, False, average)

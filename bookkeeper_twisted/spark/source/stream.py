@@ -1,7 +1,7 @@
 """Plans micro-batches: finds the offset at which each ends, and the entries between two offsets.
 
-Metadata of closed ledgers are read once and kept: what matters of them here never changes.  Metadata of other ledgers
-are read again for every micro-batch, to notice new ensembles and the close of a ledger.
+Metadata of closed ledgers are read once and kept, because what is used of them here never changes.  Metadata of other
+ledgers are read again for every micro-batch, to notice new ensembles and the close of a ledger.
 """
 
 import warnings
@@ -20,11 +20,11 @@ from .offsets import Admission, StreamOffset
 from .selection import ReadableExtent, missing_ledger, offset_of
 
 _LIKELY_ENTRY = 1024.0
-"""Assumed bytes of a payload in a restarted query that has not yet asked bookies for averages."""
+"""Bytes of a payload that are assumed in a restarted query, until bookies have been asked for averages."""
 
 
 class StreamPlanner:
-    """Plans the micro-batches of one streaming query; lives on the driver as long as the query runs."""
+    """Plans the micro-batches of one streaming query; it exists on Spark's driver as long as the query runs."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -59,7 +59,7 @@ class StreamPlanner:
         return StreamOffset().advanced(table, (), done | self._planner.selection.take_passed_over())
 
     def set_target(self) -> None:
-        """Fix the end of the query: it stops after the entries that can be read now (``Trigger.AvailableNow``)."""
+        """Set the end of the query: it stops after the entries that can be read now (``Trigger.AvailableNow``)."""
         self._target = None
         self._target = self.latest_offset(StreamOffset(), Admission(None, None))
 
@@ -68,7 +68,7 @@ class StreamPlanner:
 
         :param admission: limits of the micro-batch; they are reduced by its entries.
         :returns: ``start`` itself if there is nothing new to read.
-        :raises BookKeeperError: a ledger was deleted and losses are not accepted, or the metadata store failed.
+        :raises BookKeeperError: a ledger was deleted and ``failOnDataLoss`` is set, or the metadata store failed.
         """
         ledgers = self._ledgers(self._unfinished(start))
         extents = self._extents(ledgers)
@@ -87,7 +87,8 @@ class StreamPlanner:
                 table[ledger_id] = position
         end = start.advanced(table, done, self._lost(start.next_entry, ledgers))
         if end is start:
-            # ledgers that are not selected, such as those of the query's own sink, must not cause a micro-batch
+            # only ledgers that are not selected are new, such as those of the query's own sink: they must not cause a
+            # micro-batch
             return start
         return attrs.evolve(end, done=end.done.union(self._planner.selection.take_passed_over()))
 
@@ -103,14 +104,14 @@ class StreamPlanner:
         return min(extent.end, max(target.next_entry.get(ledger_id, 0), position))
 
     def _unfinished(self, start: StreamOffset) -> list[int]:
-        """Return the ids of ledgers that are being read and of ledgers that may be new."""
+        """Return the ids of ledgers that are being read, and of those that may be new."""
         possible = self._planner.selection.ledger_ids(start.done.complement())
         return sorted({*possible, *start.next_entry})
 
     def _lost(self, expected: Iterable[int], ledgers: Mapping[int, LedgerMetadata]) -> set[int]:
-        """Return the ids of ``expected`` ledgers that are not in ``ledgers``, because they were deleted; warn of each.
+        """Return the ids of ``expected`` ledgers that are missing in ``ledgers``, as they were deleted; warn of each.
 
-        :raises NoSuchLedgerMetadataError: a ledger was deleted, and losses are not accepted.
+        :raises NoSuchLedgerMetadataError: a ledger was deleted, and ``failOnDataLoss`` is set.
         """
         lost = {ledger_id for ledger_id in expected if ledger_id not in ledgers}
         for ledger_id in sorted(lost):
@@ -129,7 +130,7 @@ class StreamPlanner:
         return found | fresh
 
     def _extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent]:
-        """Find out up to which entry ledgers can be read; leave out ledgers whose bookies do not answer, and warn."""
+        """Find out up to which entry ledgers can be read; if bookies do not answer, warn and leave the ledger out."""
         found: dict[int, ReadableExtent] = {}
         for ledger_id, extent in self._planner.extents(ledgers).items():
             if isinstance(extent, BookKeeperError):
@@ -142,11 +143,11 @@ class StreamPlanner:
     # ---- partitions ----------------------------------------------------------------------------------
 
     def partitions(self, start: StreamOffset, end: StreamOffset) -> list[Partition]:
-        """Return the partitions of a micro-batch between two offsets; a repeated call plans the same entries.
+        """Return the partitions of a micro-batch between two offsets; the same offsets always give the same entries.
 
         :param start: the micro-batch begins with the entries that this offset names.
         :param end: the micro-batch ends before the entries that this offset names.
-        :raises BookKeeperError: a ledger was deleted, and losses are not accepted.
+        :raises BookKeeperError: a ledger was deleted, and ``failOnDataLoss`` is set.
         """
         finished = list(end.finished) if end != start else []
         advanced = [n for n, position in end.next_entry.items() if position > (start.position(n) or 0)]

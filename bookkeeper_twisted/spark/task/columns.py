@@ -1,7 +1,7 @@
 """Makes Arrow record batches with the columns of entries that a query reads.
 
-Columns are filled from the bytes that a bookie sent, without a Python object per entry.  Small batches are joined,
-because a batch costs Spark about as much as a thousand rows.
+Columns are filled from the bytes that a bookie sent, without making a Python object per entry.  Small batches are
+joined, because for Spark a batch costs about as much as a thousand rows.
 """
 
 from array import array
@@ -17,7 +17,7 @@ from ...model import LedgerMetadata
 from ..options import SourceOptions
 
 BATCH_BYTES = 512 << 10
-"""A batch of at least this many bytes is not joined with further ones, because joining copies it."""
+"""Bytes from which on a batch is not joined with further batches, because joining copies it."""
 
 BATCH_ROWS = 16_384
 
@@ -36,7 +36,7 @@ _CUSTOM = pyarrow.map_(pyarrow.string(), pyarrow.field("value", pyarrow.binary()
 class Columns:
     """The columns that a query reads, beside ``ledger_id`` and ``entry_id``.
 
-    :ivar payload: whether to include ``length`` and ``payload``; if not, no entry is read from bookies.
+    :ivar payload: whether to include ``length`` and ``payload``; without them, no entry is read from bookies.
     :ivar metadata: whether to include ``last_add_confirmed`` (only with the payload), ``ctime`` and
         ``custom_metadata``.
     """
@@ -52,7 +52,7 @@ class Columns:
         return text
 
     def of_run(self, run: EntryRun, payload_at: int, ledger: LedgerMetadata | None) -> Any:
-        """Make a record batch from a run of verified entries; payloads are copied once.
+        """Make a record batch from a run of verified entries (consecutive ones); payloads are copied once.
 
         :param payload_at: offset of the payload in a stored entry (:attr:`.Digester.payload_at`).
         :param ledger: metadata of the ledger, None if the columns do not need them.

@@ -1,8 +1,8 @@
 """Slows a worker process down to its share of the speed limit of a Spark job.
 
-A worker process runs one task at a time and keeps its token bucket from task to task, so that the time between two
-tasks counts.  The job keeps its limit as long as no more tasks run at a time than the limit was divided by. Tasks read
-the clock and sleep only through this module.
+A worker process runs one task at a time.  It keeps its token bucket from task to task, so that it gets credit for the
+time between two tasks.  The limit of the job was divided by an expected number of tasks; it is kept as long as no more
+tasks than that run at a time.  Tasks read the clock and sleep only through this module.
 """
 
 import time
@@ -38,7 +38,7 @@ class Pace:
 
 @lru_cache(maxsize=8)
 def pace_of(work: str, rate: Rate) -> Pace:
-    """Return this process's pace for a kind of work; calls with equal arguments share one token bucket.
+    """Return this process's pace for a kind of work; calls with the same arguments return the same object.
 
     :param work: name of the kind of work, such as ``read``.
     """

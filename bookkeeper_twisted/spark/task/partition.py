@@ -24,10 +24,10 @@ from .pacing import pace_of, tenth_of_a_second
 
 @attrs.frozen
 class FragmentPart:
-    """A range of entries with one ensemble, which one task reads.
+    """A range of entries that have the same ensemble; one task reads it.
 
-    :ivar preferred: index in the write set of the bookie to ask first; taken modulo the size of the write set.
-    :ivar cost: estimated bytes, plus a fixed cost.
+    :ivar preferred: index of the bookie to ask first, in the write set; taken modulo the size of the write set.
+    :ivar cost: estimated cost of the read in bytes: the bytes of the entries, plus a fixed number.
     """
 
     fragment: Fragment
@@ -64,7 +64,7 @@ def _known_to_tasks(metadata: LedgerMetadata) -> LedgerMetadata:
 class TaskSettings:
     """The settings of reads, the same for all tasks of a job.
 
-    :ivar skip_lost: whether to skip entries that no replica has, instead of an error.
+    :ivar skip_lost: whether to skip entries that no replica has; otherwise they are an error.
     :ivar share: speed limit of one task.
     """
 
@@ -90,7 +90,7 @@ def settings_of(options: SourceOptions) -> TaskSettings:
 
 @lru_cache(maxsize=8)
 def connections(timeouts: Timeouts, max_frame_size: int) -> SocketPool:
-    """Return the pool of this process's connections with these ``timeouts``; it is made by the first call.
+    """Return this process's pool of connections with these ``timeouts``; the first call makes it.
 
     :param max_frame_size: bytes of the longest frame, its length word included.
     """
@@ -101,7 +101,7 @@ def read_partition(partition: Partition, settings: TaskSettings) -> Iterator[Any
     """Read the entries of a ``partition`` from bookies and yield them as Arrow record batches; blocks.
 
     :param settings: settings of reads.
-    :raises BookKeeperError: entries cannot be read, or are lost and losses are not accepted.
+    :raises BookKeeperError: entries cannot be read, or no replica has them and ``failOnDataLoss`` is set.
     """
     return joined(_batches(partition, settings))
 
@@ -122,7 +122,7 @@ def _batches(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
 
 
 def _runs(pool: SocketPool, piece: FragmentPart, digester: Digester, settings: TaskSettings) -> Iterator[Any]:
-    """Read a range of entries and yield them as runs; skip lost entries if the settings say so."""
+    """Read a range of entries and yield them in runs; skip lost entries if the settings say so."""
     fragment: Fragment | None = piece.fragment
     while fragment is not None:
         try:
