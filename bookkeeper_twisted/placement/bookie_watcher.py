@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class BookieWatcher:
-    """Knows which bookies are registered at present, and lets the placement policy choose from them.
+    """Knows which bookies are registered at present, and lets the placement policy choose among them.
 
     :ivar writable: ids of the bookies that accept new ledgers.
     :ivar read_only: ids of the bookies that only serve reads.
@@ -30,7 +30,9 @@ class BookieWatcher:
         self, registration: IRegistration, placement: IPlacementPolicy, quarantine: Quarantine | None = None,
         free_space: FreeSpace | None = None,
     ) -> None:  # fmt: skip
-        """:param quarantine: knows the bookies to avoid; :meth:`stop` also stops ``quarantine`` and ``free_space``."""
+        """:param quarantine: knows the bookies to avoid; it belongs to this object, as does ``free_space``:
+            :meth:`stop` stops both.
+        """
         self.writable: frozenset[str] = frozenset()
         self.read_only: frozenset[str] = frozenset()
         self._registration = registration
@@ -43,7 +45,7 @@ class BookieWatcher:
         self._stop_watching = registration.watch_bookies(self._changed)
 
     async def look(self) -> None:
-        """Read now which bookies are registered, because the watch reports them only some time after its start.
+        """Read now which bookies are registered: the watch has reported none yet just after its start.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store does not answer.
         """
@@ -56,7 +58,7 @@ class BookieWatcher:
 
         :param custom_metadata: the custom metadata of the ledger, which a policy may use.
         :returns: ids of the bookies by position, all different.
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer than ``size`` are writable.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer than ``size`` bookies are writable.
         """
 
         def choose(candidates: Candidates) -> tuple[str, ...]:
@@ -74,7 +76,7 @@ class BookieWatcher:
         :param excluded: bookies that failed, or were just chosen for other positions.
         :param custom_metadata: the custom metadata of the ledger, which a policy may use.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no other bookie is writable.  If the metadata store
-            does not answer, this looks only at bookies that were registered when it last did.
+            does not answer, only bookies count that were registered when it last did.
         """
 
         def choose(candidates: Candidates) -> str:
@@ -86,7 +88,8 @@ class BookieWatcher:
             raise NotEnoughBookiesError(f"no other bookie is known, and {error}") from error
 
     async def _choose(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
-        """Choose from the bookies that the watch reported; if these are too few, read the present ones and retry."""
+        """Choose among the bookies that the watch reported; if they are too few, read which are registered and retry.
+        """
         try:
             return await self._choose_now(choose, excluded)
         except NotEnoughBookiesError:
@@ -94,7 +97,7 @@ class BookieWatcher:
             return await self._choose_now(choose, excluded)
 
     async def _choose_now(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
-        """Choose from the bookies that are not in quarantine; if these are too few, choose from all."""
+        """Choose among the bookies that are not in quarantine; if they are too few, choose among all."""
         await self.placement.prepare(self.writable)
         free_bytes = {} if self._free_space is None else self._free_space.free_bytes
         avoided = frozenset() if self._quarantine is None else self._quarantine.bookies
@@ -108,7 +111,7 @@ class BookieWatcher:
     def missed(self, bookies: Collection[str], why: Exception) -> None:
         """Warn that ledgers are written without failed bookies, because no other bookie can replace them.
 
-        This warns once per bookie, not for each ledger, until the bookie is back.
+        There is one warning per bookie, not one per ledger; when the bookie is back, it can be warned of again.
 
         :param bookies: ids of the failed bookies.
         :param why: the error with which the bookies failed.
@@ -132,7 +135,7 @@ class BookieWatcher:
             self._free_space.bookies_changed(writable)
 
     def stop(self) -> None:
-        """Stop watching, the checks of the quarantine, and the requests for free space."""
+        """Stop the watch of bookies, the checks of the quarantine, and the requests for free space."""
         self._stop_watching()
         if self._quarantine is not None:
             self._quarantine.stop()

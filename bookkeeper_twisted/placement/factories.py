@@ -1,4 +1,4 @@
-"""Finds placement policies and rack resolvers among Twisted plugins, and defines this package's own plugins."""
+"""Finds placement policies and rack resolvers among Twisted plugins, and defines the plugins of this package."""
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -22,7 +22,7 @@ _JAVA = "org.apache.bookkeeper.client."
 def create_placement(chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
     """Make the placement policy that the key ``ensemblePlacementPolicy`` names.
 
-    :param chance: see :meth:`.IPlacementPolicyFactory.create`, also for ``racks``.
+    :param chance: the random numbers for the policy; see :meth:`.IPlacementPolicyFactory.create`, also for ``racks``.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has this name.
     """
     name = config.ensemble_placement_policy
@@ -38,7 +38,7 @@ def create_placement(chance: Chance, config: ClientConfig, racks: BookieRacks) -
 def create_rack_resolver(clock: IReactorTime, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
     """Make the rack resolver that the key ``reppDnsResolverClass`` names.
 
-    :param clock: see :meth:`.IRackResolverFactory.create`, also for ``driver``.
+    :param clock: the reactor; see :meth:`.IRackResolverFactory.create`, also for ``driver``.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has this name.
     """
     name = config.repp_dns_resolver_class
@@ -78,7 +78,7 @@ class RackAwarePlacementFactory:
 
 @implementer(IPlugin, IRackResolverFactory)
 class PulsarRacksFactory:
-    """The plugin that makes rack resolvers from the racks that Pulsar's tools write to the metadata store."""
+    """The plugin that makes rack resolvers for the racks that Pulsar's tools write to the metadata store."""
 
     names = frozenset(
         {"pulsar", "org.apache.pulsar.zookeeper.ZkBookieRackAffinityMapping"}
@@ -87,7 +87,10 @@ class PulsarRacksFactory:
     _log = Logger()
 
     def create(self, clock: IReactorTime, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
-        """See :meth:`.IRackResolverFactory.create`; in other metadata stores, all bookies are in the default rack."""
+        """See :meth:`.IRackResolverFactory.create`.
+
+        If the metadata store cannot read such racks, all bookies are in the default rack.
+        """
         store = IRackStore(driver, None)
         if store is None:
             self._log.warn(

@@ -1,4 +1,4 @@
-"""Asks bookies regularly for their free space, by which placement policies weight their random choice."""
+"""Asks bookies regularly for their free space, by which placement policies weight their random choices."""
 
 from collections.abc import Callable, Collection
 
@@ -15,10 +15,10 @@ from ..errors import BookKeeperError
 
 @attrs.define
 class FreeSpace:
-    """Asks bookies for their free space and keeps their last answers.
+    """Asks bookies for their free space, and keeps the last answer of each.
 
-    A bookie is asked when it appears and then regularly; if it does not answer, it is asked again after a shorter
-    interval.
+    A bookie is asked when it appears, and then regularly.  If it does not answer, it is asked again after a shorter
+    time.
 
     :ivar free_bytes: free bytes of each bookie that has answered, by bookie id.
     """

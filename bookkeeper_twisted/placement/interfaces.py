@@ -1,4 +1,4 @@
-"""The interfaces of placement policies, and of the plugins that make policies and rack resolvers.
+"""The interfaces of placement policies, and of the Twisted plugins that make policies and rack resolvers.
 
 Twisted imports this module whenever it lists plugins, even for ``twist --help``, so it imports almost nothing.
 """
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class IPlacementPolicy(Interface):
-    """A policy that chooses the bookies of ensembles.
+    """A policy that chooses the bookies of ensembles; users may write their own.
 
-    Its choices do no I/O: they use only their arguments, and facts that :meth:`prepare` has looked up.
+    Only :meth:`prepare` may do I/O.  The other methods use their arguments and the facts that it has looked up.
     """
 
     async def prepare(bookies: Collection[str]) -> None:
@@ -30,13 +30,13 @@ class IPlacementPolicy(Interface):
     def new_ensemble(
         size: int, write_quorum: int, candidates: Candidates, custom_metadata: Mapping[str, bytes] | None = None
     ) -> Sequence[str]:
-        """Choose the ensemble of a new ledger; all its bookies differ.
+        """Choose the bookies of a new ledger's ensemble, all different.
 
         :param size: number of bookies in the ensemble.
         :param candidates: the bookies to choose from; :meth:`prepare` was called for them.
         :param custom_metadata: the custom metadata of the ledger, which a policy may use.
         :returns: ids of the bookies by position.
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer than ``size`` can be chosen.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer than ``size`` bookies can be chosen.
         """
 
     def replace_bookie(
@@ -46,7 +46,7 @@ class IPlacementPolicy(Interface):
         """Choose a bookie for one position of an ensemble, never a member of the ensemble.
 
         :param position: index in the ensemble, from 0.
-        :param ensemble: ids of the bookies by position, with the bookie to replace still in its place.
+        :param ensemble: ids of the bookies by position; the bookie to replace is still at its position.
         :param candidates: the bookies to choose from; :meth:`prepare` was called for them.
         :param custom_metadata: the custom metadata of the ledger, which a policy may use.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can be chosen.
@@ -81,7 +81,7 @@ class IRackResolverFactory(Interface):
     def create(clock: "IReactorTime", config: "ClientConfig", driver: "IMetadataDriver") -> "IRackResolver":
         """Make a rack resolver.
 
-        :param clock: the reactor.
-        :param driver: the open metadata driver of the cluster; the client will close it, which ends all watches.
+        :param clock: the reactor, for time and for processes.
+        :param driver: the open metadata driver of the cluster; the client closes it at its end, which ends all watches.
         :raises bookkeeper_twisted.errors.ConfigError: the resolver cannot work with this configuration.
         """

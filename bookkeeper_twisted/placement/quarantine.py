@@ -1,8 +1,8 @@
 """Quarantine: bookies that fail too often get no new ledgers for a while.
 
-The client counts successful and failed requests between two checks.  At a check, a bookie with too many failures is
-quarantined with a configured probability, so that not all clients avoid the same bookie at the same time.  A bookie is
-released if it has answered without a failure since the last check, or if its time is over.
+The client counts successful and failed requests between two checks.  If a bookie has too many failures at a check, it
+is quarantined with a configured probability: not all clients should avoid the same bookie at the same time.  A bookie
+is released if it has answered without a failure since the last check, or if its time is over.
 """
 
 from collections import Counter
@@ -41,7 +41,7 @@ _NO_FAULT_OF_A_BOOKIE = (
 class Quarantine:
     """Decides which bookies new ledgers avoid at present.
 
-    :ivar until: for each quarantined bookie, the time of its release at the latest, in seconds of the clock.
+    :ivar until: by id of a quarantined bookie: the latest time of its release, in seconds of the clock.
     """
 
     _log = Logger()

@@ -2,8 +2,8 @@
 
 The rule: each write set, that is each ``Wq`` consecutive positions of the ensemble, is on at least ``min(Wq,
 minNumRacksPerWriteQuorum)`` racks.  First, bookies are shuffled, weighted by free space if it is known.  Then a search
-assigns a rack to each position.  It prefers racks that are not used yet and backtracks as soon as the rule cannot be
-met any more, so it finds an ensemble that meets the rule if there is one.  If there is none and the rule is not
+assigns a rack to each position.  It prefers racks that are not used yet, and backtracks as soon as the rule cannot be
+met any more.  So if an ensemble that meets the rule exists, the search finds it.  If there is none and the rule is not
 enforced, the policy takes an ensemble with as many racks per write set as possible.
 """
 
@@ -19,12 +19,13 @@ from .racks import DEFAULT_RACK, BookieRacks
 
 @implementer(IPlacementPolicy)
 class RackAwarePlacement:
-    """The policy that chooses bookies in different racks; the module describes its rule.
+    """The policy that places the copies of an entry in different racks; the module describes its rule.
 
     :param min_racks: least number of racks of a write set, ``minNumRacksPerWriteQuorum``.
     :param enforce: whether to fail if no ensemble meets the rule.  If so, bookies in the default rack are never chosen,
         because their real rack is unknown.
-    :param max_multiple: greatest weight of a bookie, see :func:`~bookkeeper_twisted.ledger.placement.shuffled`.
+    :param max_multiple: greatest weight of a bookie in the random choice, see
+        :func:`~bookkeeper_twisted.ledger.placement.shuffled`.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class RackAwarePlacement:
 
     def _racks_for(self, size: int, write_quorum: int, free: dict[str, int]) -> list[str]:
         wanted = self._wanted(write_quorum)
-        # without ``enforce`` the loop always finds an ensemble: one rack per write set is always possible
+        # if the rule is not enforced, the loop always finds an ensemble, as one rack per write set is always possible
         for target in (wanted,) if self._enforce else range(min(wanted, len(free)), 0, -1):
             racks = RackSearch(size, write_quorum, target, dict(free), self._racks.local_rack).run()
             if racks is not None:
@@ -83,7 +84,7 @@ class RackAwarePlacement:
         self, position: int, ensemble: Sequence[str], write_quorum: int, candidates: Candidates,
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> str:  # fmt: skip
-        """Choose a bookie of the same rack; if there is none, of a rack outside the ensemble; otherwise of any rack."""
+        """Choose a bookie in the same rack; if there is none, in a rack outside the ensemble; otherwise in any rack."""
         bookies = self._drawn(candidates, ensemble)
         if not bookies:
             raise NotEnoughBookiesError("all bookies are in the ensemble, excluded, or in no known rack")
@@ -115,7 +116,7 @@ class RackAwarePlacement:
     # ---- adherence to the rule ---------------------------------------------------------------------------
 
     def adherence(self, ensemble: Sequence[str], write_quorum: int) -> Adherence:
-        """Return STRICT if each write set is on enough racks, otherwise FAIL; unknown racks do not count."""
+        """Return STRICT if each write set is on enough racks, otherwise FAIL; bookies in unknown racks do not count."""
         racks = [self._place(bookie_id) for bookie_id in ensemble]
         wanted = self._wanted(write_quorum)
         strict = all(can_span(racks, write_quorum, position, wanted) for position in range(len(racks)))

@@ -1,4 +1,4 @@
-"""Runs a user's program that prints the racks of hosts."""
+"""Runs a program of the user, which prints the racks of hosts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,13 +11,13 @@ from twisted.python.failure import Failure
 from ..errors import ConfigError
 
 PATIENCE = 10.0
-"""Seconds that the program may run before it is killed."""
+"""Seconds after which the program is killed if it has not ended."""
 
 
 class RackScript:
     """Runs the program that prints the racks of hosts, as a child process.
 
-    :param reactor: the reactor, to start processes and to limit their time.
+    :param reactor: the reactor, which starts the processes and limits their time.
     :param path: the path of the program.
     """
 
@@ -47,7 +47,7 @@ class RackScript:
 
 
 class _Run(ProcessProtocol):
-    """One run of the program."""
+    """One run of the program that prints racks; collects its output."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Finds out the racks of bookies, by host, from a table or from a program, and caches them.
+"""Finds out the racks of bookies by their hosts, from a table or from a program, and keeps them.
 
 A rack is a path such as ``/room-2/rack-7``; paths are compared as a whole.  A host without a known rack is in
 :data:`DEFAULT_RACK`.
@@ -17,27 +17,28 @@ from ..shared_result import SharedResult
 DEFAULT_RACK = "/default-rack"
 
 RETRY = 60.0
-"""Seconds after a failed look-up until racks are looked up again."""
+"""Seconds after a failed look-up of racks until racks are looked up again."""
 
 MAX_ARGUMENTS = 100
 """The most hosts that one run of the program gets as arguments."""
 
 
 class IRackResolver(Interface):
-    """A resolver that maps the hosts of bookies to racks."""
+    """A resolver that returns the racks of hosts of bookies; plugins may provide others than those here."""
 
     version: int = Attribute("Grows when racks that were returned before may have changed.")
 
     async def racks(hosts: Sequence[str]) -> Mapping[str, str]:
-        """Map ``hosts`` (names or addresses) to racks (paths such as ``/room/rack``); omit unknown hosts."""
+        """Return by host the racks (paths such as ``/room/rack``) of ``hosts``, names or addresses; omit unknown hosts.
+        """
 
 
 @implementer(IRackResolver)
 class MappingResolver:
     """A rack resolver that reads a table: each line is ``host rack``, and ``#`` begins a comment.
 
-    :param read: returns the text of the table; called again if a host is not in the table, since it may have been
-        added.
+    :param read: a function that returns the text of the table; it is called again if a host is not in the table,
+        because the host may have been added since.
     """
 
     version = 0
@@ -77,7 +78,7 @@ def parse_table(text: str) -> dict[str, str]:
 class ScriptResolver:
     """A rack resolver that runs a program: its arguments are hosts, and it prints the path of a rack for each.
 
-    :param run: runs the program with arguments and returns its output; fails if the program fails.
+    :param run: a function that runs the program with arguments and returns its output; it fails if the program fails.
     """
 
     version = 0
@@ -113,10 +114,10 @@ class NoRacks:
 
 @attrs.define
 class BookieRacks:
-    """The racks of bookies; each is looked up once, and again when the version of the resolver changes.
+    """The racks of bookies; each is looked up once, and again when the resolver has a new version of its racks.
 
-    :ivar host_of: returns the host of a bookie by its id.
-    :ivar local_host: name of this machine; empty if its rack must not matter.
+    :ivar host_of: a function that returns the host of a bookie by its id.
+    :ivar local_host: name of this machine; empty if placement must ignore its rack.
     """
 
     _log = Logger()
@@ -133,32 +134,32 @@ class BookieRacks:
     _running: SharedResult[None] | None = None
 
     def rack_of(self, bookie_id: str) -> str:
-        """Return the rack of the bookie ``bookie_id``, or the default rack if it is unknown or not looked up yet."""
+        """Return the rack of the bookie ``bookie_id``; the default rack if it is unknown or was not looked up yet."""
         return self._known.get(bookie_id, DEFAULT_RACK)
 
     def is_known(self, bookie_id: str) -> bool:
-        """Test whether the rack of ``bookie_id`` was looked up, even if it was not found."""
+        """Test whether the rack of ``bookie_id`` was looked up, whether or not it was found."""
         return bookie_id in self._looked_up
 
     @property
     def local_rack(self) -> str | None:
-        """The rack of this machine; None if it is unknown or must not matter."""
+        """The rack of this machine; None if it is unknown or if placement must ignore it."""
         return self._local
 
     async def learn(self, bookies: Collection[str]) -> None:
         """Look up the racks of those ``bookies`` whose rack was not looked up yet.
 
-        If this fails, it logs the error; a call after :data:`RETRY` seconds tries again.
+        If this fails, the error is logged, and a call after :data:`RETRY` seconds tries again.
         """
         if self._version != self.resolver.version:
             self._version, self._retry_at = self.resolver.version, 0.0
-            self._looked_up.clear()  # the old racks stay in _known, and in use, until the new look-up ends
+            self._looked_up.clear()  # the old racks stay in _known, and are used until the new look-up has ended
         while not self._looked_up.issuperset(bookies) and self.clock.seconds() >= self._retry_at:
             running = self._running
             if running is None:
                 running = self._running = SharedResult()
                 running.run(self._look_up(sorted(set(bookies) - self._looked_up)))
-            await running.wait()  # only one look-up runs at a time; this may be that of another caller
+            await running.wait()  # only one look-up runs at a time; this one may have been started by another caller
 
     async def _look_up(self, bookies: Sequence[str]) -> None:
         try:
@@ -181,4 +182,4 @@ class BookieRacks:
         try:
             return await self.host_of(bookie_id)
         except BookieHandleNotAvailableError:
-            return bookie_id  # use the id in place of the host, because a resolver may know the rack by the id
+            return bookie_id  # if the host is unknown, use the id in its place: a resolver may know the rack by the id

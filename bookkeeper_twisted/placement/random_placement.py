@@ -1,4 +1,4 @@
-"""The placement policy that ignores the racks of bookies."""
+"""The placement policy that ignores racks."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -13,8 +13,8 @@ from .interfaces import IPlacementPolicy
 class RandomPlacement:
     """The placement policy that chooses bookies at random, weighted by free space if it is known.
 
-    :param chance: random numbers.
-    :param max_multiple: greatest weight of a bookie, see :func:`shuffled`.
+    :param chance: the random numbers for the choices.
+    :param max_multiple: greatest weight of a bookie in the random choice, see :func:`shuffled`.
     """
 
     def __init__(self, chance: Chance, max_multiple: float = 3.0) -> None:
@@ -22,7 +22,7 @@ class RandomPlacement:
         self._max_multiple = max_multiple
 
     async def prepare(self, bookies: Collection[str]) -> None:
-        """Do nothing: the policy needs no facts about bookies."""
+        """Do nothing, because this policy needs no facts about bookies."""
 
     def new_ensemble(
         self, size: int, write_quorum: int, candidates: Candidates,

@@ -10,14 +10,14 @@ from ..errors import MetadataError
 from .racks import IRackResolver
 
 PATIENCE = 10.0
-"""The most seconds that a look-up waits until the racks are read for the first time."""
+"""The most seconds that a look-up waits until the racks have been read for the first time."""
 
 
 @implementer(IRackResolver)
 class StoredRacks:
-    """A rack resolver that knows the racks last read from the metadata store, by bookie id and by the host in that id.
+    """A rack resolver with the racks last read from the metadata store, by bookie id and by the host in this id.
 
-    :param clock: the reactor, to limit how long a look-up waits for the first reading.
+    :param clock: the reactor, which limits how long a look-up waits until the racks were read for the first time.
     """
 
     def __init__(self, clock: IReactorTime) -> None:
@@ -27,7 +27,8 @@ class StoredRacks:
         self._waiting: list[Deferred[None]] = []
 
     def changed(self, racks: Mapping[str, str]) -> None:
-        """Replace all known racks by ``racks``, by bookie id; called when the metadata store has new racks."""
+        """Replace all known racks by ``racks``, whose keys are bookie ids; called when the metadata store has others.
+        """
         self._table = {**{bookie_id.rpartition(":")[0]: rack for bookie_id, rack in racks.items()}, **racks}
         self.version += 1
         waiting, self._waiting = self._waiting, []
