@@ -1,16 +1,18 @@
 """Reads of bookies over plain blocking sockets, for programs without a reactor: Spark tasks, scripts, checks.
 
 Theory of operation.  A :class:`~.connection.BookieConnection` sends and receives frames over one blocking TCP socket.
-The time-outs are the kernel's, so that one system call receives a reply of any size into its final memory.  A
+The kernel keeps the time-outs, so that one system call can receive a reply of any size into its final memory.  A
 :class:`~.pool.SocketPool` keeps at most one idle connection to a bookie for each wire version, for all ledgers of the
 process.  :mod:`.requests` sends batch reads, single reads and reads of the last add confirmed, and returns the entries
 as an :class:`~bookkeeper_twisted.entries.entry_run.EntryRun` that is not verified yet.
-:class:`~.fragment_reader.FragmentReader` reads a range of entries that one ensemble keeps: it verifies every entry
-(S18), asks the next replica after any error, and requests the next batch before the caller works on the present one.
+:class:`~.fragment_reader.FragmentReader` reads a range of entries that one ensemble keeps: it verifies every entry by
+    its digest (S18), asks the next replica after any error, and requests the next batch before the caller works on the
+    present one.
 :mod:`.confirmed` reads the last add confirmed of unclosed ledgers.  :mod:`.adds` copies stored entries to several
 bookies.
 
-Nothing here imports Twisted.  Only :mod:`.connection` opens sockets; time is an argument.
+Nothing here imports Twisted.  Only :mod:`.connection` opens sockets; functions that need the time get a clock as an
+argument.
 """
 
 from .adds import CopyTargets

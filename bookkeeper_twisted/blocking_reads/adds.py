@@ -1,7 +1,7 @@
 """Adds of stored entries over blocking connections, to copy them from one bookie to others.
 
-The same bytes are sent to all targets before the first reply is received.  Adds use V2: every bookie understands it,
-and the same frames serve all targets.
+The same bytes are sent to all targets before the first reply is received.  Adds are sent in protocol version 2, because
+every bookie understands it and all targets can get the same frames.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,16 +18,16 @@ _WIRE = 2
 _AT_ONCE = 64 << 10
 
 Load = tuple[Adds, Sequence[Address]]
-"""Some adds, and the bookies to which they are sent."""
+"""Some encoded adds, and the addresses of the bookies to which they are sent."""
 
 
 def receive_acknowledgements(
     connection: IBookieConnection, adds: Adds, max_frame_size: int = DEFAULT_MAX_FRAME_SIZE
 ) -> None:
-    """Receive a bookie's replies to adds that were sent before, until all adds are answered.
+    """Receive a bookie's replies to adds that were sent before, until each add is answered.
 
     :param adds: the adds that were sent.
-    :param max_frame_size: bytes of the longest frame with its length word.
+    :param max_frame_size: most bytes of a frame, including its length word.
     :raises bookkeeper_twisted.errors.BookieError: the bookie did not store one of the entries.
     """
     missing = set(zip(adds.ledger_ids, adds.entry_ids, strict=True))
@@ -49,9 +49,9 @@ def receive_acknowledgements(
 
 
 class CopyTargets:
-    """The bookies that get copies of entries.
+    """The bookies to which entries are copied, and which of them have failed.
 
-    :ivar failed: the errors of bookies that failed, by address; such a bookie gets no more entries.
+    :ivar failed: by address of a bookie that has failed, the error; such a bookie gets no more entries.
     """
 
     def __init__(self, pool: SocketPool, max_frame_size: int = DEFAULT_MAX_FRAME_SIZE) -> None:
@@ -60,11 +60,11 @@ class CopyTargets:
         self._max_frame_size = max_frame_size
 
     def write(self, loads: Iterable[Load]) -> None:
-        """Write adds to bookies; return when each bookie has acknowledged all of them, or has failed.
+        """Send adds to bookies; return when each bookie has acknowledged all of its adds, or has failed.
 
         A bookie that fails is recorded in :attr:`failed`, and gets no more entries.
 
-        :param loads: the adds for each group of bookies; all are sent before the first reply is received.
+        :param loads: adds, each time with the bookies that get them; all are sent before the first reply is received.
         """
         under_way: list[tuple[Address, Adds, IBookieConnection | None]] = []
         for adds, targets in loads:
@@ -78,7 +78,7 @@ class CopyTargets:
                 self.failed[address] = error
 
     def _sent(self, address: Address, adds: Adds) -> IBookieConnection | None:
-        """Send adds over a connection of the pool; return this connection, None if sending failed."""
+        """Send adds over a connection from the pool; return the connection, or None if sending failed."""
         try:
             connection = self._pool.take(address, _WIRE)
         except BookKeeperError:
@@ -91,9 +91,9 @@ class CopyTargets:
         return connection
 
     def _settle(self, address: Address, adds: Adds, connection: IBookieConnection | None) -> None:
-        """Receive the replies of a bookie to all adds that were sent to it.
+        """Receive a bookie's replies to the adds that were sent to it; after a lost connection, send these once more.
 
-        The bookie may have closed an idle connection, so adds are repeated once over a new one; adding the same
+        The bookie may have closed the idle connection that was used, so they are sent over a new one.  Adding the same
         bytes twice is harmless.
         """
         if connection is not None:

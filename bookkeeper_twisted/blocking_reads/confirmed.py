@@ -17,9 +17,9 @@ _ASKED_AT_ONCE = 256
 
 @attrs.frozen
 class UnclosedLedger:
-    """A ledger that is not closed, so that its last entry is not in its metadata.
+    """A ledger that is not closed, whose metadata therefore do not say which entry is the last.
 
-    :ivar ensemble: the newest ensemble.
+    :ivar ensemble: the newest ensemble of the ledger.
     """
 
     ledger_id: int
@@ -33,9 +33,9 @@ class UnclosedLedger:
 class LastConfirmed:
     """The last confirmed entry of a ledger, according to one or more bookies.
 
-    :ivar last_add_confirmed: the highest LAC that a bookie knows, -1 if none.
-    :ivar entry_id: the highest id of an entry that a bookie returned, -1 if none.
-    :ivar length: bytes of all payloads up to and including that entry.
+    :ivar last_add_confirmed: the highest LAC that one of the bookies knows, -1 if they know none.
+    :ivar entry_id: the highest id of an entry that one of the bookies returned, -1 if none did.
+    :ivar length: bytes of all payloads of the ledger up to and including the entry ``entry_id``.
     """
 
     last_add_confirmed: int = INVALID_ENTRY_ID
@@ -43,7 +43,7 @@ class LastConfirmed:
     length: int = 0
 
     def merged(self, other: "LastConfirmed") -> "LastConfirmed":
-        """Combine this answer with that of an ``other`` bookie: the higher LAC, and the entry with the higher id."""
+        """Combine this answer with the ``other``: take the higher LAC, and the entry with the higher id."""
         newest = max(self, other, key=lambda known: known.entry_id)
         return LastConfirmed(
             max(self.last_add_confirmed, other.last_add_confirmed), newest.entry_id, newest.length
@@ -51,7 +51,7 @@ class LastConfirmed:
 
 
 class _Question:
-    """The answers that bookies have given so far about the LAC of one ledger."""
+    """The question for the LAC of one ledger, and the answers that bookies have given so far."""
 
     def __init__(self, ledger: UnclosedLedger) -> None:
         self.ledger = ledger
@@ -62,7 +62,7 @@ class _Question:
 
     @property
     def covered(self) -> bool:
-        """Whether so many bookies have answered that the others cannot be an ack quorum with a higher LAC (S17)."""
+        """Whether enough bookies have answered (S17): the others are too few to have acknowledged an entry alone."""
         return self._schedule.is_covered(self._heard)
 
     def answered(self, address: Address, answer: requests.LacAnswer | Exception) -> None:
@@ -87,7 +87,7 @@ class _Question:
         return known
 
     def outcome(self) -> LastConfirmed | BookKeeperError:
-        """Return the combined answer, or the error if too few bookies answered."""
+        """Return the combined answer of the bookies; if too few have answered, return the error."""
         if self.covered:
             return self.known
         errors = "; ".join(f"bookie {address.bookie_id}: {error}" for address, error in self._errors.items())
@@ -97,13 +97,13 @@ class _Question:
 def read_last_add_confirmed(
     pool: SocketPool, ledgers: Sequence[UnclosedLedger]
 ) -> dict[int, LastConfirmed | BookKeeperError]:
-    """Ask for the last add confirmed of many ledgers, bookie by bookie, over V3.
+    """Ask bookies, one after the other, for the last add confirmed of all their ledgers in question, over V3.
 
-    Bookies that could not be reached a short time ago are asked last, and only for ledgers for which the answers of
-    the others do not suffice.
+    Bookies that could not be reached a short time ago are asked last.  They are asked only about ledgers for which the
+    answers of other bookies do not suffice.
 
     :param ledgers: ledgers that are not closed; any number.
-    :returns: answers by ledger id; an error if too few bookies answered.
+    :returns: by ledger id, the answer, or an error if too few bookies answered.
     """
     questions = {ledger.ledger_id: _Question(ledger) for ledger in ledgers}
     bookies = sorted({address for ledger in ledgers for address in ledger.ensemble}, key=lambda a: a.bookie_id)
@@ -116,7 +116,7 @@ def read_last_add_confirmed(
 
 def _ask(pool: SocketPool, address: Address, questions: dict[int, _Question]) -> None:
     missing = dict(questions)
-    for fresh in (False, True):  # try again over a new connection, because the bookie may have closed the idle one
+    for fresh in (False, True):  # the bookie may have closed the idle connection, so try again over a new one
         try:
             with pool.use(address, 3, fresh) as connection:
                 for ledger_id, answer in requests.read_lacs(connection, list(missing)):

@@ -1,8 +1,8 @@
 """One blocking TCP connection to a bookie, which sends and receives whole frames.
 
-Only this module of the package uses the network.  The socket blocks, and its time-outs are the kernel's
-(``SO_RCVTIMEO``, ``SO_SNDTIMEO``): with ``MSG_WAITALL`` one system call receives a reply of megabytes into the bytes
-object that the caller keeps, without the interpreter lock.
+Only this module of the package uses the network.  The socket blocks, and the kernel keeps its time-outs
+(``SO_RCVTIMEO``, ``SO_SNDTIMEO``).  So with ``MSG_WAITALL`` one system call receives a reply of megabytes into the
+bytes object that the caller keeps.  It does not hold the interpreter lock meanwhile.
 """
 
 import socket
@@ -24,7 +24,7 @@ class Address:
     """The address at which a bookie listens.
 
     :ivar bookie_id: id of the bookie, for messages and metadata.
-    :ivar port: 0 if no address is known.
+    :ivar port: the port; 0 if no address of the bookie is known.
     """
 
     bookie_id: str
@@ -36,7 +36,7 @@ class Address:
 class Timeouts:
     """The time limits of a connection, in seconds, greater than 0.
 
-    :ivar connect: the limit for a connection attempt.
+    :ivar connect: the limit for making a connection.
     :ivar reply: the limit for sending a request, and for receiving each frame.
     """
 
@@ -49,10 +49,10 @@ class Timeouts:
 
 
 class IBookieConnection(Protocol):
-    """The operations of a connection that readers use.
+    """The operations of a connection to a bookie that readers and copiers use; tests provide connections of their own.
 
-    Each raises BookieHandleNotAvailableError if the connection is lost, RequestTimeoutError if time is up, and
-    CodecError if a frame is longer than the limit.  After an error the connection cannot be used any more.
+    Each operation raises BookieHandleNotAvailableError if the connection is lost, RequestTimeoutError if the time is
+    up, and CodecError if a frame is longer than the limit.  After an error the connection cannot be used any more.
 
     :ivar wire: the version of the wire protocol, 2 or 3.
     """
@@ -60,7 +60,7 @@ class IBookieConnection(Protocol):
     wire: int
 
     def send(self, data: bytes) -> None:
-        """Send whole frames; return when the kernel has all of ``data``."""
+        """Send ``data``, which consists of whole frames; return when the kernel has taken all bytes."""
 
     def receive(self, size: int) -> bytes:
         """Receive exactly ``size`` bytes."""
@@ -69,17 +69,17 @@ class IBookieConnection(Protocol):
         """Receive the bytes that have arrived, at most ``size``; wait for at least one byte."""
 
     def receive_frame(self) -> bytes:
-        """Receive one frame with its length word."""
+        """Receive one frame, and return it with its length word."""
 
     def close(self) -> None:
         """Close the socket.  Closing twice is harmless."""
 
 
 class BookieConnection:
-    """An open connection; see :class:`IBookieConnection`.
+    """An open connection to a bookie; see :class:`IBookieConnection`.
 
     :param address: the address of the bookie, for messages.
-    :param max_frame_size: bytes of the longest frame with its length word.
+    :param max_frame_size: most bytes of a frame, including its length word.
     """
 
     def __init__(self, opened: socket.socket, address: Address, wire: int, max_frame_size: int) -> None:
@@ -102,7 +102,7 @@ class BookieConnection:
         data = self._some(size, socket.MSG_WAITALL)
         if len(data) == size:
             return data
-        pieces = [data]  # the call returned early, because of a signal or because the time-out is near
+        pieces = [data]  # the call returned fewer bytes, because of a signal or because the time-out is near
         missing = size - len(data)
         while missing:
             pieces.append(self._some(missing, socket.MSG_WAITALL))
@@ -145,7 +145,7 @@ def dial(
 
     :param wire: the version of the wire protocol, 2 or 3.
     :param timeouts: the time limits of this attempt, and of later calls on the connection.
-    :param max_frame_size: bytes of the longest frame that is received with its length word.
+    :param max_frame_size: most bytes of a frame that may be received, including its length word.
     :raises BookieHandleNotAvailableError: the connection failed, or was not made in time.
     """
     if not address.port:

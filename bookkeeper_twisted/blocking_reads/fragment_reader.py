@@ -1,8 +1,8 @@
-"""Reading a range of entries of one ensemble: verified, from any replica that has them undamaged.
+"""Reading a range of entries that one ensemble keeps, from any replica that has them undamaged; each is verified.
 
 If every bookie keeps every entry, batch reads go to one bookie until it fails; the next batch is requested before the
-received one is verified.  Entries of striped ledgers, and of bookies without batch reads, are read by single reads: a
-number of them is sent to all bookies concurrently, then their replies are received.
+received one is verified.  If the ledger is striped, or bookies do not support batch reads, entries are read by single
+reads: many of them are sent to all bookies, then the replies are received.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ from .pool import SocketPool
 _MAX_SINGLE_READS = 1024
 
 _Answers = dict[int, bytes | Exception] | BookKeeperError
-"""The answers of one bookie for some entries, or the error if none came."""
+"""The answers of one bookie by entry id; an error instead if the bookie did not answer."""
 
 
 @attrs.frozen
@@ -51,7 +51,7 @@ class Fragment:
 
     @property
     def count(self) -> int:
-        """The number of entries."""
+        """The number of entries in the range."""
         return self.last - self.first + 1
 
 
@@ -60,8 +60,8 @@ class ReadLimits:
     """The settings of reads from bookies.
 
     :ivar wire: version of the wire protocol of reads, 2 or 3.
-    :ivar batch_bytes: most bytes that a batch read, or a group of single reads, requests.
-    :ivar max_frame_size: bytes of the longest reply.
+    :ivar batch_bytes: most bytes of entries that are requested at a time, by one batch read or several single reads.
+    :ivar max_frame_size: most bytes of a reply.
     """
 
     wire: int = 2
@@ -70,10 +70,10 @@ class ReadLimits:
 
 
 def read_failure(ledger_id: int, entry_id: int, errors: Mapping[str, Exception]) -> BookKeeperError:
-    """Return the error for an entry that no replica returned; the text contains the answer of each bookie.
+    """Make the error for an entry that no replica returned; its text contains the answer of each bookie.
 
     :param errors: the error of each bookie, by bookie id.
-    :returns: NoSuchEntryError only if every bookie said that it does not have the entry.
+    :returns: NoSuchEntryError only if every bookie answered that it does not have the entry.
     """
     answers = "; ".join(f"bookie {bookie_id}: {error}" for bookie_id, error in errors.items())
     if isinstance(most_telling(errors.values()), NoSuchEntryError | NoSuchLedgerError):
@@ -84,8 +84,8 @@ def read_failure(ledger_id: int, entry_id: int, errors: Mapping[str, Exception])
 class FragmentReader:
     """The reader of one fragment; it can be used once.
 
-    :param preferred: index in the write set of the replica to ask first; readers of different parts of a ledger use
-        different indexes to spread the load.
+    :param preferred: index, in the write set, of the replica to ask first; if the readers of different parts of a
+        ledger use different indexes, the load is spread.
     """
 
     def __init__(
@@ -102,11 +102,14 @@ class FragmentReader:
         order = [*fragment.bookies[turn:], *fragment.bookies[:turn]]
         self._order = sorted(order, key=pool.is_suspect)
         self._connection: IBookieConnection | None = None
-        self._asked: int | None = None  # the first entry of the outstanding batch read, None without one
+        # id of the first entry that the outstanding batch read asks for; None if there is none
+        self._asked: int | None = None
         self._usual_size = UsualSize()
 
     def runs(self) -> Generator[EntryRun, None, None]:
-        """Yield verified runs of the entries in order.  Closing the iterator ends the outstanding request.
+        """Yield the entries in order, in runs (consecutive entries), all verified.
+
+        If the iterator is closed early, the outstanding request is given up.
 
         :raises NoSuchEntryError: every replica answered that it does not have an entry.
         :raises ReadError: no replica returned an entry, at least one of them for another reason.
@@ -123,17 +126,17 @@ class FragmentReader:
     # ---- batch reads ---------------------------------------------------------------------------------
 
     def _from_current(self, at: int) -> EntryRun | None:
-        """Read the next entries from the bookie in use; return None if this bookie does not return them."""
+        """Read the next entries, from ``at`` on, from the bookie in use; return None if it does not return them."""
         try:
             return verified_prefix(self._ahead(at), self._digester)
         except BookieError:
-            self._asked = None  # the bookie has answered with an error, so the connection stays usable
+            self._asked = None  # the bookie has answered, though with an error, so the connection stays usable
         except BookKeeperError:
             self._hang_up()
         return None
 
     def _ahead(self, at: int) -> EntryRun:
-        """Receive the batch that begins at entry ``at``, then request the next batch."""
+        """Receive the batch that begins with entry ``at``, then request the next batch."""
         if not self._pool.expects_batches(self._order[0]):
             raise BadRequestError(self._fragment.ledger_id, at)
         if self._asked != at:
@@ -145,7 +148,8 @@ class FragmentReader:
             try:
                 self._ask(run.last + 1)
             except BookKeeperError:
-                self._hang_up()  # the error is not raised here: if it persists, it occurs again with the next batch
+                # do not raise the error here: if it persists, it occurs again when the next batch is read
+                self._hang_up()
         return run
 
     def _ask(self, at: int) -> None:
@@ -157,7 +161,8 @@ class FragmentReader:
         self._send_batch_read(self._connection, at)
 
     def _from_any(self, at: int) -> EntryRun:
-        """Read the next entries from the first replica that returns them, and keep using this replica."""
+        """Read the next entries, from ``at`` on, from the first replica that returns them; continue with that replica.
+        """
         errors: dict[str, Exception] = {}
         for address in list(self._order):
             try:
@@ -173,7 +178,7 @@ class FragmentReader:
         raise read_failure(self._fragment.ledger_id, at, errors)
 
     def _batch_from(self, address: Address, at: int) -> EntryRun:
-        """Read a batch over a new connection, as an idle connection may be lost although the bookie is well."""
+        """Read a batch over a new connection, because an idle connection may be lost although the bookie works."""
         if not self._pool.expects_batches(address):
             raise BadRequestError(self._fragment.ledger_id, at)
         self._leave()
@@ -182,13 +187,13 @@ class FragmentReader:
             return self._received(connection, at)
 
     def _note(self, address: Address, error: Exception) -> None:
-        """Record the failure of a batch read: the bookie does not support batch reads, or cannot be reached."""
+        """Record why a batch read failed: the bookie does not support batch reads, or cannot be reached."""
         if isinstance(error, BadRequestError):
             self._pool.refused_batch(address)
         elif isinstance(error, RequestTimeoutError):
             self._pool.unreachable(address)
         elif isinstance(error, BookieHandleNotAvailableError):
-            # a bookie without batch reads closes the connection, but still answers plain reads
+            # a bookie that does not support batch reads closes the connection then, but still answers single reads
             answer = self._received_singles(address, [self._fragment.first], None)
             remember = self._pool.unreachable if isinstance(answer, BookKeeperError) else self._pool.refused_batch
             remember(address)
@@ -204,7 +209,7 @@ class FragmentReader:
     # ---- single reads --------------------------------------------------------------------------------
 
     def _window(self, at: int) -> EntryRun:
-        """Read one or more entries by single reads."""
+        """Read one or more entries, from ``at`` on, by single reads."""
         last = self._fragment.last
         count = self._usual_size.entries_in(self._limits.batch_bytes, min(_MAX_SINGLE_READS, last - at + 1))
         reads = SingleReads(self._fragment.ledger_id, range(at, at + count), self._digester)
@@ -219,7 +224,8 @@ class FragmentReader:
         return run
 
     def _ask_each(self, entry_ids: Sequence[int], attempt: int, reads: SingleReads) -> None:
-        """Send single reads of entries, each to the replica with the number ``attempt`` in its write set."""
+        """Send a single read of each entry to one replica: the one with the index ``attempt`` in the entry's write set.
+        """
         by_bookie: dict[Address, list[int]] = {}
         for entry_id in entry_ids:
             positions = self._schedule.write_set(entry_id)
@@ -238,7 +244,7 @@ class FragmentReader:
         under_way: list[tuple[Address, Sequence[int], IBookieConnection | None]] = []
         for address, entry_ids in asked.items():
             connection = None
-            # after an error, _received_singles() repeats the reads over a new connection
+            # if sending fails, _received_singles() sends the reads again over a new connection
             with suppress(BookKeeperError):
                 connection = self._pool.take(address, self._limits.wire)
                 requests.send_reads(connection, self._fragment.ledger_id, entry_ids)
@@ -249,7 +255,7 @@ class FragmentReader:
     def _received_singles(
         self, address: Address, entry_ids: Sequence[int], connection: IBookieConnection | None
     ) -> _Answers:
-        """Receive the replies to single reads; repeat the reads once, because an idle connection may be closed."""
+        """Receive the replies to single reads; if the (idle) connection was closed, send the reads once more."""
         ledger_id = self._fragment.ledger_id
         if connection is not None:
             try:
@@ -276,7 +282,7 @@ class FragmentReader:
         self._order.insert(0, address)
 
     def _leave(self) -> None:
-        """Give the connection back to the pool, or close the connection if a reply is still expected."""
+        """Give the connection back to the pool; if a reply is still outstanding, close the connection instead."""
         if self._asked is not None:
             self._hang_up()
         elif self._connection is not None:

@@ -1,4 +1,4 @@
-"""The connections of a process: at most one idle connection for each bookie and wire version."""
+"""The connections of a process: at most one idle connection for each bookie and version of the wire protocol."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -7,22 +7,22 @@ from contextlib import contextmanager
 from .connection import Address, IBookieConnection
 
 BATCH_SUPPORT_REMEMBERED = 300.0
-"""Seconds for which a bookie that refused a batch read gets single reads only."""
+"""Seconds for which a bookie that refused a batch read gets only single reads."""
 
 FAILURE_REMEMBERED = 60.0
-"""Seconds for which a bookie that could not be reached is asked after the other replicas."""
+"""Seconds for which a bookie that could not be reached is asked only after the other replicas."""
 
 Dial = Callable[[Address, int], IBookieConnection]
-"""A function from the address of a bookie and the wire version to an open connection."""
+"""A function that opens a connection, given the address of a bookie and the version of the wire protocol."""
 
 
 class SocketPool:
-    """The idle connections of a process, by bookie and wire version; safe for threads.
+    """The idle connections of a process, by bookie and version of the wire protocol; any thread may use the pool.
 
-    A connection in use has one user.  It goes back to the pool when the use ends without an error.
+    A connection has only one user at a time.  When the use ends without an error, it goes back to the pool.
 
-    :param dial: opens a connection.
-    :param now: returns the seconds of a monotonic clock.
+    :param dial: a function that opens a connection.
+    :param now: a function that returns the seconds of a monotonic clock.
     """
 
     def __init__(self, dial: Dial, now: Callable[[], float]) -> None:
@@ -35,10 +35,10 @@ class SocketPool:
 
     @contextmanager
     def use(self, address: Address, wire: int, fresh: bool = False) -> Iterator[IBookieConnection]:
-        """Take a connection until the context ends; an error in the context closes the connection.
+        """Take a connection out of the pool for a ``with`` block; if the block raises an error, close the connection.
 
         :param wire: version of the protocol, 2 or 3.
-        :param fresh: whether to open a new connection, as the bookie may have closed an idle one.
+        :param fresh: whether to open a new connection, because the bookie may have closed an idle one.
         :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: no connection could be made.
         """
         connection = self.take(address, wire, fresh)
@@ -52,7 +52,7 @@ class SocketPool:
     def take(self, address: Address, wire: int, fresh: bool = False) -> IBookieConnection:
         """Take a connection out of the pool, or open a new connection.
 
-        The caller ends it with :meth:`give_back`, or closes the connection.
+        After use, the caller must call :meth:`give_back` or close the connection.
 
         :param wire: version of the protocol, 2 or 3.
         :param fresh: as in :meth:`use`.
@@ -67,9 +67,9 @@ class SocketPool:
         return self._dial(address, wire)
 
     def give_back(self, address: Address, connection: IBookieConnection) -> None:
-        """Keep a connection for the next user, or close it if the pool has an idle connection already.
+        """Keep a connection for the next user; if the pool has an idle one to this bookie already, close it.
 
-        :param connection: a connection without outstanding replies.
+        :param connection: a connection that expects no more replies.
         """
         with self._lock:
             kept = self._idle.setdefault((address, connection.wire), connection)
@@ -77,7 +77,7 @@ class SocketPool:
             connection.close()
 
     def expects_batches(self, address: Address) -> bool:
-        """Test whether the bookie at an ``address`` may support batch reads."""
+        """Test whether the bookie at an ``address`` may support batch reads, that is, has not refused one recently."""
         return self._without_batches.get(address, 0.0) <= self._now()
 
     def refused_batch(self, address: Address) -> None:

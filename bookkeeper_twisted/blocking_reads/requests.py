@@ -1,8 +1,9 @@
 """Sends requests to one bookie over one connection, and receives its replies.
 
-This module only verifies that a reply belongs to its request.  A reply with another status than EOK raises the
+This module verifies only that a reply belongs to its request, not the digests of entries.  A reply with another status
+than EOK raises the
 :class:`~bookkeeper_twisted.errors.BookieError` of this status.  Sending a request and receiving its reply are separate
-functions, so that the caller can work while the bookie does.  The bookie may answer reads in any order.
+    functions, so that the caller can do other work until the reply arrives.  The bookie may answer reads in any order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ from .connection import IBookieConnection
 
 _WIRES: dict[int, IWireProtocol] = {2: V2, 3: V3}
 _AT_ONCE = 256 << 10
-"""Bytes of replies to single reads that one system call receives at most."""
+"""Most bytes of replies to single reads that one system call receives."""
 _FIRST_TXN = 1
 
 
@@ -30,8 +31,8 @@ def send_batch_read(connection: IBookieConnection, ledger_id: int, first: int, m
     """Send a batch read of consecutive entries.
 
     :param first: id of the first entry.
-    :param max_count: number of entries at most, > 0.
-    :param max_size: bytes of the reply at most; a first entry that is longer is returned nevertheless.
+    :param max_count: most entries to return, > 0.
+    :param max_size: most bytes of the reply; a first entry that is longer is returned nevertheless.
     """
     wire = _WIRES[connection.wire]
     connection.send(wire.encode_batch_read(wire.batch_read(ledger_id, first, first, max_count, max_size, 0, None)))
@@ -42,10 +43,10 @@ def receive_batch(
 ) -> EntryRun:
     """Receive the reply to a batch read that was sent by :func:`send_batch_read`.
 
-    :param first: the first entry id of the request.
-    :param max_frame_size: bytes of the longest frame with its length word.
+    :param first: id of the first entry, as in the request.
+    :param max_frame_size: most bytes of a frame, including its length word.
     :returns: entries from ``first`` on; their digests are not verified.
-    :raises BadRequestError: for example, the bookie does not support batch reads.
+    :raises BadRequestError: the bookie does not support batch reads, for example.
     :raises CodecError: the frame is not a reply to a batch read.
     """
     if connection.wire == 3:
@@ -75,7 +76,7 @@ def _receive_batch_v3(connection: IBookieConnection, ledger_id: int, first: int)
 def send_reads(connection: IBookieConnection, ledger_id: int, entry_ids: Sequence[int]) -> None:
     """Send one read for each entry, all reads in one write.
 
-    :param entry_ids: ids that are all different; :func:`receive_entries` needs the same sequence.
+    :param entry_ids: ids, all different; :func:`receive_entries` needs the same sequence.
     """
     connection.send(_WIRES[connection.wire].encode_reads(ledger_id, entry_ids, _FIRST_TXN))
 
@@ -87,8 +88,8 @@ def receive_entries(
     """Receive the replies to reads that :func:`send_reads` sent, many replies in one system call.
 
     :param entry_ids: the ids that were sent, all different.
-    :param max_frame_size: bytes of the longest frame with its length word.
-    :returns: the bytes of each entry, or the bookie's answer as an error.
+    :param max_frame_size: most bytes of a frame, including its length word.
+    :returns: by entry id, the stored bytes of the entry, or the bookie's answer as an error.
     """
     scan = _WIRES[connection.wire].scan_replies
     found: dict[int, bytes | Exception] = {}
@@ -118,14 +119,16 @@ def _note_reply(
 
 
 LacAnswer = tuple[bytes | None, bytes | None]
-"""The stored explicit LAC packet and the last entry of a ledger; None for what the bookie does not have."""
+"""The explicit LAC packet and the last entry of a ledger, as stored; None in place of one that the bookie does not
+have.
+"""
 
 
 def read_lacs(connection: IBookieConnection, ledger_ids: Sequence[int]) -> Iterator[tuple[int, LacAnswer | Exception]]:
-    """Read the last add confirmed of ledgers from a bookie, all requests in one write; needs V3.
+    """Ask a bookie for the last add confirmed of ledgers, by requests in a single write; needs V3.
 
-    :param ledger_ids: ids that are all different.
-    :returns: ledger id, and the answer or the bookie's error, in the order in which they arrive.
+    :param ledger_ids: ids, all different.
+    :returns: pairs of a ledger id and the answer, or the bookie's error, in the order of their arrival.
     """
     headers = [
         V3.header(Operation.READ_LAC, _FIRST_TXN + i) for i in range(len(ledger_ids))
@@ -157,7 +160,7 @@ def _check(status: Status, ledger_id: int, entry_id: int) -> None:
 
 
 def _one_item(connection: IBookieConnection) -> object:
-    """Receive the next frame, and decode its reply."""
+    """Receive the next frame, and return the decoded reply in it."""
     items: list[object] = []
     frame = connection.receive_frame()
     _WIRES[connection.wire].scan_replies(frame, 0, len(frame), items)
