@@ -1,4 +1,4 @@
-"""A fake of a bookie's administration interface, for tests of HTTP servers and shells.
+"""A fake of a bookie's administration interface, for tests of the HTTP server and the shell.
 
 A test sets each answer as an attribute of the fake.
 """
@@ -40,9 +40,9 @@ _DIRECTORY = "/ledgers/current"
 class FakeBackgroundWork:
     """A fake of a bookie's background work: requests end immediately and compact nothing.
 
-    :ivar collections: the requested garbage collections, each with two truth values: for major and minor compaction.
+    :ivar collections: for each requested garbage collection, whether major and whether minor compaction was requested.
     :ivar cancelled, scrubs: number of requests to cancel a compaction, and number of scrubs.
-    :ivar logs: bytes by ledger id, by id of the entry log.
+    :ivar logs: by id of an entry log, the bytes of each ledger in it by ledger id.
     """
 
     collections: list[tuple[bool, bool]] = attrs.field(factory=list)
@@ -146,10 +146,10 @@ class FakeBackgroundWork:
 @implementer(IBookieAdmin)
 @attrs.define
 class FakeBookieAdmin:
-    """A fake bookie for administration; a test sets its phase.
+    """A fake bookie with the administration interface; a test sets the phase of its life.
 
     :ivar other_reasons: reasons to be read-only, other than the administrator's request.
-    :ivar live: configuration keys that can be changed.
+    :ivar live: configuration keys that can be changed while the bookie runs.
     :ivar wrong_directories: the error that :meth:`check_directories` raises, if any.
     """
 

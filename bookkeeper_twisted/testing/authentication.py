@@ -21,7 +21,7 @@ class TokenAuthentication:
     :ivar plugin: name of the plugin in AUTH frames.
     :ivar rounds: number of the client's tokens after which the bookie decides.
     :ivar admits: whether the bookie accepts the client.
-    :ivar waits: Deferreds that delay the bookie's next tokens: it sends each one after the next of them has fired.
+    :ivar waits: Deferreds that delay the bookie's tokens: before it sends one, the next of them must have fired.
     """
 
     plugin: str = "TestAuthProviderPlugin"

@@ -1,4 +1,4 @@
-"""Bookies in memory, for tests of the client: they answer after delays and fail on demand."""
+"""Bookies in memory, for tests of the client: a test sets their delays and failures."""
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -36,12 +36,12 @@ TIMEOUT = 5.0
 
 @implementer(IBookieClient)
 class MemoryBookies:
-    """A client of any number of bookies in memory, which are created at their first use; or one flow of such a client.
+    """A client of bookies in memory, which are created at their first use; or one flow of such a client.
 
-    A flow is a client for one handle, with the same bookies.
+    A flow makes the requests of one ledger handle to the same bookies.
 
     :ivar flows: all flows that were opened.
-    :ivar end: the error that further requests fail with; None while requests are accepted.
+    :ivar end: the error with which further requests fail; None while requests are accepted.
     """
 
     def __init__(self, clock: IReactorTime) -> None:
@@ -155,12 +155,13 @@ class MemoryBookies:
 
         bookie = self[bookie_id]
         asked = self._answer(bookie_id, "long_poll", ledger_id, previous_lac + 1, 1, wait)
-        return cast("Deferred[ReadReply]", asked)  # the callback's Deferred is waited for, unknown to the type checker
+        # the type checker does not know that the Deferred of a callback is waited for
+        return cast("Deferred[ReadReply]", asked)
 
     def _news(
         self, bookie: MemoryBookie, ledger_id: int, previous_lac: int, patience: float
     ) -> "Deferred[None]":  # fmt: skip
-        """Wait until the LAC is above ``previous_lac``, the ledger is fenced, or ``patience`` seconds are over."""
+        """Wait until the LAC is above ``previous_lac``, the ledger is fenced, or ``patience`` seconds have passed."""
         if not (bookie.entries.get(ledger_id) or ledger_id in bookie.keys):
             raise NoSuchLedgerError(ledger_id)
 
@@ -236,7 +237,7 @@ class MemoryBookies:
     ) -> "Deferred[T]":  # fmt: skip
         """Call ``work`` after the bookie's delay and return its result.
 
-        :param faults: whether a fault that is set for the bookie makes the whole request fail.
+        :param faults: whether a fault that is set for the bookie lets the whole request fail.
         """
 
         def act(_: None) -> T:
@@ -249,7 +250,7 @@ class MemoryBookies:
         return self._after_delay(bookie_id).addCallback(act)
 
     def _after_delay(self, bookie_id: str) -> "Deferred[None]":
-        """Wait until a bookie answers; fail if the bookie is down or silent."""
+        """Wait for the delay of a bookie's answer; fail if the bookie is down or silent."""
         bookie = self[bookie_id]
         if self.end is not None:
             return self._failing(self.end, 0.0)

@@ -52,7 +52,8 @@ class MemoryCluster:
         return self._driver.registration
 
     def connect(self, config: ClientConfig | None = None) -> "Deferred[BookKeeper]":
-        """Connect a client to this cluster, like :meth:`bookkeeper_twisted.client.BookKeeper.connect` to a real one."""
+        """Connect a client to this cluster, as :meth:`bookkeeper_twisted.client.BookKeeper.connect` does to a real one.
+        """
         return Deferred.fromCoroutine(self._connect(config))
 
     async def _connect(self, config: ClientConfig | None) -> BookKeeper:
@@ -63,7 +64,7 @@ class MemoryCluster:
         return BookKeeper(self._clock, driver, bookies, self._chance, config, threads=self._threads())
 
     def _threads(self) -> Threads:
-        """Return the threads that a client uses; without a reactor, calls from other threads run by the test clock."""
+        """Return the thread operations for a client; without a reactor, calls from threads wait for the test clock."""
         threads = system_threads(self._clock)
         if IReactorFromThreads.providedBy(self._clock):
             return threads
@@ -77,7 +78,7 @@ class MemoryCluster:
         return f"<MemoryCluster of {self.bookies!r}>"
 
     async def start_bookie(self, bookie_id: str) -> None:
-        """Start a bookie: register it and let it accept connections; it still has the entries from before a stop."""
+        """Start a bookie: register it, and let it accept connections; it still has the entries from before its stop."""
         self.bookies[bookie_id].up = True
         await self._registration.register_bookie(bookie_id, False, BookieServiceInfo())
 

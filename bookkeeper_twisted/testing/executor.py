@@ -1,4 +1,4 @@
-"""An executor of storage work without threads: a test says when work runs."""
+"""An executor of storage work without threads: a test says when each piece of work runs."""
 
 from collections import deque
 from collections.abc import Callable
@@ -13,15 +13,15 @@ from ..bookie.interfaces import IStorageExecutor
 T = TypeVar("T")
 
 MOST_STEPS = 100_000
-"""The pieces of work after which :meth:`StepExecutor.drain` gives up, because work may never end."""
+"""The number of pieces of work after which :meth:`StepExecutor.drain` gives up, because work may never end."""
 
 
 @implementer(IStorageExecutor)
 class StepExecutor:
-    """An executor that runs submitted work one piece at a time, when the test says so.
+    """An executor that runs submitted work one piece at a time, each when the test says so.
 
-    The result and the notifications of a piece of work wait in :attr:`deliveries` until :meth:`deliver`, like in the
-    queue of a reactor.
+    The result and the notifications of a piece of work wait in :attr:`deliveries` until :meth:`deliver` is called, as
+    in the queue of a reactor.
     """
 
     def __init__(self) -> None:
@@ -46,10 +46,10 @@ class StepExecutor:
         return [lane for lane, _ in self.queued]
 
     def run_one(self, lane: str | None = None) -> bool:
-        """Run the oldest piece of work, but deliver nothing yet, see :meth:`deliver`.
+        """Run the oldest piece of work, but do not deliver its result yet: :meth:`deliver` does.
 
-        :param lane: the lane whose work to run, None for any.
-        :returns: whether there was such work.
+        :param lane: the lane (a thread of a real executor) whose work to run, None for any.
+        :returns: whether a piece of work was waiting.
         """
         for position, (name, item) in enumerate(self.queued):
             if lane is None or name == lane:
@@ -60,7 +60,7 @@ class StepExecutor:
         return False
 
     def deliver(self) -> None:
-        """Deliver all waiting results and notifications in order, and those that are added meanwhile."""
+        """Deliver all waiting results and notifications in order, also those that are added during this call."""
         while self.deliveries:
             function, args = self.deliveries.popleft()
             function(*args)

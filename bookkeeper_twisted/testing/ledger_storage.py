@@ -1,7 +1,7 @@
 """A ledger storage in memory, for tests of the layers above a storage.
 
-Checkpoints write to a :class:`StoredLedgers`, with which a later storage can be opened.  Everything else is lost with
-the storage, like the memory of a process that ends.
+Checkpoints write to a :class:`StoredLedgers`, which stands for the disk: a later storage can be opened with it.
+Everything else is lost with the storage, as the memory of a process is lost when it ends.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,16 +26,16 @@ from ..storage.interfaces import (
 from ..storage.ledger_storage import StorageSettings
 
 Ledgers = dict[int, dict[int, bytes]]
-"""The bytes of entries, by ledger id and entry id."""
+"""By ledger id: the bytes of each entry, by entry id."""
 
 
 @attrs.define
 class StoredLedgers:
-    """The data that checkpoints of a storage have written, with which a test can open another storage.
+    """The data that the checkpoints of a storage have written; a test can open another storage with them.
 
-    :ivar entries: the entries.
-    :ivar rows: the states of ledgers, by id, also of deleted ledgers that were fenced.
-    :ivar marks: the log marks of the last checkpoint.
+    :ivar entries: the written entries.
+    :ivar rows: by ledger id, the written state of the ledger; also for deleted ledgers that were fenced.
+    :ivar marks: the log marks (positions in the journals) of the last checkpoint.
     """
 
     entries: Ledgers = attrs.field(factory=dict)
@@ -47,10 +47,10 @@ class StoredLedgers:
 class MemoryLedgerStorage:
     """A ledger storage in memory, see :class:`~bookkeeper_twisted.storage.interfaces.ILedgerStorage`.
 
-    :param stored: data that an earlier storage has written, None for an empty storage.
-    :param limit: bytes in the write cache at which the storage is full.
-    :param persist_marks: called with the log marks of each checkpoint that was written.
-    :ivar fail_write: called when a checkpoint writes; if it raises an exception, the write fails.
+    :param stored: data that an earlier storage has written; None for an empty storage.
+    :param limit: bytes in the write cache at which the storage counts as full.
+    :param persist_marks: a function that is called with the log marks of each checkpoint that was written.
+    :ivar fail_write: a function that is called when a checkpoint writes; if it raises an exception, the write fails.
     """
 
     directories = ()
@@ -167,7 +167,7 @@ class MemoryLedgerStorage:
     # -- lanes --
 
     def write_flushing(self) -> None:
-        """Write the entries and states of the checkpoint in progress to :attr:`stored`."""
+        """Write the entries and ledger states of the checkpoint in progress to :attr:`stored`."""
         self.fail_write()
         for ledger_id in self._deleted:
             self.stored.entries.pop(ledger_id, None)
@@ -177,7 +177,7 @@ class MemoryLedgerStorage:
         self.stored.rows = {**self._fences, **self._rows}
 
     def end_checkpoint(self, written: bool) -> None:
-        """Remove the entries of the checkpoint from the write cache if they were written.
+        """If the entries of the checkpoint were written, remove them from the write cache.
 
         Otherwise keep them for the next checkpoint, except where a newer copy exists.
         """
@@ -216,7 +216,7 @@ class MemoryLedgerStorage:
 class MemoryStorageFactory:
     """A factory of storages in memory that share one :class:`StoredLedgers`.
 
-    :ivar opened: the storages that it has opened.
+    :ivar opened: the storages that this factory has opened.
     """
 
     names: frozenset[str] = frozenset({"memory"})
@@ -256,7 +256,7 @@ class _MemoryCheckpoint:
 
 
 def _run(entries: Mapping[int, bytes], ledger_id: int, entry_id: int, max_bytes: int | None = None) -> EntryRun | None:
-    """Return consecutive entries from ``entry_id`` on, as many as fit but at least one; None without the first."""
+    """Return consecutive entries from ``entry_id`` on, at least one; None if the entry ``entry_id`` is missing."""
     found: list[bytes] = []
     size = 0
     while (entry := entries.get(entry_id + len(found))) is not None:

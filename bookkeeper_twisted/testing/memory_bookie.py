@@ -20,10 +20,11 @@ _ENTRY_LAC_AT = slice(16, 24)
 class Fault:
     """A fault that makes requests to a bookie fail.
 
-    :ivar operation: the requests that fail: name of the client's method, such as ``read``.
-    :ivar error: makes the exception for each failed entry or request.
-    :ivar first, last: only requests for these entry ids fail; a request without an entry id counts as one for -1.
-    :ivar times: number of entries or requests that are still to fail.
+    :ivar operation: which requests fail: the name of the client's method that makes them, such as ``read``.
+    :ivar error: a function that makes the exception for each failed entry or request.
+    :ivar first, last: only requests for entries with these ids fail; a request without an entry id counts as one for
+        -1.
+    :ivar times: number of entries or requests that will still fail.
     """
 
     operation: str
@@ -35,8 +36,8 @@ class Fault:
     def applies(self, operation: str, entry_id: int) -> bool:
         """Test whether the fault makes a request fail.
 
-        :param operation: name of the client's method.
-        :param entry_id: the requested entry.
+        :param operation: name of the client's method that makes the request.
+        :param entry_id: id of the requested entry.
         """
         return self.times > 0 and operation == self.operation and self.first <= entry_id <= self.last
 
@@ -48,9 +49,9 @@ class MemoryBookie:
     :ivar up: if False, the bookie refuses connections.
     :ivar silent: if True, the bookie never answers, so that requests time out.
     :ivar delay: seconds between a request and its answer.
-    :ivar forged: if set, makes the entries that batch reads return, in place of the stored ones.
+    :ivar forged: if set, a function that makes the entries that batch reads return instead of the stored ones.
     :ivar requests: operation, ledger id, entry id and count of each request so far.
-    :ivar waiting: for each long poll in progress, the condition that ends it.
+    :ivar waiting: for each long poll in progress, a test of the condition that ends it.
     """
 
     entries: dict[int, dict[int, bytes]] = attrs.field(factory=dict)
@@ -66,7 +67,7 @@ class MemoryBookie:
     waiting: dict[Deferred[None], Callable[[], bool]] = attrs.field(factory=dict)
 
     def fail(self, operation: str, error: Callable[[], Exception], **limits: int) -> Fault:
-        """Make requests fail: add a fault and return it; ``limits`` are further attributes of :class:`Fault`."""
+        """Make requests fail: add a fault and return it; ``limits`` are the other attributes of the :class:`Fault`."""
         fault = Fault(operation, error, **limits)
         self.faults.append(fault)
         return fault
@@ -77,7 +78,7 @@ class MemoryBookie:
         self.entries[ledger_id][entry_id] = stored[:-1] + bytes((stored[-1] ^ 1,))
 
     def fault(self, operation: str, entry_id: int) -> Exception | None:
-        """Return the error of the first fault that applies to a request, or None; count this failure in the fault."""
+        """Return the error of the first fault that applies to a request, or None; the fault counts this failure."""
         for fault in self.faults:
             if fault.applies(operation, entry_id):
                 fault.times -= 1
@@ -85,9 +86,9 @@ class MemoryBookie:
         return None
 
     def check_key(self, ledger_id: int, master_key: bytes | None) -> None:
-        """Check the master key of a ledger; the first key that is used becomes the ledger's.
+        """Check the master key of a ledger; the first key that is used for a ledger becomes its master key.
 
-        :raises UnauthorizedAccessError: the key is missing or is not the ledger's.
+        :raises UnauthorizedAccessError: the key is missing, or is not the master key of the ledger.
         """
         if not master_key or self.keys.setdefault(ledger_id, master_key) != master_key:
             raise UnauthorizedAccessError(ledger_id)
@@ -95,7 +96,7 @@ class MemoryBookie:
     def add_all(self, frames: bytes) -> list[Exception | None]:
         """Store the entries of encoded add requests.
 
-        :returns: for each entry, in order, the error if it was refused, otherwise None.
+        :returns: by entry, in order: the error if it was refused, otherwise None.
         """
         errors: list[Exception | None] = []
         for item in ServerDecoder().receive_all(frames):
@@ -123,25 +124,25 @@ class MemoryBookie:
         self.wake()
 
     def fence(self, ledger_id: int, master_key: bytes | None) -> None:
-        """Fence a ledger, so that it accepts only recovery adds, and end the long polls of it."""
+        """Fence a ledger, so that it accepts only adds of a recovery; end the long polls that wait for it."""
         self.check_key(ledger_id, master_key)
         self.fenced.add(ledger_id)
         self.wake()
 
     def lac(self, ledger_id: int) -> int:
-        """Return the LAC of a ledger: the highest in its entries and its explicit LAC."""
+        """Return the LAC of a ledger: the highest of those in its entries and its explicit LAC."""
         packets = [entry[_ENTRY_LAC_AT] for entry in self.entries.get(ledger_id, {}).values()]
         packets.append(self.explicit_lacs.get(ledger_id, b"")[_LAC_AT])
         return max([int.from_bytes(lac, "big", signed=True) for lac in packets if lac], default=INVALID_ENTRY_ID)
 
     def write_lac(self, ledger_id: int, body: bytes) -> None:
-        """Store the packet of an explicit LAC if its LAC is higher than that of the stored packet."""
+        """Store the packet of an explicit LAC, if this LAC is higher than that of the stored packet."""
         if body[_LAC_AT] > self.explicit_lacs.get(ledger_id, b"")[_LAC_AT]:
             self.explicit_lacs[ledger_id] = body
             self.wake()
 
     def wake(self) -> None:
-        """End the long polls whose condition is met now."""
+        """End those long polls whose condition is met now."""
         for news, ready in list(self.waiting.items()):
             if ready():
                 news.callback(None)
@@ -157,7 +158,7 @@ class MemoryBookie:
         return entries[wanted]
 
     def batch(self, ledger_id: int, first: int, max_count: int, max_size: int) -> EntryRun:
-        """Return consecutive entries from id ``first`` on: the first whatever its size, then as many as fit."""
+        """Return consecutive entries from id ``first`` on: the first one always, then as many as the limits allow."""
         stored = [self.get(ledger_id, first)]
         size = 36 + 4 + len(stored[0])
         held = self.entries[ledger_id]

@@ -25,11 +25,11 @@ class MemoryNetwork:
         self._pumps: dict[tuple[str, int], list[IOPump]] = {}
 
     def endpoint(self, host: str, port: int) -> IStreamClientEndpoint:
-        """Return an endpoint that connects a client to an address of this network."""
+        """Return an endpoint by which a client connects to an address of this network."""
         return _MemoryEndpoint(self, (host, port))
 
     def connect(self, address: tuple[str, int], factory: IProtocolFactory) -> "Deferred[IProtocol]":
-        """Connect a client's ``factory`` to the server at an ``address``."""
+        """Connect a client, made by ``factory``, to the server at an ``address``."""
         self.attempts.append(address)
         if address in self.unanswered:
             return Deferred()
@@ -46,7 +46,7 @@ class MemoryNetwork:
     def move(self) -> bool:
         """Deliver all bytes that clients and servers have written to each other.
 
-        :returns: whether there were any.
+        :returns: whether there were any bytes to deliver.
         """
         moved = False
         for pumps in list(self._pumps.values()):
@@ -56,7 +56,7 @@ class MemoryNetwork:
         return moved
 
     def break_connections(self, address: tuple[str, int]) -> None:
-        """Break all connections to an ``address``; bytes that were written but not delivered are lost."""
+        """Break all connections to an ``address``; bytes that were written but not delivered yet are lost."""
         for pump in self._pumps.pop(address, []):
             pump.clientIO.stream.clear()
             pump.serverIO.stream.clear()

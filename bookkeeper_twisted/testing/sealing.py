@@ -10,7 +10,7 @@ from ..entries.entry_run import EntryRun
 def sealed(
     digester: Digester, ledger_id: int, first: int, last_add_confirmed: int, length: int, payloads: Sequence[bytes]
 ) -> EntryRun:
-    """Make consecutive entries with headers and digests, like a ledger writer.
+    """Make consecutive entries with headers and digests, as a ledger writer does.
 
     :param first: id of the first entry.
     :param last_add_confirmed: LAC in the headers of all entries.

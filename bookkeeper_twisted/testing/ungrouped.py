@@ -1,4 +1,4 @@
-"""A bookie connection that does not group replies, to measure how much grouping gains."""
+"""A bookie's connection that does not group replies into one write, to measure how much grouping gains."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from ..protocol.server.connection import ServerConnection
 
 
 class UngroupedConnection(ServerConnection):
-    """A bookie connection that writes each reply separately and immediately.
+    """A bookie's connection that writes each reply separately and immediately.
 
     Set ``BookieServerFactory.protocol`` to this class to use it.
     """

@@ -1,4 +1,4 @@
-"""A ZooKeeper server in memory, with nodes, sessions and watches, and connections that tests can break."""
+"""A ZooKeeper server in memory, with nodes, sessions and watches; tests can break the connections to it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -25,10 +25,10 @@ T = TypeVar("T")
 
 @attrs.define(eq=False)
 class Znode:
-    """A node of a ZooKeeper.
+    """A node of a ZooKeeper server.
 
-    :ivar owner: id of the session that an ephemeral node belongs to, otherwise 0.
-    :ivar created: number of children created so far; it becomes part of the name of a sequential child.
+    :ivar owner: id of the session that owns an ephemeral node; 0 for other nodes.
+    :ivar created: number of children created so far; the name of a sequential child contains it.
     """
 
     data: bytes
@@ -40,7 +40,7 @@ class Znode:
 
     @property
     def stat(self) -> Stat:
-        """Return the attributes of the node that clients see."""
+        """Return the attributes of the node that clients can read."""
         n_children = len(self.children)
         return Stat(self.czxid, self.version, 2 * self.created - n_children, self.owner, n_children, self.czxid)
 
@@ -62,7 +62,7 @@ class MemoryZooKeeper:
         return MemoryConnection(self)
 
     def new_session(self) -> int:
-        """Return a new session id."""
+        """Return the id of a new session."""
         self._sessions += 1
         return self._sessions
 
@@ -86,7 +86,7 @@ class MemoryZooKeeper:
             yield from self.dump(f"{path}/{name}")
 
     def create(self, new: NewNode, session_id: int) -> str:
-        """Create a node and return its path, to which a sequential node adds its number."""
+        """Create a node and return its path; a number is appended to the path of a sequential node."""
         above, _, name = new.path.rpartition("/")
         parent = self.find(above)
         if new.sequence:
@@ -101,7 +101,7 @@ class MemoryZooKeeper:
         return f"{above}/{name}"
 
     def set(self, path: str, data: bytes, version: int) -> Stat:
-        """Replace the data of a node if its version is ``version``, or if this is -1."""
+        """Replace the data of a node if it has the version ``version``, or if ``version`` is -1."""
         node = self.find(path)
         _check_version(path, node, version)
         node.data, node.version = data, node.version + 1
@@ -109,7 +109,7 @@ class MemoryZooKeeper:
         return node.stat
 
     def delete(self, path: str, version: int) -> None:
-        """Delete a node if its version is ``version``, or if this is -1."""
+        """Delete a node if it has the version ``version``, or if ``version`` is -1."""
         node = self.find(path)
         _check_version(path, node, version)
         if node.children:
@@ -120,19 +120,19 @@ class MemoryZooKeeper:
         self._changed(above, "children")
 
     def end_session(self, session_id: int) -> None:
-        """Delete the ephemeral nodes of a session."""
+        """End a session: delete its ephemeral nodes."""
         for path in [path for path, node in self.dump() if session_id and node.owner == session_id]:
             self.delete(path, -1)
 
     # -- watches --
 
     def watch(self, kind: str, path: str, connection: "MemoryConnection", watch: Watch | None) -> None:
-        """Set a watch of ``kind`` at ``path``, unless the connection has set the same one already."""
+        """Set a watch of ``kind`` at ``path``; do nothing if the connection has set the same watch already."""
         if watch is not None and (kind, path, connection, watch) not in self._watches:
             self._watches.append((kind, path, connection, watch))
 
     def lose_watches(self, connection: "MemoryConnection") -> None:
-        """Remove the watches of a connection, and call them to say that they are lost."""
+        """Remove the watches of a connection, and call each to say that it is lost."""
         self._fire(False, lambda kind, path, owner: owner is connection)
 
     def _changed(self, path: str, *kinds: str) -> None:
@@ -147,9 +147,9 @@ class MemoryZooKeeper:
 
 @implementer(IZooKeeper)
 class MemoryConnection:
-    """The connection of one client to a :class:`MemoryZooKeeper`, which answers immediately.
+    """The connection of one client to a :class:`MemoryZooKeeper`; calls are answered immediately.
 
-    :ivar calls: names of the methods called so far.
+    :ivar calls: names of the methods that were called so far.
     """
 
     def __init__(self, server: MemoryZooKeeper) -> None:
@@ -163,11 +163,11 @@ class MemoryConnection:
     # -- events that a test triggers --
 
     def lose(self, is_executed: bool, after: int = 0, expires: bool = False) -> None:
-        """Let a later call lose its answer: its result is unknown, and the connection breaks for a moment.
+        """Let a later call lose its answer: the client cannot know its result, and the connection breaks for a moment.
 
         :param is_executed: whether the server executes the call.
-        :param after: number of calls that still get their answers before it.
-        :param expires: whether the session ends too.
+        :param after: number of calls that still get their answers before this one.
+        :param expires: whether the session ends, too.
         """
         self._losses[len(self.calls) + after] = is_executed, expires
 
@@ -178,12 +178,12 @@ class MemoryConnection:
         self._server.lose_watches(self)
 
     def resume(self) -> None:
-        """Connect again."""
+        """Connect again, after :meth:`suspend` or :meth:`expire`."""
         self._connected = True
         self._changed(SessionState.CONNECTED)
 
     def expire(self) -> None:
-        """Break the connection and end the session; :meth:`resume` connects with a new one."""
+        """Break the connection and end the session; :meth:`resume` connects with a new session."""
         self._connected = False
         self._server.end_session(self.session_id)
         self._changed(SessionState.EXPIRED)
@@ -191,7 +191,7 @@ class MemoryConnection:
         self.session_id = self._server.new_session()
 
     def refuse(self) -> None:
-        """End the connection for good, like a server that does not accept the client's credentials."""
+        """End the connection for good, as a server does that refuses the client's credentials."""
         self._connected = False
         self._changed(SessionState.CLOSED)
 

@@ -1,5 +1,5 @@
 """One test suite for each interface; each class that provides the interface, real or fake, must pass it.
 
-A test case derives from the class of a suite, or a function makes the test case.  It defines how the tested object is
-made.  The suites for metadata stores are in :mod:`.metadata`.
+The test case for one provider is a subclass of the suite's class, or a function makes it.  It defines how the provider
+is made.  The suites for metadata stores are in :mod:`.metadata`.
 """

@@ -15,9 +15,9 @@ from ...limits.ratelimit import Rate
 
 
 class BookieAdminContract(SynchronousTestCase):
-    """The tests that each administration interface passes; a subclass makes the bookie, stops it and fills its disk.
+    """The tests that each administration interface passes; a subclass makes the bookie, stops it, and fills its disk.
 
-    :ivar admin: the interface of a bookie that serves, is writable, and has one or more ledger directories.
+    :ivar admin: the interface of a bookie that serves, is writable, and has at least one ledger directory.
     """
 
     admin: Any
@@ -35,7 +35,7 @@ class BookieAdminContract(SynchronousTestCase):
         raise NotImplementedError
 
     def settle(self) -> None:
-        """Run background work that was requested until it ends."""
+        """Run the background work that was requested until it has ended."""
 
     def settled(self, deferred: "Deferred[Any]") -> Any:
         """Return the result of a ``deferred``, after the work that it waits for has ended."""
@@ -65,7 +65,7 @@ class BookieAdminContract(SynchronousTestCase):
             self.assertEqual((self.admin.state().read_only, self.admin.state().reasons), (False, ()))
 
     def test_other_reason(self) -> None:
-        """A bookie with another reason to be read-only stays read-only when the administrator withdraws the request."""
+        """After the administrator's request is withdrawn, a bookie stays read-only if it has another reason."""
         self.fill_disk()
         self.admin.set_read_only(True)
         self.assertEqual(len(self.admin.state().reasons), 2)
@@ -119,7 +119,7 @@ class BookieAdminContract(SynchronousTestCase):
             self.assertEqual((values["gcWaitTime"], values["bookiePort"]), ("700000", port))
 
     def test_metrics(self) -> None:
-        """Metrics are exported in Prometheus's text format."""
+        """The interface exports the bookie's metrics in Prometheus's text format."""
         text = b"".join(self.admin.metrics())
         self.assertTrue(text.startswith(b"# TYPE "), text[:80])
         self.assertTrue(text.endswith(b"\n"))
@@ -139,7 +139,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertEqual((after.major.total, after.minor.total, after.failures), (1, 1, 0))
 
     def test_suspension(self) -> None:
-        """Major and minor compaction can be suspended and resumed separately; a suspended one does not run."""
+        """Major and minor compaction can be suspended and resumed separately; while suspended, they do not run."""
         work = self.admin.background()
 
         def suspended() -> tuple[bool, bool]:

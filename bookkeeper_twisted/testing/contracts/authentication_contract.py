@@ -16,10 +16,10 @@ _MOST_ROUNDS = 100
 
 
 class AuthenticationContract(SynchronousTestCase):
-    """The tests that each plugin passes; a subclass makes a plugin whose two sides accept each other."""
+    """The tests that each authentication plugin passes; a subclass makes a plugin whose two sides accept each other."""
 
     def make(self) -> Any:
-        """Return the plugin to test."""
+        """Return the authentication plugin to test; each subclass defines this method."""
         raise NotImplementedError
 
     def make_config(self) -> AuthenticationConfig:
@@ -36,12 +36,12 @@ class AuthenticationContract(SynchronousTestCase):
         self.bookie, self.client = self.plugin.for_bookie(config), self.plugin.for_client(config)
 
     def exchanges(self) -> tuple[Any, Any]:
-        """Return the bookie's and the client's side of the exchange on a new connection."""
+        """Return the bookie's and the client's side of the authentication of a new connection."""
         client, bookie = self.peers()
         return self.bookie.bookie_exchange(client), self.client.client_exchange(bookie)
 
     def talk(self, bookie: Any, client: Any) -> int:
-        """Pass tokens between the sides of ``bookie`` and ``client`` until both are done; count the client's tokens."""
+        """Pass tokens between the sides ``bookie`` and ``client`` until both are done; count the client's tokens."""
         if bookie.complete and client.complete:
             return 0
         token = self.successResultOf(client.next_token(None))
@@ -55,7 +55,7 @@ class AuthenticationContract(SynchronousTestCase):
         raise AssertionError("the exchange does not end")
 
     def test_interfaces(self) -> None:
-        """The plugin, its sides and their exchanges have every name of their interfaces."""
+        """The plugin, its two sides and their exchanges have every name of their interfaces."""
         verifyObject(IAuthenticationPlugin, self.plugin)
         verifyObject(IBookieAuthentication, self.bookie)
         verifyObject(IClientAuthentication, self.client)

@@ -1,6 +1,6 @@
 """The test suite for providers of :class:`~bookkeeper_twisted.client.interfaces.IBookieClient`.
 
-A test case derives from the class here; it defines which client is tested and how time passes.
+A subclass of the class here defines which client is tested and how time passes.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,9 @@ LEDGER = 7
 
 
 class BookieClientContract(SynchronousTestCase):
-    """The tests that each client passes; a subclass sets ``client`` and ``bookie_id``, and defines :meth:`settle`."""
+    """The tests that each bookie client passes; a subclass sets ``client`` and ``bookie_id``, and defines
+    :meth:`settle`.
+    """
 
     client: Any
     bookie_id: str
@@ -55,15 +57,15 @@ class BookieClientContract(SynchronousTestCase):
         self.failureResultOf(deferred, kind)
 
     def run_of(self, first: int, payloads: Sequence[bytes], lac: int = -1) -> EntryRun:
-        """Return entries from id ``first`` on, with digests."""
+        """Make entries with consecutive ids from ``first`` on, with digests."""
         return sealed(self.digester, LEDGER, first, lac, 0, payloads)
 
     def adds(self, run: EntryRun, flags: int = 0, key: bytes | None = None, deferred_sync: bool = False) -> Adds:
-        """Return add requests for the entries of a run, for the client to send."""
+        """Make add requests for the entries of a ``run`` (consecutive entries), for the client to send."""
         return stored_adds(key or self.digester.master_key, run, flags, deferred_sync)
 
     def add(self, run: EntryRun, flags: int = 0, key: bytes | None = None) -> Answers:
-        """Add the entries of a run to the bookie, and return the answers."""
+        """Add the entries of a ``run`` to the bookie, and return the bookie's answers."""
         answers: Answers = []
 
         def done(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
@@ -75,7 +77,7 @@ class BookieClientContract(SynchronousTestCase):
         return answers
 
     def assert_added(self, answers: Answers, first: int, count: int) -> None:
-        """Check that every entry was acknowledged exactly once."""
+        """Check that each of ``count`` entries, from id ``first`` on, was acknowledged exactly once."""
         ids = [e for start, n, error in answers if error is None for e in range(start, start + n)]
         self.assertEqual(sorted(ids), list(range(first, first + count)))
         self.assertEqual([error for _, _, error in answers if error is not None], [])
@@ -98,7 +100,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assert_added(self.add(run), 0, 1)
 
     def test_two_runs_at_once(self) -> None:
-        """Replies to two runs that are added at the same time are told apart."""
+        """If two runs (consecutive entries) are added at the same time, each gets its own replies."""
         answers: list[tuple[str, int, int]] = []
         for name, first in (("one", 0), ("two", 3)):
             self.client.add(
@@ -117,7 +119,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(reply.entry, run.entry(1))
 
     def test_read_missing(self) -> None:
-        """A read of an unknown ledger fails with another error than a read of an unknown entry."""
+        """A read from an unknown ledger fails with another error than a read of an unknown entry."""
         self.error(self.client.read(self.bookie_id, LEDGER, 0), NoSuchLedgerError)
         self.add(self.run_of(0, [b"a"]))
         self.error(self.client.read(self.bookie_id, LEDGER, 5), NoSuchEntryError)
@@ -249,7 +251,7 @@ class BookieClientContract(SynchronousTestCase):
         self.error(waiting, NoSuchEntryError)
 
     def test_wrong_key(self) -> None:
-        """The master key of a ledger is the key of its first add."""
+        """The key of the first add becomes the master key of its ledger; requests with another key fail."""
         self.add(self.run_of(0, [b"a"]))
         ((_, _, refused),) = self.add(self.run_of(1, [b"b"]), key=b"k" * 20)
         self.assertIsInstance(refused, UnauthorizedAccessError)
@@ -267,7 +269,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual((explicit, last), (packet, run.entry(1)))
 
     def test_force(self) -> None:
-        """A force of a ledger succeeds."""
+        """A bookie can be told to sync the acknowledged adds of a ledger."""
         self.add(self.run_of(0, [b"a"]))
         self.assertIsNone(self.result(self.client.force(self.bookie_id, LEDGER)))
 
@@ -297,7 +299,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(self.result(self.client.read(self.bookie_id, LEDGER, 0)).entry, run.entry(0))
 
     def test_flow(self) -> None:
-        """A flow can do everything that its client can; closing the flow does not close the client."""
+        """A flow (the requests of one handle) can do all that its client can; closing it does not close the client."""
         run = self.run_of(0, [b"a", b"b"])
         self.assert_added(self.add(run), 0, 2)
         flow = self.client.open_flow()
@@ -311,7 +313,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(self.result(self.client.read(self.bookie_id, LEDGER, 0)).entry, run.entry(0))
 
     def test_retired_flow(self) -> None:
-        """A retired flow finishes its requests in progress and refuses new ones."""
+        """A retired flow completes its requests in progress, and refuses new requests."""
         run = self.run_of(0, [b"a"])
         self.add(run)
         flow = self.client.open_flow()
@@ -333,7 +335,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(len(answers), 1)
 
     def test_flows_of_a_closed_client(self) -> None:
-        """When a client is closed, its flows are closed too."""
+        """When a client is closed, its flows (the requests of handles) are closed, too."""
         flow = self.client.open_flow()
         reading = flow.read(self.bookie_id, LEDGER, 0)
         closed = self.client.close()

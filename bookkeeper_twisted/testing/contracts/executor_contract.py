@@ -1,4 +1,4 @@
-"""The test suite for executors, which run storage work in lanes.
+"""The test suite for executors, which run storage work in lanes: one or more threads for one kind of work.
 
 Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
@@ -14,10 +14,10 @@ from ...errors import StorageFailedError
 
 
 class ExecutorContract(SynchronousTestCase):
-    """The tests that each executor passes; a subclass makes an executor and defines how to wait for its work."""
+    """The tests that each executor passes; a subclass makes the executor, and defines how to wait for its work."""
 
     def make(self) -> Any:
-        """Return a new executor."""
+        """Return a new executor to test; each subclass defines this method."""
         raise NotImplementedError
 
     def settle(self, executor: Any) -> None:
@@ -117,7 +117,8 @@ class ExecutorContract(SynchronousTestCase):
         self.successResultOf(self.executor.join())
 
     def test_join_of_later_work(self) -> None:
-        """A join also waits for work that is submitted when other work ends: files may be closed after the join."""
+        """A join also waits for work that is submitted when other work ends; files may be closed only after the join.
+        """
         ran: list[str] = []
         gate = _Latch()
         first = self.executor.submit("flush", gate.wait, ran)
@@ -143,7 +144,7 @@ class ExecutorContract(SynchronousTestCase):
 
 
 class _Latch:
-    """A latch on which a lane's thread waits until the test opens it; a lane without threads runs after it is open."""
+    """A latch for which a lane's thread waits until the test opens it; without threads, work runs when it is open."""
 
     def __init__(self) -> None:
         self._opened = False

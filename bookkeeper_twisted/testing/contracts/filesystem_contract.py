@@ -16,7 +16,8 @@ def make_filesystem_tests(
 ) -> type[SynchronousTestCase]:
     """Make the test case with all tests of this suite for one file system.
 
-    :param make: called with each test; returns the file system and the path of an empty directory on it.
+    :param make: a function that is called with each test; it returns the file system and the path of an empty directory
+        on it.
     """
 
     class FileSystemContract(_FileSystemContract):
@@ -68,7 +69,7 @@ class _FileSystemContract(SynchronousTestCase):
             self.assertEqual(file.pread(size, offset), expected[offset : offset + size])
 
     def test_resident(self) -> None:
-        """A read of resident bytes returns them or None; some file systems do not know which bytes are in memory."""
+        """A read of bytes that are in memory returns them, or None; some file systems do not know what is in memory."""
         data = bytes(range(256)) * 40
         file = self.create(data)
         for offset, size in ((0, len(data)), (700, 5000), (9000, 1), (0, 0)):
@@ -78,7 +79,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread_resident, 1, 0)
 
     def test_resident_each(self) -> None:
-        """A read of resident bytes in many ranges, in any order, returns each range either whole or not at all."""
+        """A read from memory of many ranges, in any order, returns each range either whole or not at all."""
         data = bytes(range(256)) * 40
         file = self.create(data)
         side_by_side = [(700, 100), (1, 800), (300, 801), (0, 1101), (12, 1101)]
@@ -97,7 +98,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread_resident_each, [1], [0])
 
     def resident(self, file: IFile, size: int, offset: int) -> bytes | None:
-        """Read bytes only if they are in memory; return None if not, or if the file system does not know this."""
+        """Read bytes only if they are in memory; otherwise, or if the file system does not know this, return None."""
         try:
             return file.pread_resident(size, offset)
         except OSError as e:
@@ -110,7 +111,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual((file.pread(1, 3), file.pread(10, 700)), (b"", b""))
 
     def test_truncate(self) -> None:
-        """Truncation cuts a file or extends it with zeros, even where bytes were cut off before."""
+        """Truncation cuts off a file or extends it by zeros, even where bytes were cut off before."""
         file = self.create(b"x" * 1500)
         file.truncate(700)
         self.assertEqual((file.size(), file.pread(2000, 690)), (700, b"x" * 10))
@@ -119,14 +120,14 @@ class _FileSystemContract(SynchronousTestCase):
         file.sync(metadata=True)
 
     def test_allocate(self) -> None:
-        """Allocation extends a file with zeros, never shortens it, and keeps its contents."""
+        """Allocation extends a file by zeros; it never shortens the file, and keeps its contents."""
         file = self.create(b"abc")
         for size in (9000, 9000, 5000):
             file.allocate(size)
             self.assertEqual((file.size(), file.pread(9000, 0)), (9000, b"abc".ljust(9000, b"\0")))
 
     def test_reopen(self) -> None:
-        """If a file is opened twice, one opening sees what the other has written."""
+        """If a file is open twice, a read by one opening sees what the other has written."""
         file = self.create(b"abc")
         file.sync()
         other = self.fs.open(self.path)
@@ -135,13 +136,13 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(other.pread(10, 0), b"abcd")
 
     def test_create_existing(self) -> None:
-        """To create a file that exists fails and does not change the file."""
+        """Creating a file that exists fails, and does not change the file."""
         file = self.create(b"abc")
         self.assertRaises(FileExistsError, self.fs.open, self.path, create=True)
         self.assertEqual(file.pread(3, 0), b"abc")
 
     def test_open_missing(self) -> None:
-        """To open a missing file fails, and so does every call on a missing directory."""
+        """Opening a missing file fails, and so does every call that names a missing directory."""
         self.assertRaises(FileNotFoundError, self.fs.open, self.path)
         for call in (self.fs.list, self.fs.sync_directory, self.fs.usage, self.fs.disk, self.fs.unlink):
             self.assertRaises(FileNotFoundError, call, posixpath.join(self.base, "none"))
@@ -164,7 +165,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertFalse(self.fs.exists(self.path))
 
     def test_remove_directory(self) -> None:
-        """An empty directory can be removed, a directory with contents cannot."""
+        """An empty directory can be removed; a directory with contents cannot."""
         inner = posixpath.join(self.base, "a", "b")
         self.fs.make_directories(inner)
         error = self.assertRaises(OSError, self.fs.remove_directory, posixpath.dirname(inner))
@@ -174,13 +175,13 @@ class _FileSystemContract(SynchronousTestCase):
             self.assertFalse(self.fs.exists(path))
 
     def test_make_directories_twice(self) -> None:
-        """To make directories that exist succeeds and keeps their contents."""
+        """Making directories that exist succeeds, and keeps their contents."""
         self.create()
         self.fs.make_directories(self.base)
         self.assertEqual(self.fs.list(self.base), ["file"])
 
     def test_rename(self) -> None:
-        """A renamed file replaces a file with the new name; both can still be used where they are open."""
+        """A renamed file replaces the file that had the new name; where either is open, it can still be used."""
         file = self.create(b"old")
         new = posixpath.join(self.base, "new")
         replaced = self.fs.open(new, create=True)
@@ -225,12 +226,13 @@ class _FileSystemContract(SynchronousTestCase):
             self.fs.unlink(self.path)
 
     def test_direct(self) -> None:
-        """A file opened for direct writes accepts whole sectors made of any parts; another opening sees them."""
+        """A file opened for direct writes accepts whole sectors, put together from any parts; other openings see them.
+        """
         file = self.fs.open(self.path, create=True, direct=True)
         self.addCleanup(file.close)
         other = self.fs.open(self.path)
         self.addCleanup(other.close)
-        big = bytes(range(256)) * 4096 * 3  # several times the bytes that one system call writes
+        big = bytes(range(256)) * 4096 * 3  # several times as many bytes as one system call writes
         for parts in (
             [bytes([7]) * 512],
             [b"a" * 100, b"b" * 900, b"c" * 24],
@@ -245,7 +247,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(other.pread(4096, 8192), b"w" * 4096)
 
     def test_direct_reads(self) -> None:
-        """A file opened directly can be read at any offset; reads see writes of another opening, synced or not."""
+        """A file opened for direct I/O can be read at any offset; it sees writes of another opening, synced or not."""
         data = b"".join(number.to_bytes(4, "big") for number in range(3 << 18)) + b"tail"
         other = self.create(data)
         file = self.fs.open(self.path, direct=True)
@@ -260,7 +262,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread, 1, 0)
 
     def test_lock(self) -> None:
-        """A lock is held once until it is released, even within one process (S6)."""
+        """Only one holder has a lock until it is released, even within one process (S6)."""
         path = posixpath.join(self.base, "LOCK")
         lock = self.fs.lock(path)
         error = self.assertRaises(DirectoryLockedError, self.fs.lock, path)

@@ -1,4 +1,4 @@
-"""The test suite for run indexes, whose rows locate runs of consecutive entries in entry logs.
+"""The test suite for run indexes: each of their rows says where in an entry log a run (consecutive entries) is stored.
 
 Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
@@ -24,7 +24,7 @@ def _row(ledger_id: int, first: int, last: int, log_id: int = 0, offset: int = 1
 
 
 def _locations(row: IndexRow) -> dict[int, _EntryLocation]:
-    """Return the location of each entry of an index row: entry log, offset and size."""
+    """Return, by entry id, where each entry of an index row is: entry log, offset and size."""
     offsets = record_offsets(row)
     return {
         row.first + i: (row.log_id, row.offset + offsets[i], offsets[i + 1] - offsets[i])
@@ -47,9 +47,9 @@ def _fits(row: IndexRow) -> bool:
 
 
 class PackedIndex:
-    """An index that turns committed rows into the packed form if possible, to test that form.
+    """An index that, after each commit, packs the rows if possible, so that the tests also test the packed form.
 
-    :param index: the index that gets the rows.
+    :param index: the index to wrap.
     """
 
     def __init__(self, index: IRunIndex) -> None:
@@ -60,7 +60,7 @@ class PackedIndex:
         return getattr(self.index, name)
 
     def commit(self, batch: IndexBatch) -> None:
-        """Commit a ``batch`` of rows, in packed form if no two rows overlap."""
+        """Commit a ``batch`` of index rows; if no two rows overlap, commit them in packed form."""
         ordered = sorted(batch.runs)
         if all(one[0] != two[0] or one[2] < two[1] for one, two in pairwise(ordered)):
             mixed = packed_rows(filter(_fits, ordered))
@@ -72,7 +72,7 @@ class RunIndexContract(SynchronousTestCase):
     """The tests that each run index passes; a subclass makes the index."""
 
     def make(self) -> IRunIndex:
-        """Return a new, empty index."""
+        """Return a new, empty index to test; each subclass defines this method."""
         raise NotImplementedError
 
     def reopen(self, index: IRunIndex) -> IRunIndex:
@@ -85,7 +85,7 @@ class RunIndexContract(SynchronousTestCase):
         verifyObject(IRunIndex, index.index if isinstance(index, PackedIndex) else index)
 
     def test_empty(self) -> None:
-        """A new index has no rows and is not marked complete (S5)."""
+        """A new index has no rows, and is not marked as complete (S5)."""
         index = self.make()
         self.assertIsNone(index.find(1, 0))
         self.assertEqual(index.last_entry(1), -1)
@@ -94,7 +94,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertFalse(index.complete)
 
     def test_complete(self) -> None:
-        """An index that was marked complete stays so, even after a restart."""
+        """An index that was marked as complete stays so, even after a restart."""
         index = self.make()
         index.commit(IndexBatch(complete=True))
         self.assertTrue(index.complete)
@@ -104,7 +104,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertTrue(self.reopen(index).complete)
 
     def test_without_runs(self) -> None:
-        """One call removes all rows of entries and the mark that the index is complete; the states of ledgers stay."""
+        """One call removes all index rows and the mark that the index is complete; the states of ledgers stay."""
         index = self.make()
         state = LedgerRow(1, b"key", fenced=True)
         index.commit(IndexBatch(runs=[_row(1, 10, 19), _row(2, 0, 9)], ledgers=[state], complete=True))
@@ -137,14 +137,14 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual(index.last_entry(2**63 - 1), 2**62 + 1)
 
     def test_last_entry(self) -> None:
-        """The last entry of a ledger is found in whatever order its index rows were committed."""
+        """The last entry of a ledger is found, whatever the order in which its index rows were committed."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 50, 59), _row(1, 0, 9), _row(2, 0, 7)]))
         self.assertEqual(index.last_entry(1), 59)
         self.assertEqual(index.last_entry(2), 7)
 
     def test_rows_ahead(self) -> None:
-        """A look-up ahead returns the index row of an entry and the next ones of its ledger, or nothing without it."""
+        """A look-up ahead returns an entry's index row and the ledger's next rows; nothing if the entry has no row."""
         rows = [_row(1, 10 * i, 10 * i + 5) for i in range(5)]
         index = self.make()
         index.commit(IndexBatch(runs=[*reversed(rows), _row(2, 0, 100)]))
@@ -163,7 +163,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.rows(1)], rows)
 
     def test_commit_while_listing(self) -> None:
-        """A listing of index rows misses no entry if a commit replaces rows while it runs."""
+        """A listing of index rows misses no entry, even if a commit replaces rows during the listing."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 2 * i, 2 * i + 1) for i in range(1000)]))
         listing = index.rows(1)
@@ -173,14 +173,14 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual({e for row in seen for e in range(row.first, row.last + 1)}, {*range(2000)})
 
     def test_replace(self) -> None:
-        """An index row of the same entries in another entry log replaces the old row."""
+        """A new index row for the same entries in another entry log replaces the old row."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 0)]))
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 1)]))
         self.assertEqual([*index.rows(1)], [_row(1, 0, 9, 1)])
 
     def test_split(self) -> None:
-        """A new index row inside an older one splits the older one; the two parts lose its checksums."""
+        """A new index row for entries inside an older row splits the older row; its two parts have no checksums."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 0)]))
         index.commit(IndexBatch(runs=[_row(1, 4, 5, 1)]))
@@ -189,7 +189,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.rows(1)], [left, _row(1, 4, 5, 1), right])
 
     def test_moved(self) -> None:
-        """A compaction replaces index rows only where entries are still in the entry logs that it has read (S8)."""
+        """A compaction replaces index rows only of entries that are still in the entry logs that it has read (S8)."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 0), _row(1, 10, 19, 1), _row(1, 20, 29, 2)]))
         index.commit(IndexBatch(runs=[_row(1, 4, 5, 7)]))
@@ -214,7 +214,8 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.rows(1)], [])
 
     def test_page(self) -> None:
-        """A page returns index rows by ledger and entry, from any entry on, of all entry logs or only of some."""
+        """A page returns index rows in the order of ledger and entry, from any entry on, of all entry logs or of some.
+        """
         rows = [_row(1, 0, 9, 0), _row(1, 10, 19, 1), _row(2, 0, 5, 0), _row(7, 3, 4, 2)]
         index = self.make()
         index.commit(IndexBatch(runs=rows))
@@ -224,7 +225,8 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual(index.page((2, 0), 9, [0]), [])
 
     def test_live(self) -> None:
-        """The index counts live entries and bytes of each entry log, for entries of equal and of different sizes."""
+        """The index counts the live entries and bytes in each entry log, with entries of equal or of different sizes.
+        """
         index = self.make()
         self.assertEqual(index.live(), {})
         uneven = IndexRow(2, 0, 2, 1, 1024, pack_sizes([20, 30, 45]))
@@ -250,7 +252,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.ledgers()], rows)
 
     def test_delete(self) -> None:
-        """A deletion removes only index rows and state of its ledger; the same batch may add new rows of it."""
+        """A deletion removes index rows and state of its ledger only; the same batch may add new rows of the ledger."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9), _row(2, 0, 9)], ledgers=[LedgerRow(1), LedgerRow(2)]))
         index.commit(IndexBatch(runs=[_row(1, 3, 4)], deleted_ledgers=[1]))
@@ -266,7 +268,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*self.reopen(index).rows(1)], rows)
 
     def test_newest_wins(self) -> None:
-        """However index rows overlap, the location of an entry is that in the last committed row that contains it."""
+        """However index rows overlap, an entry is where the last committed row that contains it says."""
 
         @settings(max_examples=60, deadline=None, derandomize=True, database=None)
         @given(st.lists(st.lists(_rows(), max_size=5), max_size=6))

@@ -20,7 +20,7 @@ class KeyValuesContract(SynchronousTestCase):
     """The tests that each map passes; a subclass defines how a map is opened."""
 
     def open(self, name: str, create: bool) -> IKeyValues:
-        """Open the map called ``name``; make it if it is missing and ``create`` is set."""
+        """Open the map called ``name``; if it is missing and ``create`` is set, make it."""
         raise NotImplementedError
 
     def test_interface(self) -> None:
@@ -30,7 +30,7 @@ class KeyValuesContract(SynchronousTestCase):
         database.close()
 
     def test_flushed(self) -> None:
-        """Flushed pairs are there when the map is opened again, whether or not it may be created."""
+        """Pairs that were flushed are in the map when it is opened again, with or without ``create``."""
         database = self.open("a", True)
         database.put([_pair(2), _pair(1)])
         database.put([_pair(1), (_pair(3)[0], b"")])
@@ -62,7 +62,7 @@ class KeyValuesContract(SynchronousTestCase):
         database.close()
 
     def test_locked(self) -> None:
-        """A map cannot be open twice at the same time; it can be closed during an iteration."""
+        """A map cannot be opened twice at the same time; it can be closed during an iteration over it."""
         database = self.open("a", True)
         database.put([_pair(1), _pair(2)])
         database.flush()
@@ -73,6 +73,6 @@ class KeyValuesContract(SynchronousTestCase):
         self.open("a", False).close()
 
     def test_absent(self) -> None:
-        """If a missing map may not be created, opening it fails and creates no file."""
+        """Without ``create``, opening a missing map fails and creates no file."""
         self.assertRaises(StorageError, self.open, "b", False)
         self.assertRaises(StorageError, self.open, "b", False)

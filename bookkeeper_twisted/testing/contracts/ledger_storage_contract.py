@@ -1,4 +1,4 @@
-"""The test suite for ledger storages.
+"""The test suite for ledger storages, which keep the entries of a bookie.
 
 Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
@@ -18,7 +18,7 @@ from ..streams import Random
 from .storage_life import StorageLife
 
 _RECORD = 4 + 32 + 8
-"""Bytes of a record for one entry of these tests: length field, header, payload."""
+"""Bytes in an entry log for one entry of these tests: length field, header, payload."""
 
 
 def entry(ledger_id: int, entry_id: int, salt: int = 0) -> bytes:
@@ -28,12 +28,12 @@ def entry(ledger_id: int, entry_id: int, salt: int = 0) -> bytes:
 
 
 def run(ledger_id: int, first: int, count: int = 1, salt: int = 0) -> EntryRun:
-    """Make ``count`` consecutive entries from id ``first`` on."""
+    """Make a run: ``count`` consecutive entries, from id ``first`` on."""
     return EntryRun.of_entries(ledger_id, first, [entry(ledger_id, first + i, salt) for i in range(count)])
 
 
 class LedgerStorageContract(SynchronousTestCase):
-    """The tests that each storage passes; a subclass makes an empty storage, and reopens it with its stored data.
+    """The tests that each ledger storage passes; a subclass makes an empty storage, and reopens it with its data.
 
     :ivar storage: the storage, empty at first.
     :ivar n_lives: number of random sequences of calls that are tried.
@@ -43,19 +43,19 @@ class LedgerStorageContract(SynchronousTestCase):
     n_lives = 100
 
     def reopen(self) -> Any:
-        """Return a new storage with the data that checkpoints of :attr:`storage` have written to disk."""
+        """Return a new storage with the data that the checkpoints of :attr:`storage` have written to disk."""
         raise NotImplementedError
 
     def fail_writes(self, failing: bool) -> None:
-        """Let writes of checkpoints fail, or let them succeed again."""
+        """Let the writes of checkpoints fail, or (``failing`` False) succeed again."""
         raise NotImplementedError
 
     def marks(self) -> tuple[JournalPosition, ...]:
-        """Return the last log marks that were stored."""
+        """Return the last log marks (positions in the journals) that were stored."""
         raise NotImplementedError
 
     def compact(self, chance: Random) -> Callable[[], None]:
-        """Copy some stored entries like a compaction, and return the function that commits the copies to the index."""
+        """Copy some stored entries as a compaction does; return a function that commits the copies to the index."""
         return lambda: None
 
     def damage(self, chance: Random) -> object:
@@ -66,15 +66,15 @@ class LedgerStorageContract(SynchronousTestCase):
         """Check that all look-ups of the index agree about a ledger, if the storage has an index."""
 
     def unpacked_rows(self) -> int:
-        """Return the number of index rows that look-ups in memory have unpacked so far."""
+        """Return how many index rows look-ups in memory have unpacked so far, from the 36-byte form to objects."""
         return 0
 
     def while_writing(self, look: Callable[[], None], begun: ICheckpoint) -> None:
-        """Write all directories of a checkpoint; call ``look`` during the writes if this is possible."""
+        """Write all directories of a checkpoint; if possible, call ``look`` during the writes."""
         self.write(begun)
 
     def read(self, ledger_id: int, entry_id: int) -> bytes | None:
-        """Read an entry like a bookie: first from the write cache, then from memory, then from disk."""
+        """Read an entry as a bookie does: from the write cache, else from memory, else from disk."""
         found = self.storage.cached(ledger_id, entry_id)
         found = found or self.storage.resident(ledger_id, entry_id, 1, 1000)
         found = found or self.storage.load(ledger_id, entry_id, 1000)
@@ -121,7 +121,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual(self.marks(), (JournalPosition(1, 2),))
 
     def test_counts(self) -> None:
-        """The counts of entries and ledgers include new ones immediately."""
+        """The counts of entries and ledgers include a new entry or ledger immediately."""
         self.storage.put_ledger(LedgerRow(1, b"key"))
         self.storage.add(run(1, 0, 10))
         self.assertEqual((self.storage.entry_count(), self.storage.ledger_count()), (10, 1))
@@ -130,7 +130,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual((self.storage.entry_count(), self.storage.ledger_count()), (15, 1))
 
     def test_mixed(self) -> None:
-        """One call adds entries of many ledgers."""
+        """One call can add entries of many ledgers."""
         ids = [(ledger_id, entry_id) for entry_id in range(3) for ledger_id in (5, 6, 9)]
         entries = [entry(*each) for each in ids]
         self.storage.add(MixedRun([i for i, _ in ids], [e for _, e in ids], [e - 1 for _, e in ids], entries))
@@ -149,7 +149,7 @@ class LedgerStorageContract(SynchronousTestCase):
             self.checkpoint()
 
     def test_newest_copy(self) -> None:
-        """A read returns the newest copy of an entry, even if older copies are being written or are on disk."""
+        """A read returns the newest copy of an entry, even if older copies are on disk or being written there."""
         self.storage.add(run(1, 0, 10))
         begun = self.storage.begin_checkpoint([])
         self.storage.add(run(1, 3, 4, salt=1))
@@ -194,7 +194,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertIsNone(found.entries[2])
 
     def test_striped_ledger(self) -> None:
-        """If every third entry of a ledger is stored, a look-up unpacks at most two index rows per entry (S11)."""
+        """If only every third entry of a ledger is stored, a look-up unpacks at most two index rows per entry (S11)."""
         entry_ids = range(0, 3000, 3)
         for entry_id in entry_ids:
             self.storage.add(run(1, entry_id))
@@ -208,7 +208,7 @@ class LedgerStorageContract(SynchronousTestCase):
                 self.assertIn(each, (None, entry(1, entry_id)))
 
     def test_ends(self) -> None:
-        """The last entry and the ranges of a ledger's entries include entries in memory and on disk."""
+        """The last entry and the ranges of a ledger's entries include what is in memory and what is on disk."""
         self.assertEqual((self.storage.last_cached(1), self.storage.last_entry(1)), (-1, -1))
         self.storage.add(run(1, 0, 5))
         self.checkpoint()
@@ -228,7 +228,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual((self.storage.ledger(7), self.storage.ledger_ids()), (row, [3, 7]))
 
     def test_forget(self) -> None:
-        """Of a deleted ledger, only the fence is remembered, until it is forgotten as well (S3)."""
+        """Of a deleted ledger only the fence is kept, until the fence is forgotten as well (S3)."""
         for ledger_id, fenced in ((1, True), (2, False)):
             self.storage.put_ledger(LedgerRow(ledger_id, fenced=fenced))
             self.storage.add(run(ledger_id, 0, 5))
@@ -269,7 +269,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.checkpoint()
 
     def test_failed_write(self) -> None:
-        """After a failed checkpoint, log marks stay; its entries are read from memory and stored later (S7)."""
+        """After a failed checkpoint, log marks do not move; its entries are read from memory and stored later (S7)."""
         self.storage.add(run(1, 0, 10))
         self.checkpoint(1)
         self.storage.add(run(1, 10, 10))
@@ -287,7 +287,8 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual(self.marks(), (JournalPosition(1, 3),))
 
     def test_full(self) -> None:
-        """The storage counts the bytes that wait for a checkpoint, and is full from some number on (S11)."""
+        """The storage counts the bytes that wait for a checkpoint; from some number on, it says that it is full (S11).
+        """
         self.assertEqual((self.storage.pending_bytes(), self.storage.is_full()), (0, False))
         first = 0
         while not self.storage.is_full():

@@ -22,7 +22,7 @@ class PlacementContract(SynchronousTestCase):
     """The tests that each placement policy passes; a subclass makes a policy that may choose any of :data:`BOOKIES`."""
 
     def make(self) -> Any:
-        """Return a policy."""
+        """Return a new placement policy to test; each subclass defines this method."""
         raise NotImplementedError
 
     def setUp(self) -> None:
@@ -30,7 +30,7 @@ class PlacementContract(SynchronousTestCase):
         self.prepare(BOOKIES)
 
     def prepare(self, bookies: Sequence[str]) -> None:
-        """Let the policy look up what it needs to know about ``bookies``."""
+        """Let the policy look up the facts about ``bookies`` that it needs."""
         preparing: Deferred[None] = Deferred.fromCoroutine(self.policy.prepare(bookies))
         self.successResultOf(preparing)
 
@@ -39,7 +39,8 @@ class PlacementContract(SynchronousTestCase):
         verifyObject(IPlacementPolicy, self.policy)
 
     def test_new_ensemble(self) -> None:
-        """An ensemble has the requested size and no bookie twice, and the policy can judge it."""
+        """An ensemble has the requested size and no bookie twice, and the policy can say how well it follows the rules.
+        """
         for size in range(1, len(BOOKIES) + 1):
             ensemble = self.policy.new_ensemble(size, min(2, size), Candidates(BOOKIES))
             self.assertEqual((len(ensemble), len(set(ensemble))), (size, size))
@@ -68,17 +69,17 @@ class PlacementContract(SynchronousTestCase):
                 self.assertIn(substitute, BOOKIES[4:])
 
     def test_nobody_to_replace(self) -> None:
-        """If the ensemble contains all bookies, none of them can be replaced."""
+        """If the ensemble contains all bookies, none of its bookies can be replaced."""
         self.assertRaises(NotEnoughBookiesError, self.policy.replace_bookie, 0, BOOKIES, 2, Candidates(BOOKIES))
 
     def test_newcomers(self) -> None:
-        """New bookies can be chosen after they were prepared."""
+        """Bookies that are new can be chosen after :meth:`prepare` was called for them."""
         self.prepare(("new-1:3181", "new-2:3181"))
         ensemble = self.policy.new_ensemble(2, 2, Candidates(("new-1:3181", "new-2:3181")))
         self.assertEqual(set(ensemble), {"new-1:3181", "new-2:3181"})
 
     def test_spread(self) -> None:
-        """Each bookie is chosen for some of many ledgers."""
+        """Among the ensembles of many ledgers, each bookie occurs."""
         chosen = {bookie for _ in range(100) for bookie in self.policy.new_ensemble(2, 2, Candidates(BOOKIES))}
         self.assertEqual(chosen, set(BOOKIES))
 
@@ -90,7 +91,7 @@ class RackResolverContract(SynchronousTestCase):
     """
 
     def make(self) -> Any:
-        """Return a resolver."""
+        """Return a new rack resolver to test; each subclass defines this method."""
         raise NotImplementedError
 
     def setUp(self) -> None:
@@ -105,7 +106,8 @@ class RackResolverContract(SynchronousTestCase):
         verifyObject(IRackResolver, self.resolver)
 
     def test_racks(self) -> None:
-        """A resolver returns a path for exactly the requested hosts, and always the same until its version changes."""
+        """A resolver returns a rack for each requested host and no other; it stays the same until the version changes.
+        """
         before = self.resolver.version
         racks = self._racks(BOOKIES[:2])
         self.assertEqual(set(racks), set(BOOKIES[:2]))
@@ -115,5 +117,5 @@ class RackResolverContract(SynchronousTestCase):
             self.assertEqual(self._racks(BOOKIES[:2]), racks)
 
     def test_nobody(self) -> None:
-        """A request for no hosts returns no racks."""
+        """If no host is given, a resolver returns no racks."""
         self.assertEqual(self._racks(()), {})

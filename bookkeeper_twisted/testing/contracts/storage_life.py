@@ -1,9 +1,9 @@
 """Random sequences of calls to a ledger storage, to check that every read returns the newest copy of an entry.
 
-Such a sequence is called a life; each call is a step.  A read from disk takes three steps, like in a bookie: the
-reactor requests it, the read lane loads entries, and the reactor takes them.  Any other steps may come between. A read
-from disk may return any copy that was the newest at some moment since the request.  Damage on disk makes reads of
-entries fail, but not of entries that are added again after the damage.
+Such a sequence is called a life; each call is a step.  As in a bookie, a read from disk takes three steps: the reactor
+requests it, the read lane (a thread for reads) loads entries, and the reactor takes them.  Any other steps may come
+between these.  A read from disk may return any copy that was the newest at some moment since the request.  Damage on
+disk makes reads of entries fail, but not of entries that are added again after the damage.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ _STEPS = {
     "take": 4, "read": 6, "copy": 1, "move": 2, "forget": 1, "reopen": 1,
     "damage": 1, "repair": 1,
 }  # fmt: skip
-"""The steps, with the weight of each in the random choice."""
+"""The steps; for each, its weight in the random choice."""
 
 
 def drawn_entry(ledger_id: int, entry_id: int, copy: int) -> bytes:
@@ -40,11 +40,11 @@ def _copy_of(entry: bytes) -> int:
 
 @attrs.define
 class _Asked:
-    """A read from disk in progress.
+    """A read from disk in progress, and what it may return.
 
-    :ivar newest: the newest copy of each entry of the ledger at the time of the request.
-    :ivar damaged: entries of the ledger that were damaged at some moment since then.
-    :ivar loaded: what the read lane has loaded, after it has looked.
+    :ivar newest: by entry id, the newest copy of the entry at the time of the request.
+    :ivar damaged: ids of entries of the ledger that were damaged at some moment since the request.
+    :ivar loaded: what the read lane has loaded; None before that.
     """
 
     ledger_id: int
@@ -58,11 +58,11 @@ class _Asked:
 
 
 class StorageLife:
-    """One random life of a storage, checked against a model that knows the newest copy of each entry.
+    """One random sequence of calls to a storage, checked against a model that knows the newest copy of each entry.
 
-    :param case: the test case, which has the storage.
+    :param case: the test case that has the storage.
     :param seed: seed of the random steps.
-    :ivar steps: the steps so far, with their arguments.
+    :ivar steps: the calls so far, with their arguments.
     """
 
     def __init__(self, case: Any, seed: int) -> None:
@@ -82,7 +82,7 @@ class StorageLife:
         return self._case.storage
 
     def run(self, n_steps: int) -> None:
-        """Do ``n_steps`` random steps, then read all entries in every way, before and after a restart."""
+        """Make ``n_steps`` random calls; then read all entries in every way, before and after a restart."""
         for name in self._chance.choices([*_STEPS], [*_STEPS.values()], k=n_steps):
             step: Callable[[], object] = getattr(self, f"_{name}")
             self.steps.append((name, step()))
@@ -93,7 +93,7 @@ class StorageLife:
         self._read_all()
 
     def _read_all(self) -> None:
-        """Read each entry alone and as the first of a run of entries, in every way that the storage has."""
+        """Read each entry alone, and as the first of several, in every way that the storage has."""
         for ledger_id in LEDGERS:
             for count in (1, len(ENTRIES)):
                 for entry_id in ENTRIES:
@@ -112,7 +112,7 @@ class StorageLife:
         return [drawn_entry(ledger_id, entry_id, self._copies) for ledger_id, entry_id in ids]
 
     def _somewhere(self) -> tuple[int, int]:
-        """Choose a ledger id and an entry id at random, often those of a read in progress."""
+        """Choose a ledger id and an entry id at random, often those of a read that is in progress."""
         if self._asked and self._chance.random() < 0.4:
             asked = self._chance.choice(self._asked)
             return asked.ledger_id, asked.entry_id
@@ -138,11 +138,11 @@ class StorageLife:
         self._damaged[ledger_id] = set()
         for asked in self._asked:
             if asked.ledger_id == ledger_id:
-                asked.newest = {}  # a read in progress may still return entries of the deleted ledger
+                asked.newest = {}  # a read that is in progress may still return entries of the deleted ledger
         return ledger_id
 
     def _damage(self) -> object:
-        """Damage some stored bytes, unless a checkpoint is in progress."""
+        """Damage some stored bytes; do nothing if a checkpoint is in progress."""
         if self._checkpoint is not None:
             return None
         where = self._case.damage(self._chance)
@@ -154,7 +154,7 @@ class StorageLife:
         return where
 
     def _repair(self) -> object:
-        """Find the entries that cannot be read, and add each of them again."""
+        """Find the entries that cannot be read, and add all of them again."""
         repaired: list[tuple[int, int]] = []
         for ledger_id, damaged in self._damaged.items():
             for entry_id in sorted(damaged):
@@ -211,14 +211,14 @@ class StorageLife:
     def _reopen(self) -> None:
         self._move()
         self._whole()
-        self._whole()  # twice, because the first call may only end a checkpoint in progress
+        self._whole()  # call this twice, because the first call may only end a checkpoint that is in progress
         self._asked.clear()
         self._case.storage = self._case.reopen()
 
     # -- reads --
 
     def _ask(self) -> object:
-        """Request a read from disk, like a bookie if the first entry is not in memory."""
+        """Request a read from disk, as a bookie does if the first entry is not in memory."""
         ledger_id, entry_id = self._somewhere()
         if self._storage.cached(ledger_id, entry_id) is None:
             newest, damaged = dict(self._newest[ledger_id]), set(self._damaged[ledger_id])
@@ -252,7 +252,7 @@ class StorageLife:
         self._asked = left
 
     def _check(self, run: EntryRun, first: int, oldest: dict[int, int], damaged: set[int]) -> None:
-        """Check that each entry of a ``run``, from ``first`` on, is the copy in ``oldest`` or a newer one."""
+        """Check that each entry of ``run``, from ``first`` on, is the copy in ``oldest`` or a newer one."""
         for entry_id, copy in self._copies_of(run, first, "load", damaged).items():
             self._case.assertGreaterEqual(copy, oldest.get(entry_id, 0), f"load of {entry_id} of {run.ledger_id}")
 

@@ -1,4 +1,4 @@
-"""The test suite for wire protocols, which encode and decode requests and replies.
+"""The test suite for wire protocols, that is, for the encoding and decoding of requests and replies.
 
 Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
@@ -24,7 +24,7 @@ LEDGER = 7
 LIMIT = 1 << 20
 FIRST_NUMBER = 500
 NO_PROTOCOL = b"\0\0\0\x08" + b"\xff" * 8
-"""A frame that belongs to no known protocol."""
+"""A frame that no known protocol could have made."""
 
 _DIGESTER = Digester(DigestType.CRC32C, b"secret")
 _KEY = _DIGESTER.master_key
@@ -45,7 +45,7 @@ class WireProtocolContract(SynchronousTestCase):
     """The tests that each wire protocol passes; a subclass makes the protocol."""
 
     def make(self) -> Any:
-        """Return a protocol."""
+        """Return the wire protocol to test; each subclass defines this method."""
         raise NotImplementedError
 
     def setUp(self) -> None:
@@ -73,7 +73,7 @@ class WireProtocolContract(SynchronousTestCase):
     # ---- the tests -------------------------------------------------------------------------------------
 
     def test_interface(self) -> None:
-        """The protocol has every name of its interface, and names for the configuration."""
+        """The protocol has every name of its interface, and has names for the configuration."""
         verifyObject(IWireProtocol, self.wire)
         self.assertTrue(self.wire.names)
         self.assertEqual({name.strip().lower() for name in self.wire.names}, self.wire.names)
@@ -89,7 +89,7 @@ class WireProtocolContract(SynchronousTestCase):
                 self.assertEqual(said, {(_KEY, flags, False)})
 
     def test_deferred_sync(self) -> None:
-        """Adds carry the flag for deferred sync, or encoding fails because the protocol has no such flag."""
+        """Adds carry the flag for deferred sync; if the protocol has no such flag, encoding them fails."""
         adds = stored_adds(_KEY, run_of(EVEN), deferred_sync=True)
         try:
             data, _ = self.wire.encode_adds(adds, FIRST_NUMBER)
@@ -110,7 +110,7 @@ class WireProtocolContract(SynchronousTestCase):
             self.assertEqual([each for reply in replies for each in reply.txn_ids], list(numbers))
 
     def test_expected_replies(self) -> None:
-        """The reply bytes that a client expects are those of a bookie that answers all adds in order."""
+        """The bytes that a client expects are the replies of a bookie that answers all adds in order."""
         adds, found = self.adds(UNEVEN)
         _, expected = self.wire.encode_adds(adds, FIRST_NUMBER)
         self.assertEqual(len(expected), self.wire.add_reply_size * len(adds))
@@ -147,7 +147,7 @@ class WireProtocolContract(SynchronousTestCase):
         self.assertEqual([reply.txn_id for reply in found], numbers)
 
     def test_batch_reads(self) -> None:
-        """Batch reads carry all fields and a request number; their replies carry the entries of all runs."""
+        """Batch reads carry all fields and a request number; a reply to one carries all returned entries."""
         for flags, key in ((0, None), (FENCE | HIGH_PRIORITY, _KEY)):
             asked = self.wire.batch_read(LEDGER, 3, FIRST_NUMBER, 100, 5000, flags, key)
             (request,) = self.requests(self.wire.encode_batch_read(asked))
@@ -177,7 +177,7 @@ class WireProtocolContract(SynchronousTestCase):
         self.assertEqual((response.plugin, response.payload), ("plugin", b"answer"))
 
     def cold_requests(self) -> list[tuple[Operation, Any]]:
-        """Return the operations that no other test covers, each with a function that makes its request."""
+        """Return the operations that no other test covers, each with a function that makes a request for it."""
         packet = LEDGER.to_bytes(8, "big") + bytes(24)
         return [
             (Operation.READ, lambda header: messages.ReadRequest(header, LEDGER, 3, True, True, _KEY)),
@@ -189,7 +189,7 @@ class WireProtocolContract(SynchronousTestCase):
         ]
 
     def test_cold_requests(self) -> None:
-        """A ``complete`` protocol can encode every request of a client; others fail for the requests that they lack."""
+        """A ``complete`` protocol can encode every request of a client; another fails for those that it lacks."""
         lacking = 0
         for operation, make in self.cold_requests():
             try:
@@ -204,7 +204,7 @@ class WireProtocolContract(SynchronousTestCase):
         self.assertEqual(lacking == 0, self.wire.complete)
 
     def test_refusals(self) -> None:
-        """A refusal answers a request with an error status; a protocol need not have refusals."""
+        """A refusal answers a request with an error status; a protocol may be without refusals."""
         _, (run, *_) = self.adds(EVEN)
         reads, *_ = self.requests(self.wire.encode_reads(LEDGER, [3, 4], FIRST_NUMBER))
         (batch,) = self.requests(self.wire.encode_batch_read(self.wire.batch_read(LEDGER, 3, 1, 1, 100, 0, None)))
@@ -216,12 +216,12 @@ class WireProtocolContract(SynchronousTestCase):
                 self.assertEqual({reply.status for reply in found}, {Status.EUA})
 
     def test_limit(self) -> None:
-        """A request or reply above the limit is an error as soon as the length of its frame is known."""
+        """A request or reply above the size limit is an error as soon as the length of its frame is known."""
         for scan in (self.wire.scan_requests, self.wire.scan_replies):
             self.assertRaises(CodecError, scan, (LIMIT + 1).to_bytes(4, "big"), 0, LIMIT, [])
 
     def test_no_protocol(self) -> None:
-        """A frame of an unknown protocol is left undecoded or is an error; the frames before it are decoded."""
+        """Frames before one of an unknown protocol are decoded; that frame is left undecoded, or is an error."""
         adds, _ = self.adds(EVEN)
         data, items = self.wire.encode_adds(adds, FIRST_NUMBER)[0], list[object]()
         try:

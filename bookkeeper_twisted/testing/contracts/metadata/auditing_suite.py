@@ -14,7 +14,7 @@ class AuditingSuite(MetadataSuite):
     """The tests of the auditor's election, of the delay after the loss of a bookie, and of the times of checks."""
 
     async def test_auditing_interface(self) -> None:
-        """The driver's part for auditors provides its interface."""
+        """The part of the driver for auditors provides its interface."""
         verifyObject(IAuditing, (await self.driver()).auditing)
 
     async def test_no_auditor(self) -> None:
@@ -51,7 +51,8 @@ class AuditingSuite(MetadataSuite):
         self.assertTrue(await self.news(second))
 
     async def test_withdrawal(self) -> None:
-        """An auditor that withdraws is not notified; the next candidate is elected; the first may stand again."""
+        """An auditor that withdraws is not called; the next candidate is elected; the first may be a candidate again.
+        """
         one, two = await self.driver(), await self.driver()
         first: list[bool] = []
         second: list[bool] = []
@@ -105,7 +106,8 @@ class AuditingSuite(MetadataSuite):
         await driver.auditing.withdraw()
 
     async def test_delay(self) -> None:
-        """The delay of audits after the loss of a bookie is the same for all drivers, and outlives them."""
+        """The delay of audits after the loss of a bookie is the same for all drivers, and stays when they are closed.
+        """
         one, two = await self.driver(), await self.driver()
         self.assertIsNone(await one.auditing.lost_bookie_delay())
         for seconds in (30, 0, 0):

@@ -18,8 +18,8 @@ from .metadata_suites import INFO, OPEN
 class EmptyStore:
     """An empty metadata store for one test.
 
-    :ivar driver: makes a metadata driver for the store.
-    :ivar admin: makes a cluster administrator for the store.
+    :ivar driver: a function that makes a metadata driver for the store.
+    :ivar admin: a function that makes a cluster administrator for the store.
     """
 
     driver: Callable[[Clock], Any]
@@ -49,7 +49,7 @@ class ClusterAdminSuite(TestCase):
         return admin
 
     async def refused(self, call: Any) -> None:
-        """Check that the call raises MetadataError."""
+        """Check that ``call`` raises MetadataError."""
         try:
             await call
         except MetadataError:
@@ -63,7 +63,7 @@ class ClusterAdminSuite(TestCase):
         await admin.close()
 
     async def test_initialize(self) -> None:
-        """Only the first call creates the cluster; drivers then find it."""
+        """Only the first call creates the cluster; drivers find the cluster then."""
         one = await self.opened(self.store.admin)
         self.assertFalse(await one.exists())
         self.assertTrue(await one.initialize())
@@ -76,7 +76,7 @@ class ClusterAdminSuite(TestCase):
         self.assertEqual(await two.instance_id(), await one.instance_id())
 
     async def test_format(self) -> None:
-        """A format removes ledgers and cookies, changes the instance id, restarts ids, and keeps registrations."""
+        """Formatting removes ledgers and cookies, changes the instance id, restarts ids, and keeps registrations."""
         admin = await self.cluster()
         before = await admin.instance_id()
         driver = await self.opened(self.store.driver)
@@ -97,14 +97,14 @@ class ClusterAdminSuite(TestCase):
         raise AssertionError("the cookie is still there")
 
     async def test_format_of_nothing(self) -> None:
-        """A format creates the cluster if it does not exist."""
+        """Formatting creates the cluster if it does not exist."""
         admin = await self.opened(self.store.admin)
         await admin.format()
         driver = await self.opened(self.store.driver)
         self.assertEqual(await driver.registration.instance_id(), await admin.instance_id())
 
     async def test_nuke(self) -> None:
-        """After the removal of a cluster, a new one in its place is empty."""
+        """After the removal of a cluster, a new cluster in its place is empty."""
         admin = await self.cluster()
         instance_id = await admin.instance_id()
         driver = await self.opened(self.store.driver)
@@ -138,7 +138,7 @@ class ClusterAdminSuite(TestCase):
 def make_cluster_admin_tests(make_store: Callable[[TestCase], EmptyStore]) -> type[TestCase]:
     """Make the test case with all tests of this suite for one kind of metadata store.
 
-    :param make_store: called with each test; returns an empty store.
+    :param make_store: a function that is called with each test and returns an empty store.
     """
 
     class ClusterAdminTests(ClusterAdminSuite):

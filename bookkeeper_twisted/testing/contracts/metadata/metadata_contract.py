@@ -15,7 +15,7 @@ class WatchSuite(MetadataSuite):
     """The tests of watches and of closing a driver."""
 
     async def test_bookies(self) -> None:
-        """A watcher of bookies gets the registered ones soon, and after each change by any driver."""
+        """A watcher of bookies gets the registered bookies soon, and after each change by any driver."""
         one, two = await self.driver(), await self.driver()
         received: list[Any] = []
         one.registration.watch_bookies(lambda writable, read_only: received.append((writable, read_only)))
@@ -48,7 +48,7 @@ class WatchSuite(MetadataSuite):
         self.assertIsNone(await self.news(received))
 
     async def test_ended_watch(self) -> None:
-        """An ended watch is not called any more; other watches are."""
+        """The listener of an ended watch is not called any more; those of other watches are."""
         one, two = await self.driver(), await self.driver()
         ended: list[Any] = []
         received: list[Any] = []
@@ -78,7 +78,8 @@ class WatchSuite(MetadataSuite):
         end = driver.registration.watch_bookies(lambda *news: received.append(news))
         await self.news(received)
         end()
-        await driver.registration.instance_id()  # the driver ends calls in order, so earlier ones have ended after this
+        # the driver completes its calls in order, so earlier calls have ended after this one
+        await driver.registration.instance_id()
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     async def test_close(self) -> None:
@@ -117,7 +118,8 @@ class WatchSuite(MetadataSuite):
 def make_metadata_driver_tests(make_store: Callable[[TestCase], Connect]) -> type[TestCase]:
     """Make the test case with all tests for one kind of metadata driver.
 
-    :param make_store: called with each test: prepares an empty store and returns a function that makes drivers for it.
+    :param make_store: a function that is called with each test: it prepares an empty store, and returns a function that
+        makes drivers for it.
     """
 
     class MetadataDriverTests(AuditingSuite, LedgerSuite, RegistrationSuite, UnderreplicationSuite, WatchSuite):

@@ -1,8 +1,8 @@
 """The tests of metadata drivers about ledgers, bookies and cookies.
 
-Each test has one store, any number of drivers for it, and a :class:`Clock` by which all of them poll.  The tests await
-calls, and let time pass until a watch is called.  So they work the same for drivers that answer immediately and for
-drivers with a thread.
+Each test has one store, any number of drivers for this store, and a :class:`Clock` that all drivers use to poll.  The
+tests await calls, and advance the clock until a listener is called.  So they work the same for drivers that answer
+immediately and for drivers that have a thread.
 """
 
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class MetadataSuite(TestCase):
         self._drivers: list[Any] = []
 
     async def driver(self) -> Any:
-        """Open one more driver for the store and return it."""
+        """Make one more driver for the store, open it and return it."""
         driver = self.connect(self.clock)
         self.addCleanup(lambda: Deferred.fromCoroutine(driver.close()))
         await driver.open()
@@ -69,14 +69,14 @@ class MetadataSuite(TestCase):
         raise AssertionError(f"{expected.__name__} was not raised, the result is {result!r}")
 
     async def news(self, received: list[Any]) -> Any:
-        """Advance the clock until a watch has appended a value to ``received``; remove and return the value."""
+        """Advance the clock until a listener has appended a value to ``received``; remove and return this value."""
         for _ in range(100):
             if received:
                 return received.pop(0)
             self.clock.advance(POLL)
             for driver in self._drivers:
                 with suppress(MetadataError):  # a driver that the test has closed refuses calls
-                    # the thread of a driver works in order, so all earlier work is done after this call
+                    # the thread of a driver works in order, so all earlier work has ended after this call
                     await driver.registration.instance_id()
         raise AssertionError("no news")
 
@@ -89,7 +89,7 @@ class MetadataSuite(TestCase):
                     await driver.registration.instance_id()
 
     async def quiet(self, received: list[Any]) -> None:
-        """Advance the clock until a watch gives no more values, and drop those in ``received``."""
+        """Advance the clock until listeners add no more values to ``received``, and drop the values in it."""
         await self.settle()
         received.clear()
 
@@ -98,13 +98,13 @@ class LedgerSuite(MetadataSuite):
     """The tests of ledger ids and ledger metadata."""
 
     async def test_ledger_interface(self) -> None:
-        """The driver and its part for ledgers provide their interfaces."""
+        """The driver and the part of it for ledgers provide their interfaces."""
         driver = await self.driver()
         verifyObject(IMetadataDriver, driver)
         verifyObject(ILedgerManager, driver.ledgers)
 
     async def test_ids(self) -> None:
-        """Generated ids of all drivers differ, and none is that of a ledger created with a chosen id."""
+        """No two drivers generate the same id, and none generates the id of a ledger created with a chosen id."""
         one, two = await self.driver(), await self.driver()
         await one.ledgers.create(3, OPEN)
         ids = [await driver.ledgers.generate_id() for _ in range(5) for driver in (one, two)]
@@ -121,7 +121,7 @@ class LedgerSuite(MetadataSuite):
         self.assertGreater(await driver.ledgers.generate_id(), first)
 
     async def test_create_and_read(self) -> None:
-        """Every driver reads the metadata that one has created, with the same format version."""
+        """Every driver can read the metadata that one driver has created; the format version stays the same."""
         one, two = await self.driver(), await self.driver()
         plain = LedgerMetadata(1, 1, 1, (Segment(0, ("a:1",)),), has_password=False, format_version=1)
         for ledger_id, metadata in enumerate((OPEN, attrs.evolve(CLOSED, format_version=2), plain)):
@@ -129,7 +129,7 @@ class LedgerSuite(MetadataSuite):
             self.assertEqual(await two.ledgers.read(ledger_id), Versioned(metadata, 0))
 
     async def test_create_twice(self) -> None:
-        """A ledger cannot be created twice with one id."""
+        """Two ledgers cannot be created with the same id."""
         one, two = await self.driver(), await self.driver()
         await one.ledgers.create(1, OPEN)
         await self.raises(LedgerExistsError, two.ledgers.create(1, CLOSED))
@@ -153,7 +153,7 @@ class LedgerSuite(MetadataSuite):
         self.assertEqual(await one.ledgers.read(1), written)
 
     async def test_lost_race(self) -> None:
-        """A write with another version changes nothing."""
+        """A write that names another than the stored version changes nothing."""
         one, two = await self.driver(), await self.driver()
         created = await one.ledgers.create(1, OPEN)
         written = await one.ledgers.write(1, OPEN, created.version)
@@ -170,7 +170,7 @@ class LedgerSuite(MetadataSuite):
         await self.raises(NoSuchLedgerMetadataError, ledgers.remove(1, 0))
 
     async def test_remove(self) -> None:
-        """A removal succeeds with the stored version or without a version, and fails with another one."""
+        """A removal succeeds with the stored version or without a version; with another version it fails."""
         one, two = await self.driver(), await self.driver()
         for ledger_id, version in ((1, 0), (2, -1)):
             await one.ledgers.create(ledger_id, OPEN)
@@ -221,12 +221,12 @@ class RegistrationSuite(MetadataSuite):
     """The tests of registered bookies and of cookies."""
 
     async def bookies(self, driver: Any) -> tuple[set[str], set[str]]:
-        """Return the writable and the read-only bookies that a driver sees."""
+        """Return the writable and the read-only bookies that a ``driver`` reads from the store."""
         registration = driver.registration
         return set(await registration.writable_bookies()), set(await registration.read_only_bookies())
 
     async def test_registration_interface(self) -> None:
-        """The driver's part for registrations provides its interface."""
+        """The part of the driver for registrations provides its interface."""
         verifyObject(IRegistration, (await self.driver()).registration)
 
     async def test_instance_id(self) -> None:
@@ -245,7 +245,7 @@ class RegistrationSuite(MetadataSuite):
         self.assertEqual(await two.registration.service_info("a:1"), INFO)
 
     async def test_change_of_mode(self) -> None:
-        """A bookie that registers again in the other mode is only in that mode; its service info is replaced."""
+        """A bookie that registers again in the other mode is then only in that mode, with its new service info."""
         one, two = await self.driver(), await self.driver()
         for read_only in (False, True, True, False):
             info = attrs.evolve(INFO, properties={"read-only": str(read_only)})
@@ -254,7 +254,7 @@ class RegistrationSuite(MetadataSuite):
             self.assertEqual(await two.registration.service_info("a:1"), info)
 
     async def test_unregister(self) -> None:
-        """An unregistered bookie is not listed; to unregister an unknown bookie has no effect."""
+        """An unregistered bookie is not listed; unregistering an unknown bookie has no effect."""
         one, two = await self.driver(), await self.driver()
         await one.registration.register_bookie("a:1", True, INFO)
         for _ in range(2):
@@ -282,7 +282,7 @@ class RegistrationSuite(MetadataSuite):
         self.assertEqual(await self.bookies(two), ({"b:1"}, {"a:1"}))
 
     async def test_bad_bookie_id(self) -> None:
-        """Bookie ids that other implementations cannot read are not stored."""
+        """A bookie id that other implementations cannot read is refused."""
         registration = (await self.driver()).registration
         for bookie_id in ("", "a/b", "readonly"):
             await self.raises(IncorrectParameterError, registration.register_bookie(bookie_id, False, INFO))

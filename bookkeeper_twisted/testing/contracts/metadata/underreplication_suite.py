@@ -18,11 +18,11 @@ class UnderreplicationSuite(MetadataSuite):
     """The tests of underreplicated marks, replication locks and the switch of autorecovery."""
 
     async def test_underreplication_interface(self) -> None:
-        """The driver's part for underreplication provides its interface."""
+        """The part of the driver for underreplication provides its interface."""
         verifyObject(IUnderreplication, (await self.driver()).underreplication)
 
     async def test_mark(self) -> None:
-        """Every driver can read a mark that one has made."""
+        """Every driver can read a mark that one driver has made."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.mark(5, ["a:1", "b:1"], 1234)
         self.assertEqual(
@@ -30,13 +30,14 @@ class UnderreplicationSuite(MetadataSuite):
         )
 
     async def test_not_marked(self) -> None:
-        """To read or remove the mark of an unmarked ledger fails."""
+        """Reading or removing the mark of an unmarked ledger fails."""
         marks = (await self.driver()).underreplication
         await self.raises(NotUnderreplicatedError, marks.read_mark(5))
         await self.raises(NotUnderreplicatedError, marks.remove_mark(5, 0))
 
     async def test_mark_again(self) -> None:
-        """Another call adds missing replicas to a mark, each once; if the mark names all, only its version changes."""
+        """Marking a ledger again adds missing replicas, each once; if the mark has them all, only its version changes.
+        """
         marks = (await self.driver()).underreplication
         await marks.mark(5, ["a:1"], 1)
         await marks.mark(5, ["a:1"], 2)
@@ -45,13 +46,13 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await marks.read_mark(5), Versioned(UnderreplicatedLedger(("a:1", "b:1"), 3), 2))
 
     async def test_mark_without_replicas(self) -> None:
-        """A mark need not name the bookies whose replicas are missing."""
+        """A mark need not say which bookies lack entries."""
         marks = (await self.driver()).underreplication
         await marks.mark(5)
         self.assertEqual((await marks.read_mark(5)).value, UnderreplicatedLedger())
 
     async def test_remove_mark(self) -> None:
-        """A mark is removed only if its version still matches, so that a newer mark stays."""
+        """A mark is removed only if its version is still the given one, so that a newer mark stays."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.mark(5, ["a:1"])
         before = await one.underreplication.read_mark(5)
@@ -63,7 +64,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual((await one.underreplication.read_mark(5)).value.replicas, ("c:1",))
 
     async def test_replace_mark(self) -> None:
-        """A mark is replaced only if its version still matches; marking the ledger again adds to its mark."""
+        """A mark is replaced only if its version is still the given one; marking the ledger again adds to the mark."""
         one, two = await self.driver(), await self.driver()
         nameless = UnderreplicatedLedger((), 1)
         await self.raises(NotUnderreplicatedError, one.underreplication.replace_mark(5, nameless, 0))
@@ -134,7 +135,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual((calls, self.clock.getDelayedCalls()), ([], []))
 
     async def test_locked_ledgers(self) -> None:
-        """A listing of held locks contains the names of their holders."""
+        """A listing of held replication locks contains the names of their holders."""
         one, two = await self.driver(), await self.driver()
         self.assertEqual(await one.underreplication.locked_ledgers(), {})
         await two.underreplication.lock(1 << 40, "two")
@@ -144,7 +145,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await one.underreplication.locked_ledgers(), {5: "one"})
 
     async def test_described_lock(self) -> None:
-        """A holder can replace the text of its lock by one line of bounded length; watchers of marks are not called."""
+        """A holder can replace the text of its lock; long texts are cut, and watchers of marks are not called."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.lock(5, "one")
         calls: list[Any] = []
@@ -175,7 +176,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await one.underreplication.locked_ledgers(), {5: "two"})
 
     async def test_lock(self) -> None:
-        """A lock excludes other drivers, and other callers of the same driver, until it is released."""
+        """A lock keeps out other drivers, and other callers of the same driver, until it is released."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.lock(5, "host")
         await self.raises(LedgerLockedError, one.underreplication.lock(5, "host"))
@@ -220,7 +221,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await _marked(await self.driver()), [5])
 
     async def test_switch(self) -> None:
-        """Autorecovery is on until a driver switches it off for all drivers; this outlives the driver."""
+        """Autorecovery is on until a driver switches it off for all drivers; it stays off when the driver is closed."""
         one, two = await self.driver(), await self.driver()
         self.assertTrue(await one.underreplication.is_enabled())
         self.assertFalse(await one.underreplication.set_enabled(True))

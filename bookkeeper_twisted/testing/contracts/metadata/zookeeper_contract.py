@@ -1,4 +1,4 @@
-"""The test suite for providers of ``IZooKeeper``: connections to ZooKeeper, real or in memory."""
+"""The test suite for providers of ``IZooKeeper``, which are connections to ZooKeeper, real or in memory."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ MakeServer = Callable[[TestCase], tuple[str, Callable[[], Any]]]
 
 
 class ZooKeeperSuite(TestCase):
-    """The tests that each connection passes; each test begins with one empty node."""
+    """The tests that each connection to ZooKeeper passes; each test begins with one empty node."""
 
     make_server: MakeServer
 
@@ -80,7 +80,7 @@ class ZooKeeperSuite(TestCase):
         await self.raises(NodeNotEmptyError, one.delete(self.root, -1))
 
     async def test_set_and_delete(self) -> None:
-        """A write names a version or accepts any; to create or delete a node increases the cversion of its parent."""
+        """A write names a version or accepts any; creating or deleting a node increases the cversion of its parent."""
         one, path = self.one, f"{self.root}/a"
         await one.create(NewNode(path))
         self.assertEqual((await one.set(path, b"x", 0)).version, 1)
@@ -91,7 +91,7 @@ class ZooKeeperSuite(TestCase):
         self.assertEqual((await one.exists(self.root)).cversion, 2)
 
     async def test_ephemeral(self) -> None:
-        """An ephemeral node has the id of its session, and is deleted when the session ends."""
+        """An ephemeral node has the id of its session as owner, and is deleted when the session ends."""
         two = await self.connection()
         await two.create(NewNode(f"{self.root}/a", ephemeral=True))
         gone: Deferred[bool] = Deferred()
@@ -111,7 +111,7 @@ class ZooKeeperSuite(TestCase):
         self.assertEqual(await self.one.create(node), f"{self.root}/ID-0000000001")
 
     async def test_all_or_none(self) -> None:
-        """One call creates either all of several nodes or none."""
+        """One call creates either all of several nodes or none of them."""
         nodes = [NewNode(f"{self.root}/a"), NewNode(f"{self.root}/a/b", b"x")]
         await self.one.create_all(nodes)
         self.assertEqual((await self.one.get(f"{self.root}/a/b"))[0], b"x")
@@ -134,7 +134,7 @@ class ZooKeeperSuite(TestCase):
         await self.one.get(path, written.callback)
         await two.set(path, b"x", -1)
         self.assertIs(await written, True)
-        await two.set(path, b"y", -1)  # a second call of the watch would raise, because its Deferred has fired
+        await two.set(path, b"y", -1)  # a second call of the watch would raise an error, because its Deferred has fired
 
     async def test_watch_of_missing_node(self) -> None:
         """A read that fails sets no watch."""
