@@ -141,7 +141,7 @@ class LedgerReader(Handle[client.LedgerReader]):
     async def read_last_add_confirmed(self) -> int:
         """Ask the bookies for the last add confirmed (LAC) until enough have answered.
 
-        Then the LAC is not below any entry that was acknowledged before the call.
+        So the LAC is at least the id of the last entry that was acknowledged before the call.
 
         :returns: the highest entry id that can be read, -1 if no entry can be read.
         :raises bookkeeper_twisted.errors.ReadError: too few bookies answered.

@@ -1,4 +1,4 @@
-"""A test for lost bookies, that is, bookies that are registered neither as writable nor as read-only."""
+"""A test for lost bookies, which are bookies that are registered neither as writable nor as read-only."""
 
 from collections.abc import Collection
 

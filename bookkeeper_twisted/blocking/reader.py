@@ -158,7 +158,7 @@ class LedgerReader(Handle[client.LedgerReader]):
     def read_last_add_confirmed(self, *, timeout: float | None = None) -> int:
         """Ask the bookies for the last add confirmed (LAC) until enough have answered.
 
-        Then the LAC is not below any entry that was acknowledged before the call.
+        So the LAC is at least the id of the last entry that was acknowledged before the call.
 
         :param timeout: seconds that the call waits at most; None for any time.
         :returns: the highest entry id that can be read, -1 if no entry can be read.

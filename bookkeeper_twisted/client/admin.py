@@ -31,7 +31,7 @@ _UNITS = ("", "KB", "MB", "GB", "TB")
 
 @attrs.frozen
 class DiskSpace:
-    """The size of all ledger directories of a bookie, in bytes."""
+    """The total and the free space of a bookie's ledger directories, in bytes."""
 
     total: int
     free: int
@@ -68,7 +68,7 @@ class LedgerReport:
 
 @asynccontextmanager
 async def cluster_admin(reactor: Any, uri: str, config: MetadataConfig | None = None) -> AsyncIterator[IClusterAdmin]:
-    """Connect an administrator to the cluster of a metadata service URI, until the context ends.
+    """Connect an administrator to the cluster that ``uri`` names, until the ``async with`` block ends.
 
     :param config: the configuration of a client or of a bookie.
     :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.

@@ -85,7 +85,7 @@ class IBookieClient(Interface):
         """
 
     def force(bookie_id: str, ledger_id: int) -> "Deferred[None]":
-        """Make the bookie ``bookie_id`` sync all acknowledged adds of ``ledger_id``; fire once they are durable."""
+        """Make the bookie ``bookie_id`` sync all acknowledged adds of ``ledger_id``; fire once these are on disk."""
 
     def list_entries(bookie_id: str, ledger_id: int) -> "Deferred[Sequence[tuple[int, int]]]":
         """List the entries that a bookie holds of the ledger ``ledger_id``.

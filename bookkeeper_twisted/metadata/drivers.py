@@ -1,4 +1,4 @@
-"""The choice of a metadata driver by the scheme of a metadata service URI."""
+"""Chooses a metadata driver by the scheme of a metadata service URI."""
 
 from twisted.plugin import getPlugins
 

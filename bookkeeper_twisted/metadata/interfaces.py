@@ -15,7 +15,7 @@ from ..model import AuditorCheck, BookieServiceInfo, LedgerMetadata, Underreplic
 T = TypeVar("T")
 
 Shuffle = Callable[[MutableSequence[Any]], None]
-"""A function that changes the order of a list in place."""
+"""A function that changes the order of the items of a list, in place."""
 
 ANY_VERSION = -1
 """The version to pass to a removal that must succeed whatever version is stored."""
@@ -112,7 +112,7 @@ class IRegistration(Interface):
         """
 
     def watch_bookies(listener: Callable[[frozenset[str], frozenset[str]], None]) -> Callable[[], None]:
-        """Call ``listener(writable, read_only)`` soon and after each change.
+        """Call ``listener(writable, read_only)`` once the sets are read, and after each change.
 
         :returns: a function that ends the watch.
         """
@@ -188,7 +188,7 @@ class ILedgerManager(Interface):
         """
 
     def watch(ledger_id: int, listener: Callable[[Versioned[LedgerMetadata] | None], None]) -> Callable[[], None]:
-        """Call the listener with a ledger's metadata soon and after each change, and with None when it is deleted.
+        """Call the listener with a ledger's metadata once read and after each change; with None after the deletion.
 
         :returns: a function that ends the watch.
         """
@@ -242,7 +242,7 @@ class IUnderreplication(Interface):
         """
 
     def watch_marks(listener: Callable[[], None]) -> Callable[[], None]:
-        """Call the listener soon, and after marks are made or removed or replication locks are released.
+        """Call the listener a moment after this call, and after marks are made or removed or locks are released.
 
         One call may report many changes, or no change at all.
 
@@ -291,7 +291,7 @@ class IUnderreplication(Interface):
         """
 
     def watch_enabled(listener: Callable[[bool], None]) -> Callable[[], None]:
-        """Call the listener soon and after each change, with True while autorecovery is switched on.
+        """Call the listener once the switch is read, and after each change: with True if autorecovery is switched on.
 
         :returns: a function that ends the watch.
         """
@@ -337,7 +337,7 @@ class IAuditing(Interface):
         """
 
     def watch_lost_bookie_delay(listener: Callable[[int | None], None]) -> Callable[[], None]:
-        """Call the listener with the delay soon and after each write of the delay, even of an equal value.
+        """Call the listener with the delay once it is read, and after each write, even of an equal value.
 
         Several quick writes may cause only one call, with the last value.
 
@@ -380,7 +380,7 @@ class IRackStore(Interface):
     """A metadata driver that can also read the racks of bookies from its store, as Pulsar's tools write them."""
 
     def watch_racks(listener: Callable[[Mapping[str, str]], None]) -> Callable[[], None]:
-        """Call the listener with the rack of each bookie that has one, by bookie id, soon and after each change.
+        """Call the listener with the racks by bookie id, once they are read and after each change.
 
         If the racks cannot be read, the error is logged and the listener is not called: the last racks stay valid.
 

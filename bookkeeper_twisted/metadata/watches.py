@@ -76,11 +76,14 @@ class Watches:
         self._stopped = self._failing = False
 
     def watch_bookies(self, listener: Callable[[frozenset[str], frozenset[str]], None]) -> Callable[[], None]:
-        """Call ``listener(writable, read_only)`` soon and after each change, until the returned function is called."""
+        """Call ``listener(writable, read_only)`` once the sets are read, and after each change.
+
+        :returns: a function that ends the watch.
+        """
         return self._add(_Watch("bookies", self._read_bookies, lambda bookies: listener(*bookies), of_sessions=True))
 
     def watch_ledger(self, ledger_id: int, listener: Callable[[StoredLedger], None]) -> Callable[[], None]:
-        """Call ``listener`` with the metadata of ``ledger_id`` soon and after each change.
+        """Call ``listener`` with the metadata of ``ledger_id`` once these are read, and after each change.
 
         The last call is with None, after the ledger was deleted.
 
@@ -100,7 +103,7 @@ class Watches:
         listener: Callable[[Any], None],
         of_sessions: bool = False,
     ) -> Callable[[], None]:
-        """Call the listener with the value that ``read`` returns, soon and after each change.
+        """Call the listener with the value that ``read`` returns, first as it is and then after each change.
 
         :param key: name of the value.
         :param of_sessions: whether the value depends on which sessions are alive, so that it can change without a

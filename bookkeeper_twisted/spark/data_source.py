@@ -37,7 +37,7 @@ class BookKeeperDataSource(DataSource):
             return schema_of(SourceOptions.parse(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Make the reader of a batch; called by Spark on the driver.
+        """Make the reader for a batch query; called by Spark on the driver.
 
         :param schema: the schema that :meth:`schema` returned, or the user's.
         :raises bookkeeper_twisted.errors.ConfigError: an option is unknown or wrong, or the schema does not fit.
@@ -50,7 +50,7 @@ class BookKeeperDataSource(DataSource):
         return PushdownReader(options) if _PUSHDOWN in sys.modules else BatchReader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Make the reader of a stream; called by Spark on the driver."""
+        """Make the reader for a streaming query; called by Spark on the driver."""
         return StreamReader(self.options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> "BatchSink | RestoringSink":

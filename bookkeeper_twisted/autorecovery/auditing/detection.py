@@ -165,7 +165,7 @@ class LostBookieDetector:
             self._cancel_timer()
             self._timer = self._clock.callLater(self._bookies.delay, self._delay_is_over)
             for bookie_id in self._bookies.pending:
-                # at most one bookie is pending here: two lost bookies are audited without a delay
+                # at most one lost bookie waits here for its audit: two are audited without a delay
                 self._losses.wait(bookie_id, self._clock.seconds() + self._bookies.delay)
         elif action is Action.CANCEL:
             self._losses.stop()

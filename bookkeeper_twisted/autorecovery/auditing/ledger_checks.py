@@ -92,7 +92,7 @@ class AllLedgersCheck:
     is_expected: Callable[[str], bool]
 
     async def run(self) -> None:
-        """Check all ledgers, and record the duration.
+        """Check all ledgers once, and record in the metrics how long this took.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the check was complete.
         """
@@ -161,7 +161,7 @@ class PlacementCheck:
     now_ms: Callable[[], int]
 
     async def run(self) -> None:
-        """Check all ledgers, and record the duration.
+        """Check all ledgers once, and record in the metrics how long this took.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the check was complete.
         """
@@ -213,7 +213,7 @@ class ReplicasCheck:
     bookies: IBookieClient
 
     async def run(self) -> None:
-        """Check all ledgers, and record the duration.
+        """Check all ledgers once, and record in the metrics how long this took.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the check was complete.
         """

@@ -54,7 +54,7 @@ class _FragmentWork:
 
     @property
     def ensemble(self) -> tuple[str, ...]:
-        """Return the ensemble of the fragment after the replacements so far."""
+        """Return the ensemble of the fragment with the bookies that have been replaced so far."""
         return tuple(self.repaired.get(position, old) for position, old in enumerate(self.fragment.ensemble))
 
     def done(self, targets: Mapping[int, str], failed: Mapping[str, Exception]) -> None:

@@ -4,7 +4,7 @@ from bisect import insort
 
 DEFAULT_TERM_SIZE = 256 << 10
 SMALL_TERM_SIZE = 8 << 10
-"""Bytes of a log's first term: small, so that thousands of ledgers can have an entry in flight at the same time."""
+"""Bytes of a log's first piece of memory: few, so that thousands of ledgers can have an entry in flight at a time."""
 
 
 class Term:
@@ -41,7 +41,7 @@ NO_TERM = Term(0, bytearray())
 
 
 class TermPool:
-    """A pool of memory for the terms of many claim logs; it reuses the memory of returned terms.
+    """A pool of terms, the pieces of memory of claim logs; it reuses the memory of terms that logs return.
 
     A log without frames in flight returns its terms, so thousands of idle ledgers need no memory.  Any thread may call
     :meth:`take` and :meth:`give`.

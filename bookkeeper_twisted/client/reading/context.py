@@ -1,4 +1,4 @@
-"""The objects that all readers of one client share."""
+"""The context of a client's readers: the objects that all of them share."""
 
 import attrs
 

@@ -45,7 +45,8 @@ class Confirmed:
 
 @attrs.frozen
 class _News:
-    """The answer of a bookie that ends a wait for an entry.  It has the confirmed entries, or None instead of them."""
+    """The answer of a bookie that ends a wait for an entry.  It contains the confirmed entries; None if there are none.
+    """
 
     entries: EntryRun | None = None
 
@@ -91,7 +92,7 @@ class LacReads:
         return self._view.metadata.segments[-1].bookies
 
     async def read(self) -> int:
-        """Read a LAC that is not below any entry that was acknowledged before the call.
+        """Ask bookies for the LAC: the result is at least the last entry that was acknowledged before the call.
 
         :raises BookKeeperError: as :meth:`~.lac_coverage.LacCoverage.read`.
         """

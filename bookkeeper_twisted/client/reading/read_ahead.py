@@ -81,7 +81,7 @@ class ReadAhead:
         return f"<ReadAhead asked up to entry {self._next - 1} of {self._last}, {self._used} bytes>"
 
     async def aclose(self) -> None:
-        """End the iteration, also for a caller that waits for its next step."""
+        """End the iteration, even if a caller is waiting for its next step."""
         self.close()
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class ReadAhead:
     def _advance(self) -> None:
         """Make requests while the budget has room, in the order of the entries."""
         if self._advancing:
-            # a request in the loop below was answered immediately, and its callback has called this method again
+            # this is a second call, made while the loop below runs: a request in it was answered immediately
             return
         self._advancing = True
         while (piece := self._to_ask()) is not None:

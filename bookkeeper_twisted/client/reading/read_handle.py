@@ -254,7 +254,7 @@ class LedgerReader:
     def read_last_add_confirmed(self) -> "Deferred[int]":
         """Ask the bookies for the last add confirmed (LAC) until enough have answered.
 
-        Then the LAC is not below any entry that was acknowledged before the call.
+        So the LAC is at least the id of the last entry that was acknowledged before the call.
 
         :returns: the highest entry id that can be read, -1 if no entry can be read.
         :raises bookkeeper_twisted.errors.ReadError: too few bookies answered.

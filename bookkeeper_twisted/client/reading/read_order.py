@@ -1,4 +1,4 @@
-"""The order in which a reader asks the bookies that keep an entry."""
+"""The choice of the order in which a reader asks the bookies that keep an entry."""
 
 from collections.abc import Sequence
 

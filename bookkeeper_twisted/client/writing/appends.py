@@ -25,7 +25,7 @@ MAX_BYTES = 256 << 10
 """Most bytes of a batch, unless one entry is larger; larger batches are not faster."""
 
 FULL = COLUMNS * MAX_ENTRIES
-"""Number of items in the list ``joined`` of a batch with the most entries."""
+"""Number of items in the list ``joined`` of a full batch, which has :data:`COLUMNS` items for each entry."""
 
 
 @attrs.define
@@ -197,7 +197,8 @@ class AppendingWriter(Source):
         "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
         "_overhead", "_budget", "_most_held",
     )  # fmt: skip
-    # slots in the order in which an append uses them, so that with thousands of ledgers it touches few cache lines
+    # these slots are in the order in which an append uses them: with thousands of ledgers, it then touches few cache
+    # lines
 
     def __init__(self, largest: int, max_in_flight: int, overhead: int, budget: ByteBudget) -> None:
         """
@@ -254,7 +255,7 @@ class AppendingWriter(Source):
             batcher.open = None
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
-        """Give payloads of ``size`` bytes in total the next ids; the waiter gets the last id after the last ack quorum.
+        """Give payloads of ``size`` bytes in total the next ids; the waiter gets the last id when all are acknowledged.
         """
         quorum, budget, first, length = self._quorum, self._budget, self.last_add_pushed + 1, self.length
         self.last_add_pushed += len(payloads)
@@ -296,7 +297,7 @@ class AppendingWriter(Source):
             self._quorum.watch()
 
     def _room(self) -> int | None:
-        """Return the bytes that may be sent now, or None; a writer with nothing in flight may always send one entry."""
+        """Return how many bytes may be sent now, None if nothing; with no entry in flight, one may always be sent."""
         room = min(self._max_in_flight - self._quorum.in_flight, self._budget.room(self._resume))
         return room if room > 0 or self._quorum.idle else None
 

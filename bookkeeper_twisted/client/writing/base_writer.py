@@ -58,7 +58,7 @@ class BaseWriter(AppendingWriter):
     ledger_id: int
 
     _log = Logger()
-    _core = QuorumWriter  # the state machine that handles the answers and failures of bookies
+    _core = QuorumWriter  # the class of the state machine that handles the answers and failures of bookies
 
     __slots__ = (
         "ledger_id", "_ledger", "_stored", "_synced_length", "_drained", "_failure", "_closing", "__weakref__",

@@ -37,9 +37,9 @@ class BatchSettings(Generic[Owner]):
     :ivar give_back: called with the number of bytes that are no longer in flight.
     :ivar fresh: whether these entries were never sent to a bookie before.
     :ivar overhead: bytes of an add request's frame without the payload.
-    :ivar reached: called with the batch and the set of places of entries that have just got their ack quorum.
-    :ivar failed: called with the batch, the id of a bookie, the set of places of entries that it failed to store, and
-        the error.
+    :ivar reached: called with the batch and the places (a set of bits) of entries that have just got their ack quorum.
+    :ivar failed: called with the batch, the id of a bookie, the places (a set of bits) of entries that it failed to
+        store, and the error.
     """
 
     bookies: IBookieClient

@@ -1,4 +1,4 @@
-"""The objects that all writers of one client share, and the objects of one ledger that is open for writing."""
+"""The context of a client's writers, which all of them share, and the state of one ledger that is open for writing."""
 
 from typing import TYPE_CHECKING
 

@@ -75,7 +75,7 @@ class MemoryStore:
 
 @implementer(IMetadataStore)
 class MemorySession:
-    """One session on a :class:`MemoryStore`."""
+    """The session of one driver on a :class:`MemoryStore`; its registrations, locks and vote end with it."""
 
     def __init__(self, shared: MemoryStore) -> None:
         self._shared = shared

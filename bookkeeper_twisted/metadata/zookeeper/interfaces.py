@@ -129,7 +129,7 @@ class IZooKeeper(Interface):
         """
 
     def children(path: str, watch: Watch | None = None) -> "Deferred[tuple[list[str], Stat]]":
-        """Read the names of the children of a node, in no order, and its state.
+        """Read the names of a node's children, in no particular order, and the state of the node.
 
         :param watch: called after a child was created or removed, or the node was deleted; not called if this call
             fails.

@@ -46,7 +46,7 @@ _MARK = re.compile(r"urL(\d{10,19})")
 
 
 def mark_name(ledger_id: int) -> str:
-    """Return the name of the node of a mark or a lock.
+    """Return the name that a ledger's mark has as a node; the node of its lock has the same name.
 
     :raises IncorrectParameterError: ``ledger_id`` is not a ledger id.
     """

@@ -62,7 +62,7 @@ class Publisher:
                 await self._remove_leftovers(key, first, set(), False)
 
     async def end(self, key: BatchKey) -> None:
-        """Remove the record with the lower bound of a query's ledger ids; call this only after the last batch.
+        """Remove a query's record of the lowest ledger id to search for leftovers; call this after its last batch.
 
         :param key: identity of the last batch of the query.
         """

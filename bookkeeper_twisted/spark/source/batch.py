@@ -21,7 +21,7 @@ Row = tuple[object, ...]
 
 
 class Planner:
-    """Plans reads, over an open connection to the metadata store."""
+    """Plans reads on Spark's driver, over an open connection to the metadata store."""
 
     def __init__(self, cluster: ClusterView, options: SourceOptions) -> None:
         self.cluster = cluster

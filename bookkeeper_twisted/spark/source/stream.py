@@ -93,7 +93,7 @@ class StreamPlanner:
         return attrs.evolve(end, done=end.done.union(self._planner.selection.take_passed_over()))
 
     def _is_later(self, ledger_id: int) -> bool:
-        """Test whether a ledger appeared after :meth:`set_target`; without a target, no ledger did."""
+        """Test whether a ledger was first seen after :meth:`set_target`; return False if no target was set."""
         target = self._target
         return target is not None and ledger_id not in target.next_entry and ledger_id not in target.done
 

@@ -42,7 +42,7 @@ class BookieAdminContract(SynchronousTestCase):
         return self.successResultOf(deferred)
 
     def test_interface(self) -> None:
-        """The provider has every name of the interface."""
+        """The tested objects provide all names of ``IBookieAdmin`` and ``IBackgroundWork``."""
         verifyObject(IBookieAdmin, self.admin)
         verifyObject(IBackgroundWork, self.admin.background())
         self.assertTrue(self.admin.bookie_id)
@@ -109,7 +109,7 @@ class BookieAdminContract(SynchronousTestCase):
             self.assertIsInstance(value, str)
 
     def test_configure(self) -> None:
-        """A call changes keys that may be changed; a call with any other key or a wrong value changes nothing."""
+        """A call changes keys that may be changed; if it has any other key or a wrong value, it changes nothing."""
         self.admin.configure({"gcWaitTime": "700000"})
         self.assertEqual(self.admin.configuration()["gcWaitTime"], "700000")
         port = self.admin.configuration()["bookiePort"]

@@ -83,11 +83,11 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual([error for _, _, error in answers if error is not None], [])
 
     def test_interface(self) -> None:
-        """The provider has every method of the interface."""
+        """The tested client provides all methods of ``IBookieClient``."""
         verifyObject(IBookieClient, self.client)
 
     def test_add_and_read(self) -> None:
-        """An added entry is read, byte for byte."""
+        """An entry that was added can be read, and is the same byte for byte."""
         run = self.run_of(0, [b"a", b"bb", b"ccc"])
         self.assert_added(self.add(run), 0, 3)
         reply = self.result(self.client.read(self.bookie_id, LEDGER, 1))

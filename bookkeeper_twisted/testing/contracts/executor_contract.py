@@ -29,7 +29,7 @@ class ExecutorContract(SynchronousTestCase):
         self.addCleanup(self.executor.stop)
 
     def test_interface(self) -> None:
-        """The executor provides its interface."""
+        """The executor provides all methods of ``IStorageExecutor``."""
         verifyObject(IStorageExecutor, self.executor)
 
     def test_result(self) -> None:

@@ -47,7 +47,7 @@ class _FileSystemContract(SynchronousTestCase):
         return file
 
     def test_interfaces(self) -> None:
-        """The file system and its files provide their interfaces."""
+        """The file system, its files and its locks provide ``IFileSystem``, ``IFile`` and ``ILock``."""
         verifyObject(IFileSystem, self.fs)
         file = self.create()
         verifyObject(IFile, file)

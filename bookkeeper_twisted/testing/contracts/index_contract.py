@@ -80,7 +80,7 @@ class RunIndexContract(SynchronousTestCase):
         raise NotImplementedError
 
     def test_interface(self) -> None:
-        """The index has every name of its interface."""
+        """The index provides all names of ``IRunIndex``."""
         index = self.make()
         verifyObject(IRunIndex, index.index if isinstance(index, PackedIndex) else index)
 

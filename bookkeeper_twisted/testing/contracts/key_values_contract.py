@@ -24,7 +24,7 @@ class KeyValuesContract(SynchronousTestCase):
         raise NotImplementedError
 
     def test_interface(self) -> None:
-        """The map provides its interface."""
+        """The map provides all methods of ``IKeyValues``."""
         database = self.open("a", True)
         verifyObject(IKeyValues, database)
         database.close()

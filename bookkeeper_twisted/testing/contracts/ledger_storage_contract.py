@@ -22,7 +22,7 @@ _RECORD = 4 + 32 + 8
 
 
 def entry(ledger_id: int, entry_id: int, salt: int = 0) -> bytes:
-    """Make the bytes of an entry; different values of ``salt`` make different copies of it."""
+    """Make the bytes of an entry; another ``salt`` makes another copy of the same entry."""
     numbers = (ledger_id, entry_id, entry_id - 1, 8 * (entry_id + 1), salt)
     return b"".join(number.to_bytes(8, "big", signed=True) for number in numbers)
 
@@ -98,7 +98,7 @@ class LedgerStorageContract(SynchronousTestCase):
         begun.finish()
 
     def test_interfaces(self) -> None:
-        """The storage and its checkpoints have every name of their interfaces."""
+        """The storage and its checkpoints provide ``ILedgerStorage`` and ``ICheckpoint``."""
         verifyObject(ILedgerStorage, self.storage)
         begun = self.storage.begin_checkpoint([])
         verifyObject(ICheckpoint, begun)

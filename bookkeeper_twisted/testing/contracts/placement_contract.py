@@ -35,7 +35,7 @@ class PlacementContract(SynchronousTestCase):
         self.successResultOf(preparing)
 
     def test_interface(self) -> None:
-        """The policy has every name of the interface."""
+        """The policy provides all methods of ``IPlacementPolicy``."""
         verifyObject(IPlacementPolicy, self.policy)
 
     def test_new_ensemble(self) -> None:
@@ -102,7 +102,7 @@ class RackResolverContract(SynchronousTestCase):
         return self.successResultOf(asked)
 
     def test_interface(self) -> None:
-        """The resolver has every name of the interface."""
+        """The resolver provides all names of ``IRackResolver``."""
         verifyObject(IRackResolver, self.resolver)
 
     def test_racks(self) -> None:

@@ -73,7 +73,7 @@ class WireProtocolContract(SynchronousTestCase):
     # ---- the tests -------------------------------------------------------------------------------------
 
     def test_interface(self) -> None:
-        """The protocol has every name of its interface, and has names for the configuration."""
+        """The protocol provides all names of ``IWireProtocol``, and has names for the configuration."""
         verifyObject(IWireProtocol, self.wire)
         self.assertTrue(self.wire.names)
         self.assertEqual({name.strip().lower() for name in self.wire.names}, self.wire.names)

@@ -48,7 +48,7 @@ class LedgerIds:
                 return ledger_id
 
     async def _draw(self, tree: LedgerTree) -> tuple[int, str]:
-        """Draw an id and return it with the path of its sequence node."""
+        """Draw a ledger id; return it with the path of the sequential node whose number it is."""
         if tree.has_long_ids:
             self.has_long = self.has_long or await self._znodes.exists(self._znodes.path(_LONG)) is not None
         if not self.has_long:
@@ -97,7 +97,7 @@ class LedgerIds:
                 self._log.debug("old ledger id counter stays: {error}", error=error)
 
     async def _next(self, *parent: str) -> tuple[int | None, str]:
-        """Draw the next number of the counter below a node, and return it with the path of its sequence node.
+        """Draw the next number of the counter below a node, and return it with the path of its sequential node.
 
         The number is None when all numbers of 31 bits are used up.
         """
@@ -112,7 +112,7 @@ class LedgerIds:
         return (number if 0 <= number <= MAX_SHORT_ID else None), prefix + digits
 
     def _not_removed(self, failure: Failure) -> None:
-        """Log that the sequence node of an id was not removed; the server removes it at the end of the session."""
+        """Log that the sequential node of an id was not removed; the server removes it at the end of the session."""
         failure.trap(MetadataError)
         self._log.warn("the node of a ledger id stays until the session ends: {error}", error=failure.value)
 

@@ -1,4 +1,4 @@
-"""Watches of single nodes; listeners are called with the decoded data, soon and after every write."""
+"""Watches of single nodes; listeners are called with the decoded data, first as they are and then after every write."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -25,7 +25,7 @@ class NodeWatches:
     def watch(
         self, path: str, decode: Callable[[bytes | None], T], listener: Callable[[T], None]
     ) -> Callable[[], None]:
-        """Call the listener soon, and after the node was created, written (even with equal data) or removed.
+        """Call the listener when the node is read, and after it was created, written (even with equal data) or removed.
 
         :param decode: makes the value for the listener from the node's data, or from None if there is no node.  If it
             raises an error, this is logged.

@@ -14,7 +14,7 @@ class AuditingSuite(MetadataSuite):
     """The tests of the auditor's election, of the delay after the loss of a bookie, and of the times of checks."""
 
     async def test_auditing_interface(self) -> None:
-        """The part of the driver for auditors provides its interface."""
+        """The driver's attribute ``auditing`` provides ``IAuditing``."""
         verifyObject(IAuditing, (await self.driver()).auditing)
 
     async def test_no_auditor(self) -> None:
@@ -81,7 +81,7 @@ class AuditingSuite(MetadataSuite):
             (await self.driver()).auditing.stand("a/b", lambda elected: None)
 
     async def test_candidates_of_closed_drivers(self) -> None:
-        """A closed driver accepts no candidate, and has no scheduled work."""
+        """A closed driver accepts no candidate, and has no calls scheduled on the clock."""
         driver = await self.driver()
         driver.auditing.stand("a:1", lambda elected: None)
         await self.settle()
@@ -117,7 +117,7 @@ class AuditingSuite(MetadataSuite):
         self.assertEqual(await two.auditing.lost_bookie_delay(), 0)
 
     async def test_watch_of_the_delay(self) -> None:
-        """A watcher of the delay is called with its value soon and after each write, even of an equal value."""
+        """The listener of the delay is called with the present value, and after each write, even of an equal value."""
         one, two = await self.driver(), await self.driver()
         received: list[Any] = []
         end = one.auditing.watch_lost_bookie_delay(received.append)

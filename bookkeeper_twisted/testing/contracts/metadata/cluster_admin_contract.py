@@ -57,7 +57,7 @@ class ClusterAdminSuite(TestCase):
         raise AssertionError("not refused")
 
     async def test_interface(self) -> None:
-        """The administrator provides its interface, and may be closed twice."""
+        """The administrator provides ``IClusterAdmin``, and may be closed twice."""
         admin = await self.opened(self.store.admin)
         verifyObject(IClusterAdmin, admin)
         await admin.close()

@@ -15,7 +15,7 @@ class WatchSuite(MetadataSuite):
     """The tests of watches and of closing a driver."""
 
     async def test_bookies(self) -> None:
-        """A watcher of bookies gets the registered bookies soon, and after each change by any driver."""
+        """The listener of bookies gets the registered bookies at the beginning, and after each change by any driver."""
         one, two = await self.driver(), await self.driver()
         received: list[Any] = []
         one.registration.watch_bookies(lambda writable, read_only: received.append((writable, read_only)))
@@ -28,7 +28,7 @@ class WatchSuite(MetadataSuite):
         self.assertEqual(await self.news(received), (set(), {"b:1"}))
 
     async def test_ledger(self) -> None:
-        """A watcher of a ledger gets its metadata soon and after each change, and None after its deletion."""
+        """The listener of a ledger gets the present metadata, those after each change, and None after the deletion."""
         one, two = await self.driver(), await self.driver()
         created = await two.ledgers.create(1, OPEN)
         received: list[Any] = []
@@ -42,7 +42,7 @@ class WatchSuite(MetadataSuite):
         self.assertIsNone(await self.news(received))
 
     async def test_watch_of_missing_ledger(self) -> None:
-        """A watcher of a ledger that does not exist is called with None."""
+        """The listener of a ledger that does not exist is called with None."""
         received: list[Any] = []
         (await self.driver()).ledgers.watch(1, received.append)
         self.assertIsNone(await self.news(received))

@@ -98,7 +98,7 @@ class LedgerSuite(MetadataSuite):
     """The tests of ledger ids and ledger metadata."""
 
     async def test_ledger_interface(self) -> None:
-        """The driver and the part of it for ledgers provide their interfaces."""
+        """The driver provides ``IMetadataDriver``, and its attribute ``ledgers`` provides ``ILedgerManager``."""
         driver = await self.driver()
         verifyObject(IMetadataDriver, driver)
         verifyObject(ILedgerManager, driver.ledgers)
@@ -179,7 +179,7 @@ class LedgerSuite(MetadataSuite):
             await self.raises(NoSuchLedgerMetadataError, one.ledgers.read(ledger_id))
 
     async def test_unreadable_metadata(self) -> None:
-        """Metadata that a reader could not decode are not stored."""
+        """If readers could not decode metadata, the driver refuses to store them."""
         ledgers = (await self.driver()).ledgers
         bad = attrs.evolve(OPEN, segments=())
         await self.raises(MetadataSerializationError, ledgers.create(1, bad))
@@ -226,7 +226,7 @@ class RegistrationSuite(MetadataSuite):
         return set(await registration.writable_bookies()), set(await registration.read_only_bookies())
 
     async def test_registration_interface(self) -> None:
-        """The part of the driver for registrations provides its interface."""
+        """The driver's attribute ``registration`` provides ``IRegistration``."""
         verifyObject(IRegistration, (await self.driver()).registration)
 
     async def test_instance_id(self) -> None:
@@ -237,7 +237,7 @@ class RegistrationSuite(MetadataSuite):
         self.assertEqual(await two.registration.instance_id(), instance_id)
 
     async def test_register(self) -> None:
-        """All drivers see a registered bookie, with the service info that it published."""
+        """Once a bookie is registered, all drivers can read this and the service info that it published."""
         one, two = await self.driver(), await self.driver()
         await one.registration.register_bookie("a:1", False, INFO)
         await one.registration.register_bookie("b:1", True, BookieServiceInfo())

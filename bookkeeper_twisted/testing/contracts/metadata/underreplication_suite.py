@@ -18,7 +18,7 @@ class UnderreplicationSuite(MetadataSuite):
     """The tests of underreplicated marks, replication locks and the switch of autorecovery."""
 
     async def test_underreplication_interface(self) -> None:
-        """The part of the driver for underreplication provides its interface."""
+        """The driver's attribute ``underreplication`` provides ``IUnderreplication``."""
         verifyObject(IUnderreplication, (await self.driver()).underreplication)
 
     async def test_mark(self) -> None:
@@ -94,7 +94,8 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertNotEqual(listed, sorted(ids))
 
     async def test_watch_marks(self) -> None:
-        """A watcher of marks is called soon, and after a mark is made or removed or a lock is released."""
+        """The listener of marks is called at the beginning, and after a mark is made or removed or a lock is released.
+        """
         one, two = await self.driver(), await self.driver()
         await one.underreplication.lock(7, "host")
         calls: list[Any] = []
@@ -112,7 +113,7 @@ class UnderreplicationSuite(MetadataSuite):
             await self.news(calls)
 
     async def test_watch_locks_of_dead_sessions(self) -> None:
-        """A watcher of marks is called after the end of a session that held a lock."""
+        """The listener of marks is called after the end of a session that held a lock."""
         one, two = await self.driver(), await self.driver()
         await two.underreplication.lock(5, "host")
         calls: list[Any] = []
@@ -123,7 +124,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await one.underreplication.locked_ledgers(), {})
 
     async def test_ended_watch_of_marks(self) -> None:
-        """After the end of a watch of marks, a driver has no scheduled work."""
+        """After the end of a watch of marks, a driver has no calls scheduled on the clock."""
         driver = await self.driver()
         calls: list[Any] = []
         end = driver.underreplication.watch_marks(lambda: calls.append(True))
@@ -145,7 +146,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await one.underreplication.locked_ledgers(), {5: "one"})
 
     async def test_described_lock(self) -> None:
-        """A holder can replace the text of its lock; long texts are cut, and watchers of marks are not called."""
+        """A holder can replace the text of its lock; long texts are cut, and the listeners of marks are not called."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.lock(5, "one")
         calls: list[Any] = []
@@ -233,7 +234,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertTrue(await two.underreplication.is_enabled())
 
     async def test_watch_of_the_switch(self) -> None:
-        """A watcher of the switch is called with its state soon and after each change."""
+        """The listener of the switch is called with the present state, and after each change."""
         one, two = await self.driver(), await self.driver()
         received: list[Any] = []
         one.underreplication.watch_enabled(received.append)

@@ -52,7 +52,7 @@ class ZooKeeperSuite(TestCase):
         raise AssertionError(f"{expected.__name__} was not raised")
 
     async def test_interface(self) -> None:
-        """The connection provides its interface."""
+        """The connection provides all methods of ``IZooKeeper``."""
         verifyObject(IZooKeeper, self.one)
 
     async def test_node(self) -> None:
@@ -67,7 +67,7 @@ class ZooKeeperSuite(TestCase):
         self.assertEqual((names, parent.cversion, parent.n_children), (["a"], 1, 1))
 
     async def test_errors(self) -> None:
-        """Each reason to refuse a call has its own exception."""
+        """Each reason to refuse a call has its own exception class."""
         one, path = self.one, f"{self.root}/a"
         for call in (one.get(path), one.children(path), one.set(path, b"", 0), one.delete(path, -1)):
             await self.raises(NodeMissingError, call)
@@ -137,7 +137,7 @@ class ZooKeeperSuite(TestCase):
         await two.set(path, b"y", -1)  # a second call of the watch would raise an error, because its Deferred has fired
 
     async def test_watch_of_missing_node(self) -> None:
-        """A read that fails sets no watch."""
+        """If a read fails because the node is missing, its watch is not set."""
         called: list[bool] = []
         await self.raises(NodeMissingError, self.one.get(f"{self.root}/a", called.append))
         await self.one.create(NewNode(f"{self.root}/a"))
