@@ -18,7 +18,7 @@ class BookKeeper(Connection[client.BookKeeper]):
     """A client of one cluster, made by :meth:`connect`.
 
     :meth:`close` closes its connections.  Every later call raises ClientClosedError, and so do appends and reads that
-        are still running.
+    are still running.
     """
 
     @classmethod

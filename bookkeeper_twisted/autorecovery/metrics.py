@@ -44,7 +44,7 @@ class ReplicationMetrics:
         them.
     :ivar read_bytes: bytes of each read.
     :ivar written_bytes: bytes of each write to one bookie.
-    :ivar unreadable: entries that no bookie could return.
+    :ivar unreadable: number of entries that no bookie could return.
     """
 
     def __init__(self, instruments: Instruments) -> None:

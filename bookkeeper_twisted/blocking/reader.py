@@ -93,8 +93,8 @@ class LedgerReader(Handle[client.LedgerReader]):
 
         :param start: id of the first entry, from 0 to the LAC.
         :param max_count: most entries; 0 for no limit.
-        :param max_size: most bytes, but a first entry that is larger is returned nevertheless.  0, a negative number,
-            or more than a frame holds means the size of a frame.
+        :param max_size: most bytes, but a first entry that is larger is returned nevertheless.  If this is 0, negative
+            or larger than a frame, the limit is the size of a frame.
         :param timeout: seconds that the call waits at most; None for any time.
         :returns: the entries ``start .. batch.last``; to continue, read from ``batch.last + 1``.
         :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`read`.
@@ -146,7 +146,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return each(self.tail_batches(start, timeout=timeout))
 
     def tail_batches(self, start: int = 0, *, timeout: float | None = None) -> Iterator[EntryBatch]:
-        """Iterate as :meth:`tail` does, but over the batches in which the entries arrive.
+        """Iterate over entries as :meth:`tail` does, but yield the batches in which they arrive.
 
         :param start: id of the first entry, >= 0.
         :param timeout: seconds that each step of the iteration waits at most; None for any time.
@@ -156,9 +156,9 @@ class LedgerReader(Handle[client.LedgerReader]):
         return self._iterate(self._inner.tail_batches(start), 1, timeout)
 
     def read_last_add_confirmed(self, *, timeout: float | None = None) -> int:
-        """Ask the bookies for the last add confirmed (LAC) until enough have answered.
+        """Ask the bookies for the last add confirmed (LAC), and wait until enough have answered.
 
-        So the LAC is at least the id of the last entry that was acknowledged before the call.
+        Enough means that the result is at least the id of the last entry that was acknowledged before the call.
 
         :param timeout: seconds that the call waits at most; None for any time.
         :returns: the highest entry id that can be read, -1 if no entry can be read.

@@ -6,10 +6,9 @@ The kernel keeps the time-outs, so that one system call can receive a reply of a
 process.  :mod:`.requests` sends batch reads, single reads and reads of the last add confirmed, and returns the entries
 as an :class:`~bookkeeper_twisted.entries.entry_run.EntryRun` that is not verified yet.
 :class:`~.fragment_reader.FragmentReader` reads a range of entries that one ensemble keeps: it verifies every entry by
-    its digest (S18), asks the next replica after any error, and requests the next batch before the caller works on the
-    present one.
-:mod:`.confirmed` reads the last add confirmed of unclosed ledgers.  :mod:`.adds` copies stored entries to several
-bookies.
+its digest (S18), asks the next replica after any error, and requests the next batch before the caller works on the
+present one. :mod:`.confirmed` reads the last add confirmed of unclosed ledgers.  :mod:`.adds` copies stored entries to
+several bookies.
 
 Nothing here imports Twisted.  Only :mod:`.connection` opens sockets; functions that need the time get a clock as an
 argument.

@@ -51,7 +51,7 @@ def receive_acknowledgements(
 class CopyTargets:
     """The bookies to which entries are copied, and which of them have failed.
 
-    :ivar failed: by address of a bookie that has failed, the error; such a bookie gets no more entries.
+    :ivar failed: the error of each bookie that has failed, by its address; such a bookie gets no more entries.
     """
 
     def __init__(self, pool: SocketPool, max_frame_size: int = DEFAULT_MAX_FRAME_SIZE) -> None:
@@ -64,7 +64,7 @@ class CopyTargets:
 
         A bookie that fails is recorded in :attr:`failed`, and gets no more entries.
 
-        :param loads: adds, each time with the bookies that get them; all are sent before the first reply is received.
+        :param loads: pairs of adds and the bookies that get them; all adds are sent before the first reply is received.
         """
         under_way: list[tuple[Address, Adds, IBookieConnection | None]] = []
         for adds, targets in loads:

@@ -103,7 +103,7 @@ def read_last_add_confirmed(
     answers of other bookies do not suffice.
 
     :param ledgers: ledgers that are not closed; any number.
-    :returns: by ledger id, the answer, or an error if too few bookies answered.
+    :returns: the answer for each ledger, by its id; an error if too few bookies answered.
     """
     questions = {ledger.ledger_id: _Question(ledger) for ledger in ledgers}
     bookies = sorted({address for ledger in ledgers for address in ledger.ensemble}, key=lambda a: a.bookie_id)

@@ -1,9 +1,9 @@
 """Sends requests to one bookie over one connection, and receives its replies.
 
 This module verifies only that a reply belongs to its request, not the digests of entries.  A reply with another status
-than EOK raises the
-:class:`~bookkeeper_twisted.errors.BookieError` of this status.  Sending a request and receiving its reply are separate
-    functions, so that the caller can do other work until the reply arrives.  The bookie may answer reads in any order.
+than EOK raises the :class:`~bookkeeper_twisted.errors.BookieError` of this status.  Sending a request and receiving its
+reply are separate functions, so that the caller can do other work until the reply arrives.  The bookie may answer reads
+in any order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -89,7 +89,7 @@ def receive_entries(
 
     :param entry_ids: the ids that were sent, all different.
     :param max_frame_size: most bytes of a frame, including its length word.
-    :returns: by entry id, the stored bytes of the entry, or the bookie's answer as an error.
+    :returns: the stored bytes of each entry, by its id; an error if the bookie did not return the entry.
     """
     scan = _WIRES[connection.wire].scan_replies
     found: dict[int, bytes | Exception] = {}

@@ -54,7 +54,7 @@ class BookKeeper:
     """A client of one cluster, made by :meth:`connect`.
 
     :meth:`close` closes its connections.  Every later call raises ClientClosedError, and so do appends and reads that
-        are still running.
+    are still running.
     """
 
     _recovery_rules = RecoveryRules

@@ -41,7 +41,7 @@ _NO_FAULT_OF_A_BOOKIE = (
 class Quarantine:
     """Decides which bookies new ledgers avoid at present.
 
-    :ivar until: by id of a quarantined bookie: the latest time of its release, in seconds of the clock.
+    :ivar until: when each quarantined bookie is released at the latest, in seconds of the clock, by bookie id.
     """
 
     _log = Logger()

@@ -29,7 +29,9 @@ class IRackResolver(Interface):
     version: int = Attribute("Grows when racks that were returned before may have changed.")
 
     async def racks(hosts: Sequence[str]) -> Mapping[str, str]:
-        """Return by host the racks (paths such as ``/room/rack``) of ``hosts``, names or addresses; omit unknown hosts.
+        """Return the racks of ``hosts`` by host; leave out hosts that are unknown.
+
+        Hosts are names or addresses; racks are paths such as ``/room/rack``.
         """
 
 
@@ -138,7 +140,7 @@ class BookieRacks:
         return self._known.get(bookie_id, DEFAULT_RACK)
 
     def is_known(self, bookie_id: str) -> bool:
-        """Test whether the rack of ``bookie_id`` was looked up, whether or not it was found."""
+        """Test whether the rack of ``bookie_id`` was looked up before, with or without success."""
         return bookie_id in self._looked_up
 
     @property

@@ -21,7 +21,7 @@ async def results_of(keys: Iterable[K], work: Callable[[K], Awaitable[V]]) -> di
 
     :param keys: the arguments.
     :param work: the coroutine function; if one call fails, the others still run to their end.
-    :returns: by argument, the result of its call.
+    :returns: the result for each argument.
     :raises Exception: the first error of ``work``.
     """
     wanted = list(keys)

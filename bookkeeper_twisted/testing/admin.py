@@ -42,7 +42,7 @@ class FakeBackgroundWork:
 
     :ivar collections: for each requested garbage collection, whether major and whether minor compaction was requested.
     :ivar cancelled, scrubs: number of requests to cancel a compaction, and number of scrubs.
-    :ivar logs: by id of an entry log, the bytes of each ledger in it by ledger id.
+    :ivar logs: for each entry log (by its id), the bytes of each ledger in it (by ledger id).
     """
 
     collections: list[tuple[bool, bool]] = attrs.field(factory=list)

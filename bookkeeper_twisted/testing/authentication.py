@@ -1,4 +1,4 @@
-"""An authentication plugin for tests: tokens are one byte, and the test sets the number of rounds and the outcome."""
+"""An authentication plugin for tests: tokens are one byte, and the test sets how many are exchanged and the outcome."""
 
 import attrs
 from twisted.internet.defer import Deferred, fail, succeed
@@ -19,7 +19,7 @@ class TokenAuthentication:
     """The plugin and both sides of its authentication; the client sends tokens until the bookie has decided.
 
     :ivar plugin: name of the plugin in AUTH frames.
-    :ivar rounds: number of the client's tokens after which the bookie decides.
+    :ivar rounds: number of tokens that the client sends before the bookie decides.
     :ivar admits: whether the bookie accepts the client.
     :ivar waits: Deferreds that delay the bookie's tokens: before it sends one, the next of them must have fired.
     """

@@ -26,7 +26,7 @@ from ..storage.interfaces import (
 from ..storage.ledger_storage import StorageSettings
 
 Ledgers = dict[int, dict[int, bytes]]
-"""By ledger id: the bytes of each entry, by entry id."""
+"""The bytes of entries: for each ledger (by its id), those of each entry (by entry id)."""
 
 
 @attrs.define
@@ -34,7 +34,7 @@ class StoredLedgers:
     """The data that the checkpoints of a storage have written; a test can open another storage with them.
 
     :ivar entries: the written entries.
-    :ivar rows: by ledger id, the written state of the ledger; also for deleted ledgers that were fenced.
+    :ivar rows: the written state of each ledger, by its id; also of deleted ledgers that were fenced.
     :ivar marks: the log marks (positions in the journals) of the last checkpoint.
     """
 

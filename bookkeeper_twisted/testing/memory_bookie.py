@@ -96,7 +96,7 @@ class MemoryBookie:
     def add_all(self, frames: bytes) -> list[Exception | None]:
         """Store the entries of encoded add requests.
 
-        :returns: by entry, in order: the error if it was refused, otherwise None.
+        :returns: one item for each entry, in order: the error if the entry was refused, otherwise None.
         """
         errors: list[Exception | None] = []
         for item in ServerDecoder().receive_all(frames):

@@ -59,7 +59,7 @@ class Marker:
 
 
 class _EnoughError(Exception):
-    """Raised to end a walk over the ledgers early, when it has found as many bookies as its caller needs."""
+    """Raised to stop reading the metadata of further ledgers, when as many bookies were found as the caller needs."""
 
 
 @attrs.define
@@ -88,7 +88,8 @@ class BookieAudit:
         :param there: ids of the registered bookies.
         :param is_expected: tests whether a bookie outside ``there`` does not count as lost, because it has returned
             during the audit or its delay is not over; called for each ledger that names such a bookie.
-        :param walk: visits all ledgers in a shared walk; None for a walk of its own, which begins immediately.
+        :param walk: visits all ledgers while their metadata are read for several purposes; None to read them for this
+            audit alone, immediately.
         :returns: number of ledgers that were marked.
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the audit was complete.
         """

@@ -65,7 +65,9 @@ class CheckContext:
         summary.success.record((self.clock.seconds() - started) * 1000)
 
     async def walk(self, check: AuditorCheck, visit: Visit) -> None:
-        """Visit all ledgers for a ``check``; within a shared walk, the search for ledgers on lost bookies comes first.
+        """Visit all ledgers for a ``check``, after the search for lost bookies has visited each.
+
+        Other checks may share the walk over the ledgers, so that metadata are read once.
 
         :raises bookkeeper_twisted.errors.MetadataError: the walk is not complete.
         """

@@ -18,7 +18,7 @@ from ..switch import Switch
 Visit = Callable[[int, LedgerMetadata], Awaitable[None]]
 
 TOGETHER_SECONDS = 1.0
-"""Seconds between the first request for a shared walk and its beginning; callers in this time join the walk."""
+"""Seconds between the first request for a walk over all ledgers and its beginning; callers in this time share it."""
 
 
 @attrs.frozen
@@ -89,7 +89,7 @@ class SharedWalks:
         self._next: _SharedWalk | None = None
 
     def run(self, visit: Visit, turn: int) -> "Deferred[None]":
-        """Visit all ledgers in a shared walk.
+        """Visit all ledgers, in a walk that other callers may share.
 
         If ``visit`` fails, only this caller's visits end; if the walk fails, those of all callers end.  A cancellation
         ends this caller's visits, and ends the walk if there is no other caller.

@@ -177,7 +177,7 @@ class BookieRecovery:
         return deleted
 
     async def recover(self, planned: PlannedLedger) -> RecoveredLedger:
-        """Copy a ledger's entries from the bookies to recover to others, and change the metadata, under its lock.
+        """Copy a ledger's entries on the recovered bookies to other bookies, and change the metadata, under its lock.
 
         If this is cancelled, extra copies may remain, but nothing else.
 

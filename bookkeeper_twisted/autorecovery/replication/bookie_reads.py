@@ -45,7 +45,7 @@ class ReadTotals:
 class BookieReads:
     """The reads of one check of a ledger.
 
-    :param context: the objects for reads, with the flow (the requests) of this check.
+    :param context: the objects for reads, whose ``bookies`` make the requests of this check only.
     :param batch_bytes: most bytes per request; a low speed limit reduces them further.
     :param usual_size: expected bytes of an entry, until some entries were read.
     """

@@ -89,7 +89,7 @@ Load = tuple[tuple[str, ...], Adds]
 class FragmentCopy:
     """The copying of the entries of one fragment.
 
-    :param context: the objects for reads, with the flow (the requests) of this fragment.
+    :param context: the objects for reads, whose ``bookies`` make the requests for this fragment only.
     :ivar failed: the error of each target that could not store its entries, by bookie id.
     :ivar unreadable: the error of each entry that no replica could return, by entry id.
     """

@@ -37,9 +37,9 @@ class _FragmentWork:
     """The progress of the repair of one fragment.
 
     :ivar hopeless: entries that every bookie of their write set has lost, as runs (consecutive entries).
-    :ivar lost: by position that is not repaired yet: the entries that it lacks.
+    :ivar lost: the entries that are lacking at each position that is not repaired yet, by position.
     :ivar excluded: ids of bookies that must not get copies.
-    :ivar repaired: by repaired position: the bookie that has its entries now.
+    :ivar repaired: the bookie that has the entries of a position now, for each repaired position.
     :ivar shortage: the error of the placement policy if it found no bookie for a position.
     :ivar failed: the error of the last bookie that failed to store copies.
     """
@@ -60,8 +60,8 @@ class _FragmentWork:
     def done(self, targets: Mapping[int, str], failed: Mapping[str, Exception]) -> None:
         """Record the results of one round of copying.
 
-        :param targets: by position of the ensemble: the bookie that was to get its entries.
-        :param failed: by bookie that did not store its entries: the error.
+        :param targets: the bookie that was to get the entries of each position, by position in the ensemble.
+        :param failed: the error of each bookie that did not store its entries, by bookie id.
         """
         for position, target in targets.items():
             if target in failed:

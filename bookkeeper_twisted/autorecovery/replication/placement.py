@@ -15,7 +15,7 @@ _MAX_TRIED = 1000
 
 
 class Placement:
-    """A search for the fewest positions of an ensemble whose replicas must move, so that it complies with the policy.
+    """A search for the fewest replicas that must move so that an ensemble complies with the placement policy.
 
     :param watcher: knows the writable bookies, and chooses among them by the placement policy.
     """

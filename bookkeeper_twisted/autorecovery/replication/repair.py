@@ -1,4 +1,4 @@
-"""The repair of a marked ledger: check it, complete its final fragments, check again; move replicas if configured.
+"""The repair of a marked ledger: check it, copy lost entries, check again; move replicas if configured.
 
 All entries of the bookies that the mark names are read, so that damage between the sampled entries is found.  If the
 mark names no bookie, all entries of all bookies of the ledger are read.  If one fragment cannot be repaired, the others
@@ -99,7 +99,7 @@ class LedgerRepair:
         self._placement = placement
 
     async def attempt(self, ledger_id: int, replicas: Collection[str]) -> Attempt:
-        """Repair the final fragments of a ledger; its writer is never fenced.
+        """Repair those fragments of a ledger to which no writer can add entries; never fence the ledger's writer.
 
         :param replicas: ids of the bookies that the mark names.
         :raises bookkeeper_twisted.errors.BookKeeperError: the check could not be made.
@@ -154,7 +154,7 @@ class LedgerRepair:
     async def _repair(
         self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress
     ) -> Versioned[LedgerMetadata]:
-        """Repair each final fragment that lacks entries; record the error of one, and go on with the next."""
+        """Repair each fragment that lacks entries and is no longer written; if one fails, record this and go on."""
         for damaged in report.damaged:
             if not damaged.fragment.closed:
                 continue
@@ -209,7 +209,7 @@ class LedgerRepair:
     async def _recover(
         self, ledger_id: int, stored: Versioned[LedgerMetadata], lasting: Collection[ReplicaLoss]
     ) -> Attempt | None:
-        """Recover a ledger that has lost bookies; return None when it is closed, or the failed attempt."""
+        """Recover and close a ledger that has lost bookies; return None on success, else the failed attempt."""
         metadata = stored.value
         digester = Digester(metadata.digest_type, metadata.password)
         try:

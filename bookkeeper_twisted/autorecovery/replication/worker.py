@@ -2,13 +2,12 @@
 
 Each worker of the cluster goes through the marks in random order.  While it has a free slot (a limit on concurrent
 repairs), it takes the lock of the next ledger.  It reads the mark under the lock and before the check, and removes it
-by the rule of
-:mod:`...metadata.mark_removal`: a ledger that was marked again meanwhile stays marked.  A ledger may have to wait, for
-    the grace period of its writer or for the next attempt after a failure.  Such a ledger stays locked, so that no
-    other worker tries the same in vain, but another ledger gets its slot; the text of the lock says why it waits.  When
-    it has gone through all marks, the worker waits for changes of marks and locks.  It also goes through the marks
-    again after each repair, because the ledger was skipped during the repair and may have been marked again; if the
-    lock was lost with its session, no release of the lock is reported.
+by the rule of :mod:`...metadata.mark_removal`: a ledger that was marked again meanwhile stays marked.  A ledger may
+have to wait, for the grace period of its writer or for the next attempt after a failure.  Such a ledger stays locked,
+so that no other worker tries the same in vain, but another ledger gets its slot; the text of the lock says why it
+waits.  When it has gone through all marks, the worker waits for changes of marks and locks.  It also goes through the
+marks again after each repair, because the ledger was skipped during the repair and may have been marked again; if the
+lock was lost with its session, no release of the lock is reported.
 
 When the session ends, its locks end with it, and the work under them is cancelled before another request reaches the
 store.  Two workers that repair one ledger would leave only extra copies (S19).  But a bookie deletes its entries of a

@@ -73,8 +73,8 @@ class ClaimLog:
         """
         :param wake: wakes the sender; called on any thread, but not again before the sender has looked for frames.
         :param window: most bytes that are claimed and not acknowledged, by default the size of three terms.
-        :param start: the first position.
-        :param max_terms: most terms that the log may hold.
+        :param start: the first position; positions count bytes.
+        :param max_terms: most terms (pieces of memory) that the log may hold.
         """
         self.tail = self.taken = self.acknowledged = start
         self.limit = 0
@@ -194,7 +194,7 @@ class ClaimLog:
         return self.tail
 
     def _make_room(self, size: int) -> int:
-        """Ensure that the present term has room for a frame of ``size`` bytes; begin another term if it has not.
+        """Ensure that the present term (piece of memory) has ``size`` free bytes for a frame; if not, begin another.
 
         :returns: 0, or the :class:`~.producer.ClaimResult` that says why there is no room.
         """
@@ -227,7 +227,7 @@ class ClaimLog:
             blocked.signal.set()
 
     def _open_gate(self) -> None:
-        """Set the limit for claims without the lock to the end of the term or of the window, whichever comes first.
+        """Set the limit for claims without the lock: the end of the term (memory) or of the window, the nearer one.
 
         The limit stays 0 while claims wait for room, and if every claim must take the lock.
         """
@@ -331,8 +331,7 @@ class ClaimLog:
             waiter.callback(at)
 
     def _advance_acknowledged(self, position: int) -> None:
-        """Move the acknowledged position; return the terms below it to the pool, and grant claims that wait for room.
-        """
+        """Move the acknowledged position; return the terms (memory) below it to the pool; grant waiting claims."""
         with self._lock:
             self.limit = 0
             skipped, terms = self._skipped, self._terms
@@ -365,7 +364,7 @@ class ClaimLog:
         return waiter
 
     def trim(self) -> None:
-        """Return the last term to the pool if all frames are acknowledged and no claim is open."""
+        """Return the log's last memory (term) to the pool if all frames are acknowledged and no claim is open."""
         with self._lock:
             self.limit = 0
             if self._terms and self.tail == self.acknowledged and self._committed() == self.tail:

@@ -64,7 +64,7 @@ class FrameLayout:
 
 @lru_cache(maxsize=8)
 def layout_of(digest_size: int) -> FrameLayout:
-    """Return the layout that all ledgers with digests of ``digest_size`` bytes share."""
+    """Return the frame layout that all ledgers with digests of ``digest_size`` bytes share."""
     return FrameLayout(digest_size)
 
 
@@ -83,7 +83,7 @@ def _stored_by_slice(payload_at: int) -> StoreFrame:
 
 
 class Frames:
-    """One or more consecutive frames of one term, without holes.
+    """One or more consecutive frames in one term (piece of memory), without holes.
 
     :ivar start: position of the first byte.
     :ivar end: position after the last frame.

@@ -57,7 +57,7 @@ class ProducersLog(Protocol):
 
     :ivar tail: the position after the last claim.
     :ivar limit: the position up to which claims need no lock.
-    :ivar term: the term in which claims up to the limit are made.
+    :ivar term: the term (piece of memory) in which claims up to the limit are made.
     :ivar shapes: the shapes of frames, by payload size.
     :ivar armed: whether the sender was woken and has not looked for frames since.
     """
@@ -91,7 +91,8 @@ class Producer:
         claim.
     :ivar size: bytes of the last claim; stored before ``start``, so that the sender never sees a new ``start`` with an
         old ``size``.
-    :ivar term: the term of the last claim that was made under the lock; the log can find the term of other claims.
+    :ivar term: the term (piece of memory) of the last claim that was made under the lock; the log can find the term of
+        other claims.
     :ivar alive: tests whether the thread is alive.
     :ivar when_full: what offers and claims of this handle do if there is no room.
     :ivar patience: most seconds that offers and claims wait for room.
@@ -205,7 +206,7 @@ class Producer:
         """Revoke the open claim of a dead or stuck thread, so that later frames can be sent; only the log calls this.
 
         :param start: the position of the claim.
-        :param term: the term of the claim.
+        :param term: the term (piece of memory) in which the claim is.
         :returns: whether the claim was still open.
         """
         if self.start == start: size = self.size; self.start = REVOKED  # fmt: skip
@@ -229,7 +230,7 @@ class Producer:
     def give_up(self, term: Term) -> None:
         """End the open claim without a frame: record a hole in the term first, and then end the claim.
 
-        :param term: the term of the claim.
+        :param term: the term (piece of memory) in which the claim is.
         """
         if self.start >= 0:
             term.aborted.append((self.start, self.start + self.size))

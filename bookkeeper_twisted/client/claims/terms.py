@@ -66,7 +66,7 @@ class TermPool:
         self._free[size] += [self._make(size) for _ in range(prepared)]
 
     def take(self, base: int, room: int) -> Term:
-        """Return a term that begins at position ``base`` and has ``room`` bytes or more; a small term if possible."""
+        """Return a term (memory) that begins at position ``base`` and has ``room`` bytes or more, small if possible."""
         size = self.small if room <= self.small else max(room, self.size)
         try:
             buffer = self._free[size].pop()
@@ -75,7 +75,7 @@ class TermPool:
         return Term(base, buffer)
 
     def give(self, term: Term) -> None:
-        """Take back a ``term``, which must not be used any more.
+        """Take back a ``term`` (piece of memory), which the caller must not use any more.
 
         The memory is not reused if a view of it still exists.
         """

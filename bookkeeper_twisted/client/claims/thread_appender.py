@@ -45,7 +45,6 @@ class ThreadAppender:
     ) -> None:  # fmt: skip
         """:param flush: the method :meth:`ThreadAppends.flush` of the object that sends the entries on the reactor's
             thread.
-        :param flush: the method :meth:`ThreadAppends.flush` of the log's other side.
         :param largest: most bytes of a payload.
         """
         self._ledger_id = ledger_id

@@ -24,7 +24,7 @@ class Threads:
 
     :ivar on_reactor: tests whether the caller runs on the reactor's thread, which must never wait.
     :ivar is_alive: returns a function that tests whether the thread that called ``is_alive`` is still alive.
-    :ivar call: makes the reactor's thread call a function soon; any thread may use it.
+    :ivar call: lets the reactor's thread call a function as soon as possible; any thread may use it.
     :ivar local: makes an object with separate attributes for each thread.
     """
 

@@ -111,7 +111,7 @@ class LedgerView:
         self._tell()
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` after each change of the view.
+        """Call ``listener`` after each change of what the reader knows of the ledger.
 
         :returns: a function that ends the calls.
         """

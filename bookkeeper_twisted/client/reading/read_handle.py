@@ -119,8 +119,8 @@ class LedgerReader:
 
         :param start: id of the first entry, from 0 to the LAC.
         :param max_count: most entries; 0 for no limit.
-        :param max_size: most bytes, but a first entry that is larger is returned nevertheless.  0, a negative number,
-            or more than a frame holds means the size of a frame.
+        :param max_size: most bytes, but a first entry that is larger is returned nevertheless.  If this is 0, negative
+            or larger than a frame, the limit is the size of a frame.
         :returns: the entries ``start .. batch.last``; to continue, read from ``batch.last + 1``.
         :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`read`.
         """
@@ -237,7 +237,7 @@ class LedgerReader:
         return self._tail(start).entries()
 
     def tail_batches(self, start: int = 0) -> AsyncGenerator[EntryBatch, None]:
-        """Iterate as :meth:`tail` does, but over the batches in which the entries arrive.
+        """Iterate over entries as :meth:`tail` does, but yield the batches in which they arrive.
 
         :param start: id of the first entry, >= 0.
         :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`tail`.
@@ -252,9 +252,9 @@ class LedgerReader:
     # ---- the end -------------------------------------------------------------------------------------
 
     def read_last_add_confirmed(self) -> "Deferred[int]":
-        """Ask the bookies for the last add confirmed (LAC) until enough have answered.
+        """Ask the bookies for the last add confirmed (LAC), and wait until enough have answered.
 
-        So the LAC is at least the id of the last entry that was acknowledged before the call.
+        Enough means that the result is at least the id of the last entry that was acknowledged before the call.
 
         :returns: the highest entry id that can be read, -1 if no entry can be read.
         :raises bookkeeper_twisted.errors.ReadError: too few bookies answered.

@@ -92,7 +92,7 @@ class ReplicaReader:
         """Read consecutive verified entries from ``first`` upwards: at least one, at most as many as one reply holds.
 
         :param max_count: most entries, > 0.
-        :param max_size: most bytes; <= 0, or more than a frame holds, means the size of a frame.
+        :param max_size: most bytes; if this is <= 0 or larger than a frame, the limit is the size of a frame.
         """
         count = min(max_count, self._entries_of_segment(first), MAX_COUNT)
         size = min(max_size, self._max_frame_size) if max_size > 0 else self._max_frame_size
@@ -202,7 +202,7 @@ class ReplicaReader:
         :param replicas: bookie ids in the order to ask, by entry id modulo the size of the ensemble.
         :returns: True if no entry is missing any more, else None.
         """
-        self._check(reads)  # an earlier round of requests that has not ended yet may have received answers meanwhile
+        self._check(reads)  # requests to earlier replicas, which go on, may have received answers meanwhile
         by_bookie: dict[str, list[int]] = {}
         size = self._schedule.ensemble_size
         for entry_id in reads.missing():
@@ -220,7 +220,7 @@ class ReplicaReader:
     ) -> None:
         """Read some entries from one bookie, and record the answers in ``reads``.
 
-        :param lacs: by bookie id, the highest LAC in the answers of the bookie; this method stores the one of
+        :param lacs: the highest LAC in the answers of each bookie, by bookie id; this method stores that of
             ``bookie_id``.
         """
         ledger_id = self._ledger_id

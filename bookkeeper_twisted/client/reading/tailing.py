@@ -100,7 +100,7 @@ class Tail:
         return batch
 
     async def _rest(self, pause: float) -> None:
-        """Wait for ``pause`` seconds, or until the view of the ledger changes."""
+        """Wait for ``pause`` seconds, or until the reader learns of a change of the ledger."""
 
         def wake() -> None:
             if not over.called:

@@ -1,8 +1,8 @@
 """Writing ledgers: the appends of one turn of the reactor are sent as a batch, and complete in id order (S13).
 
 :mod:`.write_handle` and :mod:`.adv_write_handle` are the public writers.  Both use :mod:`.appends`, which gives entries
-    their ids and adds them to the batch of the turn.  Both use :mod:`.base_writer`, which closes the ledger.  Other
-    threads append through :mod:`~bookkeeper_twisted.client.claims`.
+their ids and adds them to the batch of the turn.  Both use :mod:`.base_writer`, which closes the ledger.  Other threads
+append through :mod:`~bookkeeper_twisted.client.claims`.
 
 Each ledger has a state machine, the :mod:`.quorum_writer`, with the states and transitions of :mod:`.states`.
 :mod:`.failed_bookies` records which bookies failed.  :mod:`.quorum_timeout` is the time limit for the ack quorum.

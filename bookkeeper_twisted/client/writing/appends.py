@@ -255,7 +255,7 @@ class AppendingWriter(Source):
             batcher.open = None
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
-        """Give payloads of ``size`` bytes in total the next ids; the waiter gets the last id when all are acknowledged.
+        """Assign the next ids to payloads of ``size`` bytes in total; the waiter gets the last id after the last ack.
         """
         quorum, budget, first, length = self._quorum, self._budget, self.last_add_pushed + 1, self.length
         self.last_add_pushed += len(payloads)
@@ -297,7 +297,8 @@ class AppendingWriter(Source):
             self._quorum.watch()
 
     def _room(self) -> int | None:
-        """Return how many bytes may be sent now, None if nothing; with no entry in flight, one may always be sent."""
+        """Return how many bytes may be sent now; 0 or less permits one entry, if none is in flight; None permits none.
+        """
         room = min(self._max_in_flight - self._quorum.in_flight, self._budget.room(self._resume))
         return room if room > 0 or self._quorum.idle else None
 

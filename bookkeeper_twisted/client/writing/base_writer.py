@@ -136,7 +136,7 @@ class BaseWriter(AppendingWriter):
     # ---- completing ----------------------------------------------------------------------------------
 
     def _advanced(self) -> bool:
-        """Send held-back entries, as there is room now; if all entries have completed, end the waits for that.
+        """Send held-back entries; if all entries have completed, fire the Deferreds of those that wait for this.
 
         :returns: whether this method must be called again when entries complete.
         """

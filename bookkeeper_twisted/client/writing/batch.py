@@ -87,7 +87,7 @@ class Batch(Generic[Owner]):
     :ivar sent: whether the batch was sent.
     :ivar left: number of entries that have not ended: neither completed nor failed.
     :ivar adds: the sealed entries; None before they are sealed, and after all have ended.
-    :ivar only: the owner of all entries if the batch has several entries of a single owner; else None.
+    :ivar only: the owner (writer) of all entries if the batch has several entries of a single owner; else None.
     :ivar owners: the owner (the writer) of the entry at each place, that is index in the batch.
     :ivar entry_ids: the id of the entry at each place.
     :ivar lengths: bytes of the ledger up to the entry at each place.
@@ -122,7 +122,7 @@ class Batch(Generic[Owner]):
     def join_many(
         self, owner: Owner, entry_ids: Sequence[int], lengths: Sequence[int], payloads: Sequence[bytes], waiter: Waiter
     ) -> None:  # fmt: skip
-        """Add entries of one ``owner`` to this batch.
+        """Add entries of one ``owner`` (a writer) to this batch.
 
         :param lengths: bytes of the ledger up to each entry.
         :param waiter: a Deferred that fires once the last entry has completed, or None.
@@ -197,13 +197,21 @@ class Batch(Generic[Owner]):
     # ---- answers -------------------------------------------------------------------------------------
 
     def acknowledged(self, request: BatchRequest, places: int) -> None:
-        """Count acknowledged entries of a ``request`` (bits ``places``); tell owners which reached their ack quorum."""
+        """Count the acknowledgement of some entries; tell their owners which of them have their ack quorum now.
+
+        :param request: the request that the bookie has answered.
+        :param places: the acknowledged entries, as a set of bits.
+        """
         reached = self._tally.acknowledge(request.number, places)
         if reached:
             self._settings.reached(self, reached)
 
     def failed(self, request: BatchRequest, places: int, error: Exception) -> None:
-        """Count the entries of a ``request`` that failed (bits ``places``); tell the ``error`` to their owners."""
+        """Count the failure of some entries at one bookie; tell their owners the ``error``.
+
+        :param request: the request that failed for them.
+        :param places: the failed entries, as a set of bits.
+        """
         places = self._tally.fail(request.number, places)
         if places:
             self._settings.failed(self, request.bookie_id, places, error)
@@ -242,7 +250,7 @@ class Batch(Generic[Owner]):
         return bool(self._tally.reached >> self._next)
 
     def take(self, places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Remove completed entries with indexes in ``places``; the caller must call :meth:`ended` next.
+        """Remove the completed entries with the indexes ``places``; the caller must call :meth:`ended` next.
 
         :returns: their ids, and their waiters in reverse order.
         """

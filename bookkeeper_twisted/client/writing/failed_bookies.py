@@ -44,9 +44,9 @@ class FailedBookies:
         self.late: dict[str, None] = {}
         self.useless: dict[str, None] = {}
         self._failed: dict[str, None] = {}
-        # by bookie without a substitute: the time until which it stays in the ensemble
+        # the time until which each bookie without a substitute stays in the ensemble
         self._staying: dict[str, float] = {}
-        self._errors: dict[str, Exception] = {}  # by bookie: its first error since it joined the ensemble
+        self._errors: dict[str, Exception] = {}  # the first error of each bookie since it joined the ensemble
         self._deadline: float | None = None  # time after which bookies without a substitute are not retried
 
     def note(self, bookie_id: str, error: Exception) -> bool:

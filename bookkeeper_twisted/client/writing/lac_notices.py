@@ -26,7 +26,8 @@ MOST_LOOKS = 256
 """Most writers that one call of the timer checks, so that thousands of writers do not block the reactor."""
 
 MOST_SENT = 16
-"""Most notices that one call of the timer sends, so that many writers with rare appends do not double the requests."""
+"""Most notices (explicit LACs) that one call of the timer sends: many writers with rare appends must not flood bookies.
+"""
 
 FIRST_REST = 1.0
 LONGEST_REST = 60.0
@@ -35,7 +36,7 @@ LONGEST_REST = 60.0
 
 @attrs.define(eq=False)
 class LacNotice:
-    """The state of the notices of one ledger.
+    """The state of one ledger's notices: explicit LACs that its idle writer sends to bookies.
 
     :ivar bookies: makes the requests to bookies for this ledger.
     :ivar told: the highest last add confirmed that enough bookies have accepted in a notice.
@@ -51,7 +52,7 @@ class LacNotice:
 
 
 class NoticedWriter(Protocol):
-    """The attributes of a writer (:class:`~.quorum_writer.QuorumWriter`) that notices use."""
+    """The attributes of a writer (:class:`~.quorum_writer.QuorumWriter`) that :class:`LacNotices` uses."""
 
     ledger_id: int
     schedule: Schedule
@@ -65,7 +66,7 @@ class NoticedWriter(Protocol):
 
 
 class LacNotices:
-    """The sender of the notices of all writers of one client.
+    """The sender of the notices (explicit LACs) of all idle writers of one client.
 
     :param interval: seconds (at most twice as many) that a writer sends no entry before its notice is sent; 0 for no
         notices.

@@ -74,7 +74,7 @@ class QuorumWriter:
     :ivar alert: whether the callback ``advanced`` is called the next time entries complete.
     :ivar failures: the failures of bookies, None as long as no bookie has failed.
     :ivar failure: the error that ended the writer, else None.
-    :ivar notice: the state of the LAC notices of this writer, None if this writer sends no notices.
+    :ivar notice: the state of this writer's notices (explicit LACs), None if it sends none.
     """
 
     _log = Logger()
@@ -245,7 +245,7 @@ class QuorumWriter:
         return ids, waiters
 
     def _look_around(self) -> None:
-        """Complete entries that were acknowledged before an earlier entry was, and call the callback ``advanced``."""
+        """Complete entries that waited for the ack quorum of an earlier entry; call the callback ``advanced``."""
         if self._ahead:  # keep this set while entries are in flight: more of them may be acknowledged out of order
             self.advance()
             self._ahead = not self.idle

@@ -46,7 +46,7 @@ _MARK = re.compile(r"urL(\d{10,19})")
 
 
 def mark_name(ledger_id: int) -> str:
-    """Return the name that a ledger's mark has as a node; the node of its lock has the same name.
+    """Return the name of the node for a ledger's mark; the node for its replication lock has the same name.
 
     :raises IncorrectParameterError: ``ledger_id`` is not a ledger id.
     """
@@ -154,7 +154,7 @@ class ZooKeeperUnderreplication:
         try:
             names = sorted(await self._znodes.fresh_children(path))
         except NodeMissingError:
-            return  # there is no mark below this node: it is created with its first mark, and removed after its last
+            return  # no mark is below this node: such a node is created with its first mark, and removed after its last
         if level == GROUPS and not names:
             for tree in self._trees:
                 tree.wait_for(path)

@@ -1,7 +1,7 @@
 """A cluster as the driver of a Spark application sees it: metadata of ledgers, addresses of bookies.
 
-All calls block; a metadata driver in the reactor thread of the process does the work.  Tasks never open a view: their
-partitions contain the metadata that they need.
+All calls block; a metadata driver in the reactor thread of the process does the work.  Tasks never connect to the
+metadata store: their partitions contain the metadata that they need.
 """
 
 from bisect import bisect_left
@@ -34,7 +34,7 @@ class ClusterView:
         self.underreplication = driver.underreplication
         self.registration = driver.registration
         self._driver = driver
-        # by ledger id in the range of the sink's records: whether the ledger is such a record
+        # whether each ledger with an id in the range of the sink's records is such a record, by ledger id
         self._high_ids: dict[int, bool] = {}
 
     def wait(self, work: Callable[[], Awaitable[V]]) -> V:

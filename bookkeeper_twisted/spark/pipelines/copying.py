@@ -34,8 +34,8 @@ class LackingPart:
 
     :ivar number: number of the fragment in its ledger.
     :ivar fragment: the fragment, cut to the first and the last id of the part.
-    :ivar losses: by position in the ensemble, the entries that the bookie lacks.
-    :ivar targets: by position in the ensemble, the bookie that gets these entries.
+    :ivar losses: the entries that bookies lack, by position of the bookie in the ensemble.
+    :ivar targets: the bookies that get these entries, by position in the ensemble.
     :ivar addresses: addresses of the bookies of the ensemble and of the targets, by id.
     """
 
@@ -77,9 +77,9 @@ def _close(plan: Iterable[CopyRun]) -> Iterator[tuple[int, int]]:
 class CopyResult:
     """The result of the copying of one part.
 
-    :ivar entries_of: by bookie id of a target, the number of entries that were sent to it.
-    :ivar failed: by bookie id of a target that did not store entries, the error.
-    :ivar unreadable: by id of an entry that no replica returned, the error.
+    :ivar entries_of: the number of entries that were sent to each target, by its bookie id.
+    :ivar failed: the error of each target that did not store its entries, by its bookie id.
+    :ivar unreadable: the error for each entry that no replica returned, by entry id.
     """
 
     entries_of: dict[str, int] = attrs.field(factory=dict)
@@ -126,7 +126,7 @@ class LackingPartCopier:
         self._spend(entries, n_bytes)
 
     def _runs(self, done: CopyResult) -> Iterator[EntryRun]:
-        """Read the entries of the part from any replica and yield them in runs; record entries that no replica has."""
+        """Read the entries of the part from any replica; yield them as runs, and record those that no replica has."""
         for fragment in self._part.reads():
             rest: Fragment | None = fragment
             while rest is not None and len(done.unreadable) < MAX_UNREADABLE:

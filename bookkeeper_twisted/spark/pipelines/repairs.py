@@ -51,11 +51,11 @@ _HOLDER = "bookkeeper-spark"
 class FragmentRepair:
     """The repair of one fragment: what is to be done, and its result.  A position is an index in the ensemble.
 
-    :ivar lost: by position, the entries that its bookie lacks.
-    :ivar targets: by position, the bookie that gets these entries.
-    :ivar copied: by target, the number of entries that were sent.
-    :ivar problems: by position that was not repaired, its state and the reason.
-    :ivar named: by position, the bookie that the metadata name since the repair.
+    :ivar lost: the entries that the bookie at each position lacks, by position.
+    :ivar targets: the bookie that gets these entries, by position.
+    :ivar copied: the number of entries that were sent to each target, by its bookie id.
+    :ivar problems: the state of each position that was not repaired and the reason, by position.
+    :ivar named: the bookies that the metadata name since the repair, by position.
     """
 
     number: int
@@ -97,7 +97,7 @@ class FragmentRepair:
 class Check:
     """The result of a check of ledgers: the lost entries that a repair must copy.
 
-    :ivar unsure: by ledger id, bookies of which some entries could not be checked.  None: the check read no entries,
+    :ivar unsure: bookies of which some entries could not be checked, by ledger id.  None: the check read no entries,
         and no registered bookie is known to have its entries.
     :ivar marks: the underreplicated marks, which were read before the check.  Other marks are not removed by the
         repair.

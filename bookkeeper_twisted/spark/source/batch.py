@@ -1,4 +1,6 @@
-"""Plans reads on the driver: turns options into the partitions of a batch, or into the rows of a view."""
+"""Plans reads on the driver: turns options into the partitions of a batch, or into the rows of a view (a table of
+metadata).
+"""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime

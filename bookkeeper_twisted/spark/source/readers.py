@@ -81,7 +81,9 @@ class PushdownReader(BatchReader):
 
 
 class ViewReader(DataSourceReader):
-    """Returns the rows of a view or of a manifest.  The driver makes all rows; tasks only pass them on."""
+    """Returns the rows of a view (a table of metadata) or of a manifest (a list of published ledgers).  The driver
+    makes all rows; tasks only pass them on.
+    """
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -147,7 +149,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return self._plan.latest_offset(begin, admission_of(self._options.reading, limit)).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return the limit of a micro-batch that the options set, for Spark."""
+        """Tell Spark the limit of a micro-batch that the options set."""
         own = self._options.reading
         if own.max_entries_per_trigger:
             return ReadMaxRows(own.max_entries_per_trigger)

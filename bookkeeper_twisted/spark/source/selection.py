@@ -139,7 +139,7 @@ def extents(
     :param ledgers: metadata by ledger id.
     :param addresses: addresses by bookie id, at least of the bookies in the newest ensembles.
     :param pool: connections to bookies.
-    :returns: by ledger id, what can be read, or an error if too few bookies of the ledger answered.
+    :returns: what can be read of each ledger, by its id; an error if too few of its bookies answered.
     """
     found: dict[int, ReadableExtent | BookKeeperError] = {}
     growing: list[UnclosedLedger] = []

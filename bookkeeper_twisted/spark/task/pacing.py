@@ -38,7 +38,7 @@ class Pace:
 
 @lru_cache(maxsize=8)
 def pace_of(work: str, rate: Rate) -> Pace:
-    """Return this process's pace for a kind of work; calls with the same arguments return the same object.
+    """Return the object that slows down one kind of work in this process: the same for the same arguments.
 
     :param work: name of the kind of work, such as ``read``.
     """

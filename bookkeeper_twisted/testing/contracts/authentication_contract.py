@@ -69,13 +69,13 @@ class AuthenticationContract(SynchronousTestCase):
         self.assertEqual(self.bookie.plugin, self.client.plugin)
 
     def test_exchange(self) -> None:
-        """Both sides complete the exchange after a few tokens, and stay complete."""
+        """Both sides complete the authentication after a few tokens, and stay in this state."""
         bookie, client = self.exchanges()
         self.talk(bookie, client)
         self.assertTrue(bookie.complete and client.complete)
 
     def test_connections(self) -> None:
-        """The exchanges of two connections are independent."""
+        """The authentications of two connections do not influence each other."""
         rounds = self.talk(*self.exchanges())
         fresh = self.exchanges()
         if rounds:

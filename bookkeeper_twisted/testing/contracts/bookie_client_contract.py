@@ -313,7 +313,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(self.result(self.client.read(self.bookie_id, LEDGER, 0)).entry, run.entry(0))
 
     def test_retired_flow(self) -> None:
-        """A retired flow completes its requests in progress, and refuses new requests."""
+        """After the retirement of a flow (a handle's requests), those in progress complete; new ones are refused."""
         run = self.run_of(0, [b"a"])
         self.add(run)
         flow = self.client.open_flow()
@@ -323,7 +323,8 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(self.result(reading).entry, run.entry(0))
 
     def test_closed_flow(self) -> None:
-        """When a flow is closed, its requests fail immediately; later replies of the bookie are ignored."""
+        """When a flow (the requests of one handle) is closed, its requests fail immediately; later replies are ignored.
+        """
         flow, answers = self.client.open_flow(), list[Exception | None]()
         flow.add(
             self.bookie_id, self.adds(self.run_of(0, [b"a"])),

@@ -34,7 +34,7 @@ def _locations(row: IndexRow) -> dict[int, _EntryLocation]:
 
 @st.composite
 def _rows(draw: st.DrawFn) -> IndexRow:
-    """Draw a random index row that begins among the first 40 entries of one of two ledgers."""
+    """Draw a random index row for a test: of one of two ledgers, beginning with one of its first 40 entries."""
     first = draw(st.integers(0, 39))
     count = draw(st.integers(1, 12))
     sizes = draw(st.one_of(st.just([_RECORD] * count), st.lists(st.integers(20, 24), min_size=count, max_size=count)))

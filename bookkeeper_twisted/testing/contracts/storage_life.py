@@ -189,7 +189,7 @@ class StorageLife:
         self._finish()
 
     def _fail(self) -> None:
-        """Begin a checkpoint whose writes fail; it succeeds only if it has nothing to write."""
+        """Begin a checkpoint, and let its writes fail; a checkpoint that has nothing to write succeeds nevertheless."""
         self._finish()
         self._begin()
         self._case.fail_writes(True)

@@ -138,7 +138,7 @@ def tree_of(layout: Layout, factory: str | None, fail: Callable[[str], MetadataE
     """Return the tree of ledgers of a stored layout.
 
     :param factory: Java class of the layout that the URI asks for; None for any.
-    :param fail: makes an error from a text.
+    :param fail: a function that makes an error from a text.
     :raises MetadataError: the URI asks for another layout, or this program does not know the stored one.
     """
     stored = _SHORT_NAMES.get(layout.factory, layout.factory) if layout.format_version == 1 else layout.factory

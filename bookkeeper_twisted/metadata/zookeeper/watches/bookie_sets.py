@@ -1,4 +1,4 @@
-"""The sets of registered bookies: the children of ``available`` and of ``available/readonly``."""
+"""The sets of registered bookies on ZooKeeper: the children of the nodes ``available`` and ``available/readonly``."""
 
 from collections.abc import Awaitable, Callable
 

@@ -61,7 +61,7 @@ class MetadataSuite(TestCase):
         return driver
 
     async def raises(self, expected: type[E], call: Any) -> E:
-        """Check that the ``call`` raises the exception ``expected``, and return the exception."""
+        """Await ``call``, check that it raises the exception ``expected``, and return the exception."""
         try:
             result = await call
         except expected as error:
