@@ -1,8 +1,8 @@
 """The encryption of ledgers: the key of a new ledger, the cipher of a stored one, and the change of the wrapping key.
 
 A client encrypts an entry before it makes its digest, and decrypts it after it has verified the digest.  So bookies,
-recoveries, replication and checks work on encrypted entries as on any others, without the key.  The metadata of a
-ledger say in three custom metadata that it is encrypted, and hold its wrapped key.
+recoveries, replication and checks work on encrypted entries as on any others, without the key.  Three custom metadata
+of a ledger say that it is encrypted, and contain its wrapped key.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ def is_encrypted(metadata: LedgerMetadata) -> bool:
 def check_names(custom_metadata: Mapping[str, bytes]) -> None:
     """Check that a caller's custom metadata do not use the names of this module.
 
-    :raises bookkeeper_twisted.errors.IncorrectParameterError: they do.
+    :raises bookkeeper_twisted.errors.IncorrectParameterError: one of the names is a name of this module.
     """
     for name in (ALGORITHM, KEY_ID, KEY):
         if name in custom_metadata:
@@ -45,14 +45,14 @@ def check_names(custom_metadata: Mapping[str, bytes]) -> None:
 class NewKey:
     """The key of a ledger that is about to be created.
 
-    :ivar custom_metadata: what the metadata of the ledger must hold.
+    :ivar custom_metadata: the custom metadata to store with the ledger, which contain the wrapped key.
     """
 
     key: bytes = attrs.field(repr=False)
     custom_metadata: Mapping[str, bytes]
 
     def cipher(self, ledger_id: int) -> "EntryCipher":
-        """Return the cipher of the writer of the ledger, which has got the id ``ledger_id``."""
+        """Return the cipher for the writer of the new ledger, which has got the id ``ledger_id``."""
         from ..security.entry_cipher import PREFIX_SIZE, EntryCipher
 
         return EntryCipher(ledger_id, self.key, random_bytes(PREFIX_SIZE))
@@ -60,7 +60,7 @@ class NewKey:
 
 @attrs.frozen
 class LedgerEncryption:
-    """The encryption of one client.
+    """The means by which one client encrypts and decrypts the entries of ledgers.
 
     :ivar provider: wraps and unwraps the keys of ledgers.
     :ivar encrypts: whether the client encrypts the ledgers that it creates.
@@ -78,7 +78,7 @@ class LedgerEncryption:
         return NewKey(key, _described(await self.provider.wrap(key)))
 
     async def cipher_of(self, ledger_id: int, metadata: LedgerMetadata) -> "EntryCipher":
-        """Return the cipher of the readers of an encrypted ledger.
+        """Return the cipher for the readers of an encrypted ledger.
 
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: the provider cannot unwrap the key of the ledger.
         :raises bookkeeper_twisted.errors.UnexpectedConditionError: the metadata name another algorithm, or no key.

@@ -112,7 +112,7 @@ class IRegistration(Interface):
         """
 
     def watch_bookies(listener: Callable[[frozenset[str], frozenset[str]], None]) -> Callable[[], None]:
-        """Call ``listener(writable, read_only)`` once the sets are read, and after each change.
+        """Call ``listener(writable, read_only)`` with the present sets, and after each change.
 
         :returns: a function that ends the watch.
         """
@@ -188,7 +188,9 @@ class ILedgerManager(Interface):
         """
 
     def watch(ledger_id: int, listener: Callable[[Versioned[LedgerMetadata] | None], None]) -> Callable[[], None]:
-        """Call the listener with a ledger's metadata once read and after each change; with None after the deletion.
+        """Call the listener with a ledger's metadata: first the present ones, then those after each change.
+
+        After the deletion of the ledger, the listener gets None.
 
         :returns: a function that ends the watch.
         """
@@ -291,7 +293,7 @@ class IUnderreplication(Interface):
         """
 
     def watch_enabled(listener: Callable[[bool], None]) -> Callable[[], None]:
-        """Call the listener once the switch is read, and after each change: with True if autorecovery is switched on.
+        """Call the listener with the present state of the switch, and after each change: True if autorecovery is on.
 
         :returns: a function that ends the watch.
         """
@@ -337,7 +339,7 @@ class IAuditing(Interface):
         """
 
     def watch_lost_bookie_delay(listener: Callable[[int | None], None]) -> Callable[[], None]:
-        """Call the listener with the delay once it is read, and after each write, even of an equal value.
+        """Call the listener with the present delay, and after each write of the delay, even of an equal value.
 
         Several quick writes may cause only one call, with the last value.
 
@@ -380,7 +382,7 @@ class IRackStore(Interface):
     """A metadata driver that can also read the racks of bookies from its store, as Pulsar's tools write them."""
 
     def watch_racks(listener: Callable[[Mapping[str, str]], None]) -> Callable[[], None]:
-        """Call the listener with the racks by bookie id, once they are read and after each change.
+        """Call the listener with the racks by bookie id: first the present ones, then those after each change.
 
         If the racks cannot be read, the error is logged and the listener is not called: the last racks stay valid.
 

@@ -76,14 +76,14 @@ class Watches:
         self._stopped = self._failing = False
 
     def watch_bookies(self, listener: Callable[[frozenset[str], frozenset[str]], None]) -> Callable[[], None]:
-        """Call ``listener(writable, read_only)`` once the sets are read, and after each change.
+        """Call ``listener(writable, read_only)`` with the present sets, and after each change.
 
         :returns: a function that ends the watch.
         """
         return self._add(_Watch("bookies", self._read_bookies, lambda bookies: listener(*bookies), of_sessions=True))
 
     def watch_ledger(self, ledger_id: int, listener: Callable[[StoredLedger], None]) -> Callable[[], None]:
-        """Call ``listener`` with the metadata of ``ledger_id`` once these are read, and after each change.
+        """Call ``listener`` with the metadata of ``ledger_id``: first the present ones, then those after each change.
 
         The last call is with None, after the ledger was deleted.
 

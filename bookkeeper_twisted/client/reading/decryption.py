@@ -19,17 +19,18 @@ class DecryptingDigester(Digester):
 
     So a bookie that returns changed bytes with a right CRC32C is found out, and the next replica is read.
 
-    :param cipher: of the ledger; None if the client has no key: then everything works but the reads of entries.
+    :param cipher: the cipher of the ledger; None if the client has no key: then only reads of entries fail.
     """
 
     __slots__ = ("_cipher", "_ledger_id", "_latest")
 
     def __init__(self, digester: Digester, ledger_id: int, cipher: "EntryCipher | None") -> None:
-        for name in Digester.__slots__:  # the password, of which it is made, is not kept
+        for name in Digester.__slots__:  # copied: the password, to make it from, is not kept
             setattr(self, name, getattr(digester, name))
         self._ledger_id = ledger_id
         self._cipher = cipher
-        # The run that was verified last, and its decrypted entries: usually it is opened next.
+        # The run (consecutive entries) that was verified last, and its decrypted entries, which are usually needed
+        # next.
         self._latest: tuple[EntryRun, EntryRun] | None = None
 
     def verify(self, run: EntryRun) -> None:

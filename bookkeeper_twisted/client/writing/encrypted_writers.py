@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _EncryptingWriter(AppendingWriter):
-    """The part of a writer that encrypts.  The length of the ledger counts the encrypted payloads."""
+    """The part of a writer that encrypts payloads.  The length of the ledger counts the encrypted payloads."""
 
     __slots__ = ()
 
@@ -41,7 +41,7 @@ class EncryptedLedgerWriter(_EncryptingWriter, LedgerWriter):
     __slots__ = ()
 
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
-        """Refuse: the memory that threads fill is sent as it is, without encryption.
+        """Raise an error: threads write into memory that is sent as it is, without encryption.
 
         :raises bookkeeper_twisted.errors.IllegalOperationError: always.
         """

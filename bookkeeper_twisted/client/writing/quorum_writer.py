@@ -246,7 +246,7 @@ class QuorumWriter:
 
     def _look_around(self) -> None:
         """Complete entries that waited for the ack quorum of an earlier entry; call the callback ``advanced``."""
-        if self._ahead:  # keep this set while entries are in flight: more of them may be acknowledged out of order
+        if self._ahead:  # stays True while entries are in flight: more may be acknowledged out of order
             self.advance()
             self._ahead = not self.idle
         if self.failures is not None:
@@ -388,7 +388,7 @@ class QuorumWriter:
         self._resend(changes)
 
     def _out_of_reach(self, failures: FailedBookies, shortage: NotEnoughBookiesError | None) -> Exception | None:
-        """Return the error if an entry cannot reach its ack quorum after the change; None if all entries can.
+        """Return the error if an entry cannot reach its ack quorum after an ensemble change; None if all entries can.
 
         :param shortage: the error that explains why the failed bookies were not replaced.
         """

@@ -207,10 +207,10 @@ def speed(findings: DataFrame) -> Rate:
 
 
 def lacking(findings: DataFrame) -> list[tuple[int, tuple[str, ...]]]:
-    """Return the ledgers with missing or damaged entries, and for each the bookies where the entries are so.
+    """Return the ledgers with missing or damaged entries, each with the bookies that should have these entries.
 
     :param findings: rows of :func:`verify`.
-    :returns: ledger ids, ascending, each with the ids of those bookies.
+    :returns: ledger ids, ascending, each with the ids of these bookies.
     """
     bad = findings.where(f.col("status").isin(MISSING, DAMAGED))
     rows = bad.groupBy("ledger_id").agg(f.sort_array(f.collect_set("bookie_id")).alias("bookies")).collect()

@@ -45,7 +45,8 @@ class StreamOffset:
         return ledger_id not in self.next_entry and ledger_id in self.done
 
     def position(self, ledger_id: int) -> int | None:
-        """Return the id of the next entry to read in ``ledger_id``: 0 if the ledger is new, None if it is done."""
+        """Return the id of the next entry to read in ``ledger_id``: 0 in a new ledger, None if nothing is left to read.
+        """
         return None if self.is_done(ledger_id) else self.next_entry.get(ledger_id, 0)
 
     def advanced(

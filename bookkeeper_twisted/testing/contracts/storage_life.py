@@ -252,7 +252,7 @@ class StorageLife:
         self._asked = left
 
     def _check(self, run: EntryRun, first: int, oldest: dict[int, int], damaged: set[int]) -> None:
-        """Check that each entry of ``run``, from ``first`` on, is the copy in ``oldest`` or a newer one."""
+        """Check that each entry of ``run``, from ``first`` on, is the copy with its number in ``oldest`` or newer."""
         for entry_id, copy in self._copies_of(run, first, "load", damaged).items():
             self._case.assertGreaterEqual(copy, oldest.get(entry_id, 0), f"load of {entry_id} of {run.ledger_id}")
 

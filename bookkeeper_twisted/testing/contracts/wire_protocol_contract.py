@@ -189,7 +189,7 @@ class WireProtocolContract(SynchronousTestCase):
         ]
 
     def test_cold_requests(self) -> None:
-        """A ``complete`` protocol can encode every request of a client; another fails for those that it lacks."""
+        """A ``complete`` protocol can encode every request of a client; another raises an error for some requests."""
         lacking = 0
         for operation, make in self.cold_requests():
             try:

@@ -89,7 +89,7 @@ class BookieSets:
         self._sets: list[BookieSet] = []
 
     def watch(self, listener: Listener) -> Callable[[], None]:
-        """Call ``listener(writable, read_only)`` once the sets are read, and after each change.
+        """Call ``listener(writable, read_only)`` with the present sets, and after each change.
 
         :returns: a function that ends the watch.
         :raises MetadataError: the session is not open.
