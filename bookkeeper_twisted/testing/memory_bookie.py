@@ -116,7 +116,7 @@ class MemoryBookie:
         return error
 
     def add(self, ledger_id: int, entry_id: int, stored: bytes, master_key: bytes, flags: int) -> None:
-        """Store an entry, if the master key is right and the ledger is not fenced."""
+        """Store an entry, if the master key is right; a fenced ledger accepts only adds of a recovery."""
         self.check_key(ledger_id, master_key)
         if ledger_id in self.fenced and not flags & RECOVERY_ADD:
             raise LedgerFencedError(ledger_id, entry_id)
