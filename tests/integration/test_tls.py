@@ -76,6 +76,10 @@ class PageTests(TestCase):
         """With the files and keys of the section on tokens the bookie knows the user."""
         self.assertEqual(await self.principal("Tokens"), Principal("token", "joe", ("writers",)))
 
+    async def test_encrypted_ledgers(self) -> None:
+        """With the key and the settings of the section on encrypted ledgers a client writes an entry."""
+        self.assertEqual((await self.principal("Encrypted ledgers")).roles, ("writers",))
+
     async def principal(self, *titles: str) -> Principal:
         """Make the files of sections; return who a client is that has written an entry with them."""
         if shutil.which("openssl") is None:
