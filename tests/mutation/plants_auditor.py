@@ -180,4 +180,9 @@ PLANTS = (
         "a candidate that withdraws ends the office of another", "metadata/zookeeper/election/leader_node.py",
         "stat is not None and self._owns(stat.owner)", "stat is not None", _LEADER, where="LeaderCandidacy.remove",
     ),
+    Plant(
+        "one ledger whose metadata cannot be decoded ends every walk", "autorecovery/auditing/ledger_scan.py",
+        "undecoded, first = undecoded + 1, first or error", "raise",
+        ["tests.autorecovery.auditing.test_shared_walks"], where="LedgerScan.run",
+    ),
 )  # fmt: skip

@@ -6,10 +6,11 @@ import attrs
 from twisted.internet.defer import CancelledError, Deferred, TimeoutError
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
+from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...client.steps import for_each
-from ...errors import MetadataError, NoSuchLedgerMetadataError
+from ...errors import CodecError, MetadataError, MetadataSerializationError, NoSuchLedgerMetadataError
 from ...limits.throttle import Throttle
 from ...metadata.interfaces import ILedgerManager
 from ...model import LedgerMetadata
@@ -25,12 +26,16 @@ TOGETHER_SECONDS = 1.0
 class LedgerScan:
     """A walk over all ledgers: it reads the metadata of each ledger, and then visits the ledger.
 
-    Ledgers that are deleted during the walk are skipped.  While autorecovery is switched off, the walk pauses.
+    Ledgers that are deleted during the walk are skipped.  So are ledgers whose stored metadata cannot be decoded: they
+    must not keep all other ledgers from being checked.  The log gets one line for each walk that met such ledgers.
+    While autorecovery is switched off, the walk pauses.
 
     :ivar operations: the speed limit of the reads of metadata.
     :ivar parallel: most ledgers that are visited at the same time.
     :ivar timeout: most seconds that one read of metadata may take.
     """
+
+    _log = Logger()
 
     clock: IReactorTime
     ledgers: ILedgerManager
@@ -48,15 +53,25 @@ class LedgerScan:
             long.
         """
         count = 0
+        undecoded, first = 0, None
 
         async def one(ledger_id: int) -> None:
-            nonlocal count
-            metadata = await self.read(ledger_id)
+            nonlocal count, undecoded, first
+            try:
+                metadata = await self.read(ledger_id)
+            except (CodecError, MetadataSerializationError) as error:
+                undecoded, first = undecoded + 1, first or error
+                return
             if metadata is not None:
                 await visit(ledger_id, metadata)
                 count += 1
 
-        await for_each(self.ledgers.ledger_ids(), one, self.parallel)
+        try:
+            await for_each(self.ledgers.ledger_ids(), one, self.parallel)
+        finally:
+            if undecoded:
+                text = "{count} ledgers are not checked, as their metadata cannot be decoded; the first: {error}"
+                self._log.error(text, count=undecoded, error=first)
         return count
 
     async def read(self, ledger_id: int) -> LedgerMetadata | None:

@@ -13,7 +13,7 @@ from ...errors import BookKeeperError
 T = TypeVar("T")
 
 FIRST_PAUSE = 5.0
-LONGEST_PAUSE = 300.0
+LONGEST_PAUSE = 60.0
 
 _log = Logger()
 
@@ -21,7 +21,7 @@ _log = Logger()
 async def until_done(
     clock: IReactorTime, what: str, work: Callable[[], Awaitable[T]], failed: Callable[[], None] = lambda: None
 ) -> T:
-    """Run some work until it succeeds; after each failure, pause for 5 seconds at first and 300 seconds at most.
+    """Run some work until it succeeds; after each failure, pause for 5 seconds at first and 60 seconds at most.
 
     :param what: name of the work, for the log.
     :param failed: called after each failure.

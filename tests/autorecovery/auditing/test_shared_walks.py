@@ -3,9 +3,10 @@
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.logger import capturedLogs, formatEvent
 
 from bookkeeper_twisted.autorecovery.auditing.ledger_scan import TOGETHER_SECONDS
-from bookkeeper_twisted.errors import MetadataError
+from bookkeeper_twisted.errors import CodecError, MetadataError, MetadataSerializationError
 from bookkeeper_twisted.ledger.findings import LossKind
 from bookkeeper_twisted.model import AuditorCheck
 
@@ -176,6 +177,27 @@ class FailureTests(SharedWalkCase):
         node.failing.clear()
         self.walk_after(5)
         self.assertEqual((self.stored(), node.reads), ([True] * 3, _ONCE))
+
+    def test_undecodable_metadata(self) -> None:
+        """A ledger whose metadata cannot be decoded is left out, with a line of the log; all others are checked."""
+        node = self.all_due(0)
+        read = node.driver.ledgers.read
+
+        async def undecodable(ledger_id: int) -> Any:
+            if ledger_id == 1:
+                raise MetadataSerializationError("ledger 1: version 9 is unknown")
+            if ledger_id == 3:
+                raise CodecError("it is cut")
+            return await read(ledger_id)
+
+        node.driver.ledgers.read = undecodable  # type: ignore[method-assign]
+        node.checker.losses = {4: {"b1:1": LossKind.MISSING}}
+        with capturedLogs() as logged:
+            self.settle(TOGETHER_SECONDS)
+        texts = [formatEvent(event) for event in logged if event["log_level"].name == "error"]
+        self.assertIn("2 ledgers are not checked", texts[0])
+        self.assertEqual((self.stored(), self.marks()), ([True] * 3, {4: ("b1:1",)}))
+        self.assertEqual((sorted(node.checker.checked), node.metrics.failed.value), ([0, 2, 4], 0))
 
     def test_end_of_office(self) -> None:
         """A walk ends with the office: its reads are cancelled, nothing is marked later, and no time is stored."""
