@@ -11,6 +11,7 @@ from ..protocol.authentication import AuthenticationDisabled, IBookieAuthenticat
 
 _log = Logger()
 _JAVA = "org.apache.bookkeeper.auth.AuthProviderFactoryFactory$"
+_SASL = "org.apache.bookkeeper.sasl."
 
 
 class IAuthenticationPlugin(Interface):
@@ -103,6 +104,27 @@ class CertificatePlugin:
         from .certificates import certificate_client
 
         return certificate_client(config)
+
+
+@implementer(IPlugin, IAuthenticationPlugin)
+class SaslPlugin:
+    """The plugin of users and passwords, as Apache's: see :mod:`bookkeeper_twisted.authentication.sasl`."""
+
+    names = frozenset({"sasl", _SASL + "SASLBookieAuthProviderFactory", _SASL + "SASLClientProviderFactory"})
+
+    def for_bookie(self, config: AuthenticationConfig) -> IBookieAuthentication:
+        """See :meth:`IAuthenticationPlugin.for_bookie`."""
+        from .sasl.production import system_world
+        from .sasl.sides import SaslBookie
+
+        return SaslBookie(config, system_world())
+
+    def for_client(self, config: AuthenticationConfig) -> IClientAuthentication:
+        """See :meth:`IAuthenticationPlugin.for_client`."""
+        from .sasl.production import system_world
+        from .sasl.sides import SaslClient
+
+        return SaslClient(config, system_world())
 
 
 def bookie_authentication(config: AuthenticationConfig) -> IBookieAuthentication:

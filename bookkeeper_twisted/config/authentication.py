@@ -3,11 +3,22 @@
 import attrs
 
 from ..errors import ConfigError
-from .fields import BOOLEAN, TEXT, TEXTS, decimal, setting
+from .fields import BOOLEAN, TEXT, TEXTS, decimal, fields_of, one_of, setting
 from .tls import TlsConfig
 
 CERTIFICATE_PLUGINS = ("BookieAuthZFactory", "certificate")
 """Ends of the names of the plugin that uses ``authorizedRoles``."""
+
+SYSTEM = "system"
+"""The role of a client that is part of the cluster, as auditors and replication workers."""
+
+_OFF = frozenset({"", "null", "none", "disabled"})
+_NONE = frozenset({"AuthenticationDisabledAuthProviderFactory", "NullClientAuthProviderFactory"})
+_SASL = (
+    "sasl_jaas_config", "sasl_jaas_bookie_section_name", "sasl_jaas_client_section_name",
+    "sasl_jaas_auditor_section_name", "sasl_jaas_client_allowed_ids",
+)  # fmt: skip
+"""Attributes that ask for authentication by SASL."""
 
 
 @attrs.frozen(kw_only=True)
@@ -23,7 +34,10 @@ class AuthenticationConfig(TlsConfig):
     client_auth_required: bool = setting(
         "clientAuthRequired", False, BOOLEAN, "refuse bookies that say they authenticate nobody"
     )
-
+    client_role: str = setting(
+        "clientRole", "standard", one_of("standard", SYSTEM),
+        "system: this client is part of the cluster, and uses saslJaasAuditorSectionName; autorecovery always is",
+    )  # fmt: skip
     authorized_roles: tuple[str, ...] = setting(
         "authorizedRoles", (), TEXTS,
         "roles or spiffe:// ids of the certificates that BookieAuthZFactory lets in", java="none",
@@ -50,6 +64,29 @@ class AuthenticationConfig(TlsConfig):
         "how long tokens are taken before they begin and after they expire, as clocks differ", unit="s",
     )  # fmt: skip
 
+    # -- SASL --
+    sasl_mechanism: str = setting(
+        "saslMechanism", "DIGEST-MD5", TEXT,
+        "DIGEST-MD5, or PLAIN, which both sides refuse in clear; the same for bookies and clients",
+    )  # fmt: skip
+    sasl_jaas_config: str = setting(
+        "saslJaasConfig", "", TEXT, "JAAS file with users and passwords; Java: java.security.auth.login.config",
+        java="none",
+    )  # fmt: skip
+    sasl_jaas_bookie_section_name: str = setting(
+        "saslJaasBookieSectionName", "Bookie", TEXT, "section of that file with the users of a bookie"
+    )
+    sasl_jaas_client_section_name: str = setting(
+        "saslJaasClientSectionName", "BookKeeper", TEXT, "section of that file with the user of a client"
+    )
+    sasl_jaas_auditor_section_name: str = setting(
+        "saslJaasAuditorSectionName", "Auditor", TEXT, "section of that file with the user of autorecovery"
+    )
+    sasl_jaas_client_allowed_ids: str = setting(
+        "saslJaasClientAllowedIds", ".*bookkeeper.*", TEXT,
+        "regular expression that the whole name of a user has to match at a bookie",
+    )  # fmt: skip
+
     def _check(self) -> None:
         super()._check()
         uses_roles = self.bookie_auth_provider_factory_class.strip().endswith(CERTIFICATE_PLUGINS)
@@ -57,6 +94,20 @@ class AuthenticationConfig(TlsConfig):
         if asks_for_roles and not uses_roles and not self.allow_insecure_connections:
             reason = "has an effect only with bookieAuthProviderFactoryClass=BookieAuthZFactory"
             raise self._error("authorized_roles", reason)
+        self._check_sasl()
+
+    def _check_sasl(self) -> None:
+        providers = self.bookie_auth_provider_factory_class, self.client_auth_provider_factory_class
+        if self.allow_insecure_connections or any(_names_one(provider) for provider in providers):
+            return
+        for name in _SASL:
+            if not self._is_default(name):
+                reason = "has an effect only with bookieAuthProviderFactoryClass or clientAuthProviderFactoryClass"
+                raise self._error(name, f"{reason}, of which none is set")
+
+    def _is_default(self, name: str) -> bool:
+        value = getattr(self, name)
+        return value == fields_of(type(self))[name].default or str(value).lower() in _OFF
 
     def error(self, name: str, reason: str) -> ConfigError:
         """Make the error for a configuration value that an authentication plugin cannot use.
@@ -65,3 +116,9 @@ class AuthenticationConfig(TlsConfig):
         :param reason: why the plugin cannot use the value.
         """
         return self._error(name, reason)
+
+
+def _names_one(provider: str) -> bool:
+    """Return whether a value names a plugin that authenticates."""
+    name = provider.strip().rpartition("$")[2]
+    return name.lower() not in _OFF and name not in _NONE

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
+import attrs
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
@@ -20,6 +21,7 @@ from ..bookie.lifecycle.endpoints import (
 from ..bookie.lifecycle.identity import bookie_id
 from ..client import BookKeeper
 from ..client.connections.metrics import ClientMetrics
+from ..config.authentication import SYSTEM
 from ..config.bookie import BookieConfig
 from ..config.client import ClientConfig
 from ..errors import MetadataError
@@ -90,7 +92,7 @@ class AutorecoveryService:
         self.autorecovery: AutoRecovery | None = None
         self._reactor = reactor
         self._config = config
-        self._client_config = client
+        self._client_config = attrs.evolve(client, client_role=SYSTEM)
         self._name = name
         self._instruments = instruments
         self._serves_http = serves_http

@@ -45,7 +45,8 @@ class AuthenticatedConnection(Protocol):
         self._timeout = timeout
 
     def connectionMade(self) -> None:
-        timer = self._clock.callLater(self._timeout, self._fail, RequestTimeoutError("no authentication in time"))
+        error = RequestTimeoutError("no authentication in time; Apache's bookies do not answer whom they refuse")
+        timer = self._clock.callLater(self._timeout, self._fail, error)
 
         def ended(result: object) -> object:
             if timer.active():

@@ -1,0 +1,176 @@
+"""DIGEST-MD5 (RFC 2831), with the choices of Java's: one realm, quality of protection ``auth``, UTF-8."""
+
+import hmac
+from base64 import b64encode
+from collections.abc import Callable
+
+from twisted.internet.defer import Deferred, execute
+from zope.interface import implementer
+
+from ...errors import CodecError, UnauthorizedAccessError
+from ...protocol.authentication import IAuthenticationExchange, Peer
+from ...security.principals import NOBODY, Principal
+from .digests import COUNT, REALM, URI, password_digest, proof, response
+from .directives import quoted, read_directives
+from .users import Account, Users
+
+NONCE_BYTES = 30
+"""Random bytes of a nonce."""
+
+MAX_AGE = 60.0
+"""Seconds that a client has for its response to a challenge."""
+
+
+def _nonce(random_bytes: Callable[[int], bytes]) -> bytes:
+    return b64encode(random_bytes(NONCE_BYTES))
+
+
+def _refused(reason: str) -> UnauthorizedAccessError:
+    return UnauthorizedAccessError(detail=reason)
+
+
+def _directives(token: bytes) -> dict[str, bytes]:
+    try:
+        return read_directives(token)
+    except CodecError as error:
+        raise _refused(f"the token is none of DIGEST-MD5: {error}") from None
+
+
+def _text(values: dict[str, bytes], name: str) -> str | None:
+    """Return the value of a directive as text; None if the token does not have it."""
+    value = values.get(name)
+    try:
+        return None if value is None else value.decode("utf-8" if "charset" in values else "iso-8859-1")
+    except UnicodeDecodeError:
+        raise _refused(f"{name} is not UTF-8") from None
+
+
+@implementer(IAuthenticationExchange)
+class DigestBookieExchange:
+    """The bookie's side.
+
+    :param seconds: a clock that never goes back.
+    :param random_bytes: returns as many bytes, which nobody can guess.
+    """
+
+    def __init__(self, users: Users, seconds: Callable[[], float], random_bytes: Callable[[int], bytes]) -> None:
+        self.complete = False
+        self.principal = NOBODY
+        self._users = users
+        self._seconds = seconds
+        self._random_bytes = random_bytes
+        self._nonce: bytes | None = None
+        self._since = 0.0
+        self._step: Callable[[bytes], bytes] = self._challenge
+
+    def next_token(self, received: bytes | None) -> "Deferred[bytes]":
+        """Return the challenge, then ``rspauth``."""
+        step, self._step = self._step, self._ended
+        return execute(step, received or b"")
+
+    def _challenge(self, received: bytes) -> bytes:
+        if received:
+            raise _refused("the first token of DIGEST-MD5 has to be empty")
+        self._nonce = _nonce(self._random_bytes)
+        self._since = self._seconds()
+        self._step = self._verify
+        return b'realm="%s",nonce="%s",charset=utf-8,algorithm=md5-sess' % (REALM.encode("ascii"), self._nonce)
+
+    def _verify(self, received: bytes) -> bytes:
+        values = _directives(received)
+        nonce = self._checked_nonce(values)
+        _check_constants(values)
+        name, authorization = _text(values, "username"), _text(values, "authzid")
+        cnonce = values.get("cnonce")
+        if not name or not cnonce:
+            raise _refused("a response without a user or without a nonce of its own")
+        secret, sent = self._users.proofs(name).digest, values.get("authzid")
+        expected = response(secret, nonce, cnonce, sent)
+        is_proven = hmac.compare_digest(expected, values.get("response", b""))
+        self._users.admit(name, is_proven, authorization)
+        self.principal = Principal("sasl", name)
+        self.complete = True
+        return b"rspauth=" + proof(secret, nonce, cnonce, sent)
+
+    def _checked_nonce(self, values: dict[str, bytes]) -> bytes:
+        """Return the nonce of this connection, if it is the one of the response and not too old."""
+        nonce = self._nonce or b""
+        if not hmac.compare_digest(nonce, values.get("nonce", b"")) or values.get("nc") != COUNT:
+            raise _refused("the response is not to the challenge of this connection")
+        if self._seconds() - self._since > MAX_AGE:
+            raise _refused(f"the response took more than {MAX_AGE:.0f} s")
+        return nonce
+
+    def _ended(self, received: bytes) -> bytes:
+        raise _refused("the exchange has ended")
+
+
+def _check_constants(values: dict[str, bytes]) -> None:
+    """Check what has one value only."""
+    for name, wanted, default in (
+        ("charset", b"utf-8", b"utf-8"), ("realm", REALM.encode("ascii"), b""), ("qop", b"auth", b"auth"),
+        ("digest-uri", URI, b""),
+    ):  # fmt: skip
+        if values.get(name, default) != wanted:
+            raise _refused(f"{name} is not {wanted.decode('ascii')!r}")
+
+
+@implementer(IAuthenticationExchange)
+class DigestClientExchange:
+    """The client's side; it is complete when the bookie has proven that it knows the password.
+
+    :ivar principal: of the bookie's certificate: the password is the client's, and does not say who the bookie is.
+    :param random_bytes: returns as many bytes, which nobody can guess.
+    """
+
+    def __init__(self, account: Account, peer: Peer, random_bytes: Callable[[int], bytes]) -> None:
+        self.complete = False
+        self.principal = peer.certified
+        self._account = account
+        self._random_bytes = random_bytes
+        self._expected = b""
+        self._step: Callable[[bytes], bytes] = self._begin
+
+    def next_token(self, received: bytes | None) -> "Deferred[bytes]":
+        """Return the empty token, then the response, then the empty token again."""
+        step, self._step = self._step, self._ended
+        return execute(step, received or b"")
+
+    def _begin(self, received: bytes) -> bytes:
+        self._step = self._respond
+        return b""
+
+    def _respond(self, received: bytes) -> bytes:
+        values = _directives(received)
+        nonce = _challenged(values)
+        cnonce = _nonce(self._random_bytes)
+        name = self._account.name.encode("utf-8")
+        secret = password_digest(self._account.name, self._account.password)
+        self._expected = proof(secret, nonce, cnonce, name)
+        self._step = self._verify
+        return b",".join((
+            b"charset=utf-8", b"username=" + quoted(name), b"realm=" + quoted(REALM.encode("ascii")),
+            b"nonce=" + quoted(nonce), b"nc=" + COUNT, b"cnonce=" + quoted(cnonce), b"digest-uri=" + quoted(URI),
+            b"maxbuf=65536", b"response=" + response(secret, nonce, cnonce, name), b"qop=auth",
+            b"authzid=" + quoted(name),
+        ))  # fmt: skip
+
+    def _verify(self, received: bytes) -> bytes:
+        shown = _directives(received).get("rspauth", b"")
+        if not hmac.compare_digest(self._expected, shown):
+            raise _refused("the bookie has not proven that it knows the password")
+        self.complete = True
+        return b""
+
+    def _ended(self, received: bytes) -> bytes:
+        raise _refused("the exchange has ended")
+
+
+def _challenged(values: dict[str, bytes]) -> bytes:
+    """Return the nonce of a challenge, if the rest of the challenge is what bookies send."""
+    offered = values.get("qop", b"auth").replace(b" ", b"").split(b",")
+    wanted = {"realm": REALM.encode("ascii"), "charset": b"utf-8", "algorithm": b"md5-sess"}
+    nonce = values.get("nonce")
+    if not nonce or b"auth" not in offered or any(values.get(name) != value for name, value in wanted.items()):
+        raise _refused("the bookie has sent no challenge of DIGEST-MD5 for the realm bookkeeper")
+    return nonce

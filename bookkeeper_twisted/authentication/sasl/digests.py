@@ -1,0 +1,57 @@
+"""The digests of DIGEST-MD5 (RFC 2831, section 2.1.2.1), as Java computes them."""
+
+from hashlib import md5
+
+REALM = "bookkeeper"
+"""The realm of every bookie."""
+
+URI = b"bookkeeper/bookkeeper"
+"""The service that a client asks for: Apache's clients and bookies have a constant instead of the host."""
+
+COUNT = b"00000001"
+"""The number of responses to a nonce; there is only one."""
+
+
+def password_digest(user: str, password: str) -> bytes:
+    """Return the digest that stands for a password: whoever has it can authenticate as the user.
+
+    :param user: the name of the user, which is a part of the digest.
+    :param password: of the user.
+    """
+    return md5(b":".join(map(_spelled, (user, REALM, password)))).digest()
+
+
+def response(secret: bytes, nonce: bytes, cnonce: bytes, authorization: bytes | None) -> bytes:
+    """Return the response of a client to a challenge.
+
+    :param secret: the :func:`password_digest`.
+    :param nonce: the nonce of the bookie.
+    :param cnonce: the nonce of the client.
+    :param authorization: the authorization id that the client sends; None if it sends none.
+    """
+    return _value(b"AUTHENTICATE:" + URI, secret, nonce, cnonce, authorization)
+
+
+def proof(secret: bytes, nonce: bytes, cnonce: bytes, authorization: bytes | None) -> bytes:
+    """Return ``rspauth``, by which the bookie proves that it knows the password.
+
+    :param secret: as the other arguments, see :func:`response`.
+    """
+    return _value(b":" + URI, secret, nonce, cnonce, authorization)
+
+
+def _value(request: bytes, secret: bytes, nonce: bytes, cnonce: bytes, authorization: bytes | None) -> bytes:
+    session = [secret, nonce, cnonce] if authorization is None else [secret, nonce, cnonce, authorization]
+    return _hex(b":".join((_hex(b":".join(session)), nonce, COUNT, cnonce, b"auth", _hex(request))))
+
+
+def _hex(data: bytes) -> bytes:
+    return md5(data).hexdigest().encode("ascii")
+
+
+def _spelled(text: str) -> bytes:
+    """Return a text in ISO 8859-1 if that has all its characters, else in UTF-8."""
+    try:
+        return text.encode("iso-8859-1")
+    except UnicodeEncodeError:
+        return text.encode("utf-8")

@@ -1,0 +1,200 @@
+"""The format of JAAS files, in which Java's processes find users and passwords.
+
+A file has sections, a section has modules, and a module has options; comments are those of Java::
+
+    Bookie {
+        org.apache.zookeeper.server.auth.DigestLoginModule required
+            user_bookkeeper="secret"
+            user_auditor-bookkeeper="another";
+    };
+
+Every error is a :class:`~bookkeeper_twisted.errors.ConfigError` that begins with the number of the line.  As any word
+of a broken file can be a part of a password, errors show the names of sections and users only.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, NoReturn, TypeVar
+
+import attrs
+
+from ...errors import ConfigError
+
+_TOKEN = re.compile(
+    r"""
+      (?P<space>   \s+ | //[^\n]* | /\*.*?\*/ )
+    | (?P<quoted>  "(?:[^"\\\n]|\\[^\n])*" )
+    | (?P<word>    [\w.$*-]+ )
+    | (?P<sign>    [{};=] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\([0-3]?[0-7]{1,2}|.)")
+_CONTROLS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_FLAGS = frozenset({"required", "requisite", "sufficient", "optional"})
+_USER = "user_"
+_KERBEROS = "Krb5LoginModule"
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class LoginModule:
+    """A module of a section.
+
+    :ivar name: of the class.
+    :ivar line: of its name in the file.
+    :ivar options: value by name.
+    """
+
+    name: str
+    line: int
+    options: Mapping[str, str] = attrs.field(repr=False)
+
+
+@attrs.frozen
+class JaasSection:
+    """A section of a file.
+
+    :ivar line: of its name in the file.
+    """
+
+    name: str
+    line: int
+    modules: tuple[LoginModule, ...]
+
+    def passwords(self) -> dict[str, str]:
+        """Return the passwords of a bookie's users: the options ``user_NAME`` of all modules.
+
+        :raises ConfigError: there is none, one is empty or given twice, or the section is for Kerberos.
+        """
+        found: dict[str, str] = {}
+        for module in self._digest_modules():
+            for option, password in module.options.items():
+                if option.startswith(_USER):
+                    name = option.removeprefix(_USER)
+                    if not name or not password:
+                        _fail(module.line, f"user {name!r} has an empty name or password")
+                    if name in found:
+                        _fail(module.line, f"user {name!r} is in two modules")
+                    found[name] = password
+        if not found:
+            _fail(self.line, f'section {self.name!r} has no users: options as user_NAME="PASSWORD" in a module')
+        return found
+
+    def account(self) -> tuple[str, str]:
+        """Return the user and the password of a client: options of the first module that has both.
+
+        :raises ConfigError: no module has them, or the section is for Kerberos.
+        """
+        for module in self._digest_modules():
+            name, password = module.options.get("username"), module.options.get("password")
+            if name and password:
+                return name, password
+        _fail(self.line, f"section {self.name!r} has no module with the options username and password")
+
+    def _digest_modules(self) -> tuple[LoginModule, ...]:
+        for module in self.modules:
+            if module.name.endswith(_KERBEROS) or "principal" in module.options:
+                _fail(module.line, f"section {self.name!r} is for Kerberos (GSSAPI), which is not there")
+        return self.modules
+
+
+class _Token(NamedTuple):
+    """A word, a quoted text without its quotation marks, or a sign; the kind at the end is empty."""
+
+    kind: str
+    text: str
+    line: int
+
+
+def read_jaas(text: str) -> dict[str, JaasSection]:
+    """Return the sections of a file by their names.
+
+    :raises ConfigError: the text has another form, or two sections have one name.
+    """
+    return _JaasReader(text).sections()
+
+
+def _fail(line: int, reason: str) -> NoReturn:
+    raise ConfigError(f"line {line}: {reason}")
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    at, line = 0, 1
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            _fail(line, "a comment or a quoted text without its end, or a character that needs quotation marks")
+        if found.lastgroup == "quoted":
+            yield _Token("quoted", _ESCAPE.sub(_unescaped, found[0][1:-1]), line)
+        elif found.lastgroup != "space":
+            yield _Token(found.lastgroup or "", found[0], line)
+        line += found[0].count("\n")
+        at = found.end()
+    yield _Token("", "", line)
+
+
+def _unescaped(escape: "re.Match[str]") -> str:
+    text = escape[1]
+    return chr(int(text, 8)) if text[0] in "01234567" else _CONTROLS.get(text, text)
+
+
+class _JaasReader:
+    def __init__(self, text: str) -> None:
+        self._tokens = _tokens(text)
+        self._next = next(self._tokens)
+
+    def sections(self) -> dict[str, JaasSection]:
+        found: dict[str, JaasSection] = {}
+        while self._next.kind:
+            name = self._take("the name of a section")
+            self._sign("{", "after the name of a section")
+            modules = tuple(self._until("}", self._module))
+            self._sign(";", "after the } of a section")
+            if name.text in found:
+                _fail(name.line, f"section {name.text!r} is there twice")
+            found[name.text] = JaasSection(name.text, name.line, modules)
+        return found
+
+    def _module(self) -> LoginModule:
+        name = self._take("the class of a module")
+        if self._take("required, requisite, sufficient or optional").text.lower() not in _FLAGS:
+            _fail(name.line, "expected required, requisite, sufficient or optional after the class of a module")
+        options: dict[str, str] = {}
+        for option, value in self._until(";", self._option):
+            if option.text in options:
+                _fail(option.line, "an option is there twice in a module")
+            if "${" in value.text:
+                _fail(value.line, "an option has ${, and properties of Java are not known here")
+            options[option.text] = value.text
+        return LoginModule(name.text, name.line, options)
+
+    def _option(self) -> tuple[_Token, _Token]:
+        name = self._take("an option, or ; after the last one")
+        self._sign("=", "after the name of an option")
+        return name, self._take("the value of an option")
+
+    def _until(self, sign: str, read: Callable[[], T]) -> Iterator[T]:
+        """Return what is before a sign, and read the sign."""
+        while not self._is_sign(sign):
+            yield read()
+        self._advance()
+
+    def _take(self, wanted: str) -> _Token:
+        token = self._next
+        if token.kind not in ("word", "quoted"):
+            _fail(token.line, f"expected {wanted}")
+        self._advance()
+        return token
+
+    def _sign(self, sign: str, where: str) -> None:
+        if not self._is_sign(sign):
+            _fail(self._next.line, f"expected {sign} {where}")
+        self._advance()
+
+    def _is_sign(self, sign: str) -> bool:
+        return self._next.kind == "sign" and self._next.text == sign
+
+    def _advance(self) -> None:
+        self._next = next(self._tokens)

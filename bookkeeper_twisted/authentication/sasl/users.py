@@ -1,0 +1,82 @@
+"""The users of a bookie, and the user of a client."""
+
+import hmac
+import re
+from collections.abc import Mapping
+
+import attrs
+
+from ...errors import UnauthorizedAccessError
+from .digests import password_digest
+
+_SHOWN = 64
+"""Characters of a user's name that a reason shows."""
+
+
+@attrs.frozen
+class Account:
+    """The user of a client.
+
+    :ivar name: of the user.
+    """
+
+    name: str
+    password: str = attrs.field(repr=False)
+
+
+@attrs.frozen
+class Proofs:
+    """The digests of a password, which a bookie keeps instead of it.
+
+    :ivar digest: for DIGEST-MD5.
+    :ivar plain: for PLAIN: a digest that has no use outside of this process.
+    """
+
+    digest: bytes = attrs.field(repr=False)
+    plain: bytes = attrs.field(repr=False)
+
+
+class Users:
+    """The users of a bookie, without their passwords."""
+
+    def __init__(self, passwords: Mapping[str, str], key: bytes, allowed: "re.Pattern[str]") -> None:
+        """:param passwords: the password of each user, by the name of the user.
+        :param key: 32 random bytes.
+        :param allowed: what the name of a user has to match as a whole.
+        """
+        self._key = key
+        self._allowed = allowed
+        self._proofs = {
+            name: Proofs(password_digest(name, password), self.plain_digest(password.encode("utf-8")))
+            for name, password in passwords.items()
+        }
+        # an unknown user has proofs, too, which nobody can meet: refusing it takes the same steps
+        self._nobody = Proofs(self.plain_digest(b"digest" + key)[:16], self.plain_digest(b"plain" + key))
+
+    def proofs(self, name: str) -> Proofs:
+        """Return what is kept of the password of a user.
+
+        :param name: of the user.
+        :returns: for an unknown user proofs that no password meets.
+        """
+        return self._proofs.get(name, self._nobody)
+
+    def plain_digest(self, password: bytes) -> bytes:
+        """Return the digest by which PLAIN compares a ``password``."""
+        return hmac.digest(self._key, password, "sha256")
+
+    def admit(self, name: str, is_proven: bool, authorization: str | None) -> None:
+        """Check whether a user may connect.
+
+        :param name: of the user.
+        :param is_proven: whether the client has proven that it knows the password.
+        :param authorization: the id that the client wants to act as; None if it has not said so.
+        :raises UnauthorizedAccessError: the user may not connect.
+        """
+        shown = repr(name[:_SHOWN])
+        if not is_proven:
+            raise UnauthorizedAccessError(detail=f"user {shown} does not exist or has another password")
+        if authorization is not None and authorization != name:
+            raise UnauthorizedAccessError(detail=f"user {shown} wants to act as another")
+        if self._allowed.fullmatch(name) is None:
+            raise UnauthorizedAccessError(detail=f"user {shown} is not among saslJaasClientAllowedIds")

@@ -1,0 +1,42 @@
+"""Keys of authentication."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.client import ClientConfig
+from bookkeeper_twisted.config.fields import from_file
+from bookkeeper_twisted.errors import ConfigError
+
+_JAVA = "org.apache.bookkeeper.auth.AuthProviderFactoryFactory$"
+_SASL = (
+    "saslJaasConfig", "saslJaasBookieSectionName", "saslJaasClientSectionName", "saslJaasAuditorSectionName",
+    "saslJaasClientAllowedIds",
+)  # fmt: skip
+
+
+class SaslKeysTests(SynchronousTestCase):
+    """Keys of SASL demand that somebody is authenticated."""
+
+    def test_without_provider(self) -> None:
+        """Each is refused where no provider is named, or only those that authenticate nobody."""
+        off = f"bookieAuthProviderFactoryClass={_JAVA}AuthenticationDisabledAuthProviderFactory\n"
+        off += "clientAuthProviderFactoryClass=disabled\n"
+        for config in (BookieConfig, ClientConfig):
+            for key in _SASL:
+                for before in ("", off):
+                    error = self.assertRaises(ConfigError, config.load, from_file(f"{before}{key}=/x", "f"))
+                    self.assertRegex(str(error), f"{key} = '/x', f:[13]: has an effect only with .* none is set")
+
+    def test_with_provider(self) -> None:
+        """They are taken where a provider is named, of bookie or client."""
+        for provider in ("bookieAuthProviderFactoryClass", "clientAuthProviderFactoryClass"):
+            text = "\n".join([f"{provider}=sasl", *(f"{key}=/x" for key in _SASL)])
+            config = BookieConfig.load(from_file(text, "f"))
+            self.assertEqual((config.sasl_jaas_config, config.sasl_jaas_bookie_section_name), ("/x", "/x"))
+            self.assertEqual((config.warnings, config.notes), ((), ()))
+
+    def test_off(self) -> None:
+        """The default and values that mean "off" demand nothing; nor does anything where that is allowed."""
+        for value in ("Bookie", "null", "none"):
+            BookieConfig.load(from_file(f"saslJaasBookieSectionName={value}", "f"))
+        BookieConfig.load(from_file("saslJaasConfig=/x\nallowInsecureConnections=true", "f"))
