@@ -131,6 +131,12 @@ class SaslTests(_BookieCase):
         await self.refused(uri, "unauthorized access", wire_protocol="v3", **nobody)
         await self.refused(uri, "PLAIN is refused on connections in clear", sasl_mechanism="PLAIN")
 
+    async def test_refused_beside_tls(self) -> None:
+        """A bookie that has TLS, too, closes connections in clear that it refuses."""
+        uri = await self.start(BookieConfig(**{**self.keys, **self.tls}))
+        for wire, reason in (("v2", "while authenticating, as a bookie does"), ("v3", "refused the authentication")):
+            await self.refused(uri, reason, wire_protocol=wire, sasl_jaas_client_section_name="Wrong")
+
     async def test_digest_within_tls(self) -> None:
         """DIGEST-MD5 within TLS."""
         await self.exchange(**self.tls)

@@ -54,16 +54,23 @@ class Cluster:
     :ivar apache: ids of Apache's.
     :ivar conf: the configuration of our first bookie, in a file for Apache's tools.
     :param values: more of the configuration of all bookies and tools.
+    :param java_properties: of all processes of Java.
+    :param count: bookies of each side.
     """
 
-    def __init__(self, uri: str, folder: Path, values: Mapping[str, object] = MappingProxyType({})) -> None:
+    def __init__(
+        self, uri: str, folder: Path, values: Mapping[str, object] = MappingProxyType({}),
+        java_properties: Mapping[str, object] = MappingProxyType({}), count: int = COUNT,
+    ) -> None:  # fmt: skip
         self.uri = uri
         self.ours: list[str] = []
         self.apache: list[str] = []
         self.conf = folder / "tools.conf"
-        self.java = JavaClient(uri, folder / "client.log", values=values)
+        self.java = JavaClient(uri, folder / "client.log", values={**values, **java_properties})
         self._folder = folder
         self._values = values
+        self._java_properties = java_properties
+        self._count = count
         self._http_ports: list[int] = []
         self._commands: dict[str, list[str]] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -71,12 +78,12 @@ class Cluster:
     def start(self) -> None:
         """Makes an empty cluster and starts the bookies."""
         assert self.java.call_now("initialize")["made"]
-        for _ in range(COUNT):
+        for _ in range(self._count):
             self._start_apache()
-        for _ in range(COUNT):
+        for _ in range(self._count):
             self._start_ours()
         self.conf.write_text(properties(self._common(int(self.ours[0].rpartition(":")[2]))))
-        self.java.call_now("await", client="reader", wire=3, count=2 * COUNT)
+        self.java.call_now("await", client="reader", wire=3, count=2 * self._count)
 
     def stop(self) -> None:
         """Ends everything that was started; harmless if it was not."""
@@ -144,7 +151,8 @@ class Cluster:
         conf = self._folder / f"apache-{port}.conf"
         conf.write_text(properties({**self._common(port), **APACHE_VALUES}))
         # a bookie that is killed leaves its native libraries where it unpacked them
-        options = (*APACHE_OPTIONS, f"-Djava.io.tmpdir={self._folder}")
+        given = {"java.io.tmpdir": self._folder, **self._java_properties}
+        options = (*APACHE_OPTIONS, *(f"-D{key}={value}" for key, value in given.items()))
         command = java_command("org.apache.bookkeeper.server.Main", "--conf", str(conf), options=options)
         self._spawn(self.apache[-1], command)
 
@@ -183,16 +191,20 @@ def shared_cluster() -> Cluster:
     return running_cluster({})
 
 
-def running_cluster(values: Mapping[str, object]) -> Cluster:
+def running_cluster(
+    values: Mapping[str, object], java_properties: Mapping[str, object] = MappingProxyType({}), count: int = COUNT
+) -> Cluster:
     """A cluster that runs until the end of the test run.
 
     :param values: more of the configuration of all bookies and tools.
+    :param java_properties: of all processes of Java.
+    :param count: bookies of each side.
     :raises SkipTest: Java or the jars are missing.
     """
     zookeeper = shared_zookeeper()
     folder = Path(tempfile.mkdtemp(prefix="bookkeeper-twisted-interop-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    cluster = Cluster(zookeeper.uri(zookeeper.new_root()), folder, values)
+    cluster = Cluster(zookeeper.uri(zookeeper.new_root()), folder, values, java_properties, count)
     atexit.register(cluster.stop)
     try:
         cluster.start()

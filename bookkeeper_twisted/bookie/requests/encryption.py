@@ -3,6 +3,10 @@
 A peer starts TLS only by its first frame, a V3 StartTLS in clear; Apache's clients send it for V2, too.  Bytes that
 follow this frame in clear are dropped: otherwise an attacker on the network could insert requests that are answered as
 the peer's.  The session that answers requests is opened after the handshake.
+
+There is one exception.  Apache's clients send the first token of SASL right behind StartTLS, and wait for the answer
+within TLS.  So an AUTH request with an empty token in this place is answered after the handshake.  An attacker who
+inserts it gains nothing: the token says nothing, and the answer goes to the peer of the handshake.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +16,7 @@ import attrs
 from twisted.internet.interfaces import IOpenSSLServerConnectionCreator
 from zope.interface import implementer
 
-from ...codec.messages import StartTlsRequest, StartTlsResponse
+from ...codec.messages import AuthRequest, StartTlsRequest, StartTlsResponse
 from ...errors import Status
 from ...protocol.interfaces import IRequestSession, IServerConnection
 
@@ -69,20 +73,29 @@ class FirstFrameSession:
         if self._session is not None:
             self._session.received(items)
         elif isinstance(items[0], StartTlsRequest):
-            self._encrypt(items[0])
+            self._encrypt(*items[:2])
         elif self._encryption.is_required:
             self._refuse(items)
         else:
             self._open_session()
             self.received(items)
 
-    def _encrypt(self, request: StartTlsRequest) -> None:
+    def _encrypt(self, request: StartTlsRequest, behind: Any = None) -> None:
+        """Begin TLS; answer the request ``behind`` StartTLS after the handshake if it is an empty token."""
+
+        def encrypted() -> None:
+            session = self._open_session()
+            if isinstance(behind, AuthRequest) and not behind.payload:
+                session.received([behind])
+                connection.flush()
+
         connection = self._connection
         connection.reply(request.header.wire.encode_response(StartTlsResponse(request.header, Status.EOK)))
-        connection.encrypt(self._encryption.creator, self._open_session)
+        connection.encrypt(self._encryption.creator, encrypted)
 
-    def _open_session(self) -> None:
-        self._session = self._open(self._connection)
+    def _open_session(self) -> IRequestSession:
+        self._session = session = self._open(self._connection)
+        return session
 
     def _refuse(self, items: Sequence[Any]) -> None:
         """Refuse all requests of a chunk, then close the connection: the peer must start TLS on a new one."""

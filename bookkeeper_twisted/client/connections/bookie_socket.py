@@ -196,7 +196,7 @@ class BookieSocket:
                 return protocol()
             return AuthenticatedConnection(
                 settings.clock, self._wire, provider.plugin, exchange, limits.read_timeout, limits.max_frame_size,
-                protocol, settings.authentication_is_required,
+                protocol, settings.authentication_is_required, peer.is_encrypted,
             )  # fmt: skip
 
         def first() -> Protocol:

@@ -11,13 +11,18 @@ from ...codec.connection import ClientDecoder
 from ...codec.messages import AuthRequest, AuthResponse, ErrorResponse
 from ...codec.operations import AUTH_DISABLED_PLUGIN, Operation
 from ...codec.wire_protocol import IWireProtocol
+from ...codec.wires import V3
 from ...errors import BookieHandleNotAvailableError, RequestTimeoutError, Status, UnauthorizedAccessError
 from ...security.reasons import tls_reason
 from ..authentication import IAuthenticationExchange
+from .encryption import START_TLS
 
 
 class AuthenticatedConnection(Protocol):
     """A protocol that authenticates a connection, then passes all bytes to a new client connection.
+
+    Within TLS, Apache's bookies begin with a V3 refusal of StartTLS, also in V2: the client was not authenticated when
+    the handshake ended.  These bytes are dropped.
 
     :ivar authenticated: fires with the new client connection once it can send requests; fails with
         UnauthorizedAccessError, RequestTimeoutError or BookieHandleNotAvailableError.
@@ -26,11 +31,13 @@ class AuthenticatedConnection(Protocol):
     def __init__(
         self, clock: IReactorTime, wire: IWireProtocol, plugin: str, exchange: IAuthenticationExchange,
         timeout: float, max_frame_size: int, make: Callable[[], Protocol], is_required: bool = False,
+        is_encrypted: bool = False,
     ) -> None:  # fmt: skip
         """:param plugin: the name of the way to authenticate, which AUTH requests contain.
         :param timeout: seconds for the whole exchange.
         :param make: makes the connection that sends requests.
         :param is_required: whether to refuse a bookie that does not authenticate its clients.
+        :param is_encrypted: whether the connection is one within TLS.
         """
         self.authenticated: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
         self._wire = wire
@@ -43,6 +50,8 @@ class AuthenticatedConnection(Protocol):
         self._number = 0
         self._clock = clock
         self._timeout = timeout
+        self._begin = b""
+        self._dropped = V3.refusal(START_TLS, Status.EIO) if is_encrypted else None
 
     def connectionMade(self) -> None:
         error = RequestTimeoutError("no authentication in time; Apache's bookies do not answer whom they refuse")
@@ -60,6 +69,11 @@ class AuthenticatedConnection(Protocol):
         if self._connection is not None:
             self._connection.dataReceived(data)
             return
+        if self._dropped is not None:
+            self._begin = data = self._begin + data
+            if len(data) < len(self._dropped) and self._dropped.startswith(data):
+                return
+            data, self._dropped = data.removeprefix(self._dropped), None
         for item in self._decoder.receive(data):
             if isinstance(item, AuthResponse | ErrorResponse) and not self.authenticated.called:
                 self._received(item)  # all other items are dropped until the connection is authenticated

@@ -24,6 +24,9 @@ from ..authentication import Peer
 if TYPE_CHECKING:
     from ..tls_layer import TlsLayer
 
+START_TLS = StartTlsRequest(V3.header(Operation.START_TLS, 1, 0))
+"""The first request of a connection that is to be encrypted."""
+
 
 class EncryptingConnection(Protocol):
     """A protocol that begins TLS by V3's StartTLS, then passes its connection to another protocol.
@@ -52,8 +55,7 @@ class EncryptingConnection(Protocol):
     def connectionMade(self) -> None:
         error = RequestTimeoutError(f"no TLS handshake with {self._bookie_id} in time")
         self._timer = self._clock.callLater(self._timeout, self._fail, error)
-        request = StartTlsRequest(V3.header(Operation.START_TLS, 1, 0))
-        self.transport.write(V3.encode_request(request))  # type: ignore[union-attr]
+        self.transport.write(V3.encode_request(START_TLS))  # type: ignore[union-attr]
 
     def dataReceived(self, data: bytes) -> None:
         items = self._decoder.receive(data)

@@ -1,0 +1,180 @@
+"""The network client with SASL: the whole contract, in clear and within TLS, and what Apache's do there."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.protocol import Protocol
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.authentication.plugins import SaslPlugin
+from bookkeeper_twisted.codec.messages import AuthRequest, AuthResponse
+from bookkeeper_twisted.codec.operations import Operation
+from bookkeeper_twisted.codec.wires import V2, V3
+from bookkeeper_twisted.config.authentication import AuthenticationConfig
+from bookkeeper_twisted.errors import BookieHandleNotAvailableError, Status
+from bookkeeper_twisted.protocol.authentication import Peer
+from bookkeeper_twisted.protocol.client.authentication import AuthenticatedConnection
+from bookkeeper_twisted.protocol.client.encryption import START_TLS, EncryptingConnection
+from bookkeeper_twisted.protocol.server.connection import ServerConnection
+from bookkeeper_twisted.security.principals import Principal
+from bookkeeper_twisted.testing.authentication import SUCCESS, TokenAuthentication
+from bookkeeper_twisted.testing.contracts import bookie_client_contract as contract
+
+from ...authentication.sasl.sasl_case import JAAS, USER
+from ...bookie.rig import adds, run
+from .test_authentication import AuthenticatedCase
+from .test_encryption import EncryptedCase
+
+_REFUSAL: Any = V3.refusal(START_TLS, Status.EIO)
+
+
+class _Sides:
+    """The sides of a bookie and of a client in one object."""
+
+    plugin = "sasl"
+
+    def __init__(self, path: Path, **keys: Any) -> None:
+        path.write_text(JAAS)
+        path.chmod(0o600)
+        config = AuthenticationConfig(
+            sasl_jaas_config=str(path), bookie_auth_provider_factory_class="sasl", **keys
+        )  # fmt: skip
+        self.bookie_exchange = SaslPlugin().for_bookie(config).bookie_exchange
+        self.client_exchange = SaslPlugin().for_client(config).client_exchange
+
+
+class _InClear(AuthenticatedCase, contract.BookieClientContract if TYPE_CHECKING else object):  # type: ignore[misc]
+    def setUp(self) -> None:
+        self.provider = self.own_provider = _Sides(Path(self.mktemp()))
+        super().setUp()
+
+
+class ContractTests(_InClear, contract.BookieClientContract):
+    """V2 and, for what only V3 has, V3."""
+
+
+class _WithinTls(EncryptedCase, contract.BookieClientContract if TYPE_CHECKING else object):  # type: ignore[misc]
+    mechanism = "DIGEST-MD5"
+
+    def setUp(self) -> None:
+        self.provider = _Sides(Path(self.mktemp()), sasl_mechanism=self.mechanism)
+        super().setUp()
+
+    def admitted(self) -> None:
+        """A request is answered, and the bookie knows the user; V2 and V3."""
+        forcing: Deferred[Any] = self.client.force(self.bookie_id, 1)
+        for result in (self.read(), forcing):
+            self.settle()
+            self.settle()
+            self.assertTrue(result.called)
+            result.addErrback(lambda failure: self.assertNotIn("connection", failure.getErrorMessage()))
+        self.assertEqual({each.principal for each in self.rig.engine.factory.peers}, {Principal("sasl", USER)})
+
+
+class PlainContractTests(_WithinTls, contract.BookieClientContract):
+    """PLAIN within TLS."""
+
+    mechanism = "PLAIN"
+
+
+class ApacheTests(_WithinTls):
+    """What Apache's do within TLS."""
+
+    def test_early_token(self) -> None:
+        """The empty token that Apache's clients send in clear behind StartTLS is answered within TLS."""
+        made, sent = EncryptingConnection.connectionMade, AuthenticatedConnection._send
+
+        def early(connection: EncryptingConnection) -> None:
+            made(connection)
+            for wire in (V3, V2):  # the second is not answered
+                request = AuthRequest(wire.header(Operation.AUTH, 1, 0), "sasl", b"")
+                connection.transport.write(wire.encode_request(request))  # type: ignore[union-attr]
+
+        def not_again(connection: AuthenticatedConnection, token: bytes) -> None:
+            if token:
+                sent(connection, token)
+            else:
+                connection._number = 1
+                if connection._exchange.complete:
+                    connection._done()
+
+        self.patch(EncryptingConnection, "connectionMade", early)
+        self.patch(AuthenticatedConnection, "_send", not_again)
+        forcing: Deferred[Any] = self.client.force(self.bookie_id, 1)
+        for _ in range(3):
+            self.settle()
+        self.successResultOf(forcing)
+        self.assertEqual({each.principal for each in self.rig.engine.factory.peers}, {Principal("sasl", USER)})
+
+    def test_other_tokens(self) -> None:
+        """A token that is not empty, and any other request, is dropped with all that came in clear."""
+        for behind in (
+            V3.encode_request(AuthRequest(V3.header(Operation.AUTH, 1, 0), "sasl", b"token")), adds(run(1, 0)),
+        ):  # fmt: skip
+            peer = self.rig.connect()
+            peer.send(V3.encode_request(START_TLS) + behind)
+            peer.replies()
+            session = _Session()
+            self.patch(peer.connection._session, "_open", lambda _, session=session: session)
+            peer.connection._encrypted()
+            self.assertEqual((session.items, peer.replies()), ([], b""))
+            peer.leave()
+
+    def test_late_refusal(self) -> None:
+        """The refusal of StartTLS that Apache's bookies send after the handshake does not end the connection."""
+        completed = ServerConnection.handshakeCompleted
+
+        def refusing(connection: ServerConnection) -> None:
+            completed(connection)
+            connection.reply(_REFUSAL)
+            connection.flush()
+
+        self.patch(ServerConnection, "handshakeCompleted", refusing)
+        self.admitted()
+
+
+class _Session:
+    """A session that keeps what it gets."""
+
+    busy = False
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+    def received(self, items: list[Any]) -> None:
+        self.items += items
+
+    def lost(self) -> None:
+        self.items.clear()
+
+
+class RefusalTests(SynchronousTestCase):
+    """Those bytes by themselves."""
+
+    def connection(self, is_encrypted: bool) -> AuthenticatedConnection:
+        made = AuthenticatedConnection(
+            Clock(), V2, "any", TokenAuthentication().client_exchange(Peer("b")), 1.0, 1 << 20, Protocol,
+            is_encrypted=is_encrypted,
+        )  # fmt: skip
+        made.makeConnection(StringTransport())
+        return made
+
+    def test_dropped(self) -> None:
+        """They are dropped in any pieces, once, and need not be there."""
+        answer = V2.encode_response(AuthResponse(V2.header(Operation.AUTH, 1, 0), "any", SUCCESS))
+        for size in (1, 3, 15, 16, 100):
+            for data in (_REFUSAL + answer, answer):
+                connection = self.connection(True)
+                for at in range(0, len(data), size):
+                    connection.dataReceived(data[at : at + size])
+                self.successResultOf(connection.authenticated)
+
+    def test_broken(self) -> None:
+        """In clear, or for a second time, they break the protocol of V2."""
+        for is_encrypted, data in ((False, _REFUSAL), (True, _REFUSAL * 2)):
+            connection = self.connection(is_encrypted)
+            connection.dataReceived(data)
+            self.failureResultOf(connection.authenticated, BookieHandleNotAvailableError)
