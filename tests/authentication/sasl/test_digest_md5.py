@@ -1,5 +1,6 @@
 """DIGEST-MD5: the exchange, what ends it, and the exchange that was captured between Apache's client and bookie."""
 
+import hmac
 import re
 from unittest import mock
 
@@ -135,15 +136,19 @@ class BookieRefusalTests(SaslCase):
         self.assertEqual(unknown.replace("bookkeeper-nobody", USER), reason)
 
     def test_same_steps(self) -> None:
-        """An unknown user costs the digests and the comparison of a wrong password."""
+        """An unknown user costs the digests and the comparison of a wrong password, which is in constant time."""
         for section in ("Wrong", "Unknown"):
             exchange = self.bookie()
             self.challenge = self.token(exchange, b"")
             token = self.response_of(section)
-            with mock.patch.object(digest_md5, "response", wraps=response) as digests:
+            with (
+                mock.patch.object(digest_md5, "response", wraps=response) as digests,
+                mock.patch.object(hmac, "compare_digest", wraps=hmac.compare_digest) as compared,
+            ):
                 self.refused(exchange, token)
             self.assertEqual(digests.call_count, 1)
             self.assertEqual(len(digests.call_args.args[0]), 16)
+            self.assertEqual([len(call.args[0]) for call in compared.call_args_list], [40, 32])  # nonce, response
 
     def test_allowed_ids(self) -> None:
         """A user that does not match is refused, and only after it has proven its password."""
@@ -239,6 +244,13 @@ class ClientRefusalTests(SaslCase):
         client, nonce, cnonce = self.begun()
         guess = proof(password_digest(USER, "guess"), nonce, cnonce, USER.encode())
         self.assertIn("has not proven that it knows the password", self.refused(client, b"rspauth=" + guess))
+
+    def test_constant_time(self) -> None:
+        """The proof is compared in constant time."""
+        client, _, _ = self.begun()
+        with mock.patch.object(hmac, "compare_digest", wraps=hmac.compare_digest) as compared:
+            self.refused(client, b"rspauth=" + b"0" * 32)
+        self.assertEqual(compared.call_count, 1)
 
     def test_reflected(self) -> None:
         """The client's own response is no proof."""

@@ -1,5 +1,8 @@
 """PLAIN: on encrypted connections only."""
 
+import hmac
+from unittest import mock
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +59,13 @@ class PlainTests(SaslCase):
             self.assertIn(reason, reasons[token])
         self.assertIn("not UTF-8", self.refused(self.bookie(SAFE_CLIENT), b"\0\xff\0x"))
         self.assertIn("none of PLAIN", self.refused(self.bookie(SAFE_CLIENT), None))
+
+    def test_same_steps(self) -> None:
+        """An unknown user costs the comparison of a wrong password, which is in constant time."""
+        for name in (USER, "bookkeeper-nobody"):
+            with mock.patch.object(hmac, "compare_digest", wraps=hmac.compare_digest) as compared:
+                self.refused(self.bookie(SAFE_CLIENT), f"\0{name}\0melon".encode())
+            self.assertEqual([list(map(len, call.args)) for call in compared.call_args_list], [[32, 32]])
 
     def test_acting_as_oneself(self) -> None:
         """A client may name itself as the one to act as."""
