@@ -50,6 +50,12 @@ def blocks(text: str) -> Iterator[Block]:
         yield Block(match["language"], body, caption[1] if caption else "")
 
 
+def section(text: str, title: str) -> str:
+    """The part of a page under a title, up to the next one."""
+    (found,) = (part for part in re.split(r"\n\n(?=[^\n]+\n-{3,}\n)", text) if part.startswith(f"{title}\n"))
+    return found + "\n"
+
+
 def literals(text: str) -> Iterator[str]:
     """The literal blocks of a page, which show what is not to be typed as it stands."""
     for match in _LITERAL.finditer(text):

@@ -21,7 +21,7 @@ from bookkeeper_twisted.protocol.connection_state import ConnectionState
 from bookkeeper_twisted.security.principals import Principal
 
 from ..authentication.sasl.sasl_case import JAAS, USER
-from ..first_hour.documents import blocks
+from ..first_hour.documents import blocks, section
 from ..security.certificates import Folder, authority, issued
 from .test_tls import HOST, ROOT, tls_keys
 
@@ -64,7 +64,8 @@ class PageTests(_BookieCase):
 
     async def test_five_minutes(self) -> None:
         """A bookie and a client with the files of the page talk."""
-        files = {block.caption: block.text for block in blocks((ROOT / "docs/security.rst").read_text())}
+        text = section((ROOT / "docs/security.rst").read_text(), "Users and passwords (SASL)")
+        files = {block.caption: block.text for block in blocks(text)}
         for name, text in files.items():
             if name.endswith(".jaas"):
                 Path(self.directory, name).write_text(text)
@@ -124,9 +125,9 @@ class SaslTests(_BookieCase):
         await self.exchange()
         uri = self.uri
         for wire in ("v2", "v3"):
-            for section in ("Wrong", "Unknown", "Stranger"):
+            for user in ("Wrong", "Unknown", "Stranger"):
                 reason = "refused the authentication" if wire == "v3" else "while authenticating, as a bookie does"
-                await self.refused(uri, reason, wire_protocol=wire, sasl_jaas_client_section_name=section)
+                await self.refused(uri, reason, wire_protocol=wire, sasl_jaas_client_section_name=user)
         nobody = {"client_auth_provider_factory_class": "", "client_auth_required": False}
         await self.refused(uri, "unauthorized access", wire_protocol="v3", **nobody)
         await self.refused(uri, "PLAIN is refused on connections in clear", sasl_mechanism="PLAIN")

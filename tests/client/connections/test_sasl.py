@@ -119,7 +119,8 @@ class ApacheTests(_WithinTls):
             peer.replies()
             session = _Session()
             self.patch(peer.connection._session, "_open", lambda _, session=session: session)
-            peer.connection._encrypted()
+            encrypted: Any = peer.connection._encrypted
+            encrypted()
             self.assertEqual((session.items, peer.replies()), ([], b""))
             peer.leave()
 
