@@ -50,6 +50,10 @@ class AutorecoveryServiceTests(SynchronousTestCase):
         self.assertFalse(service.autorecovery.election.in_office)
         self.assertEqual(self.reactor.getDelayedCalls(), [])
 
+    def test_role(self) -> None:
+        """Its client is one of the cluster's own, which has a user of its own."""
+        self.assertEqual(self._made()._client_config.client_role, "system")
+
     def test_configured_id(self) -> None:
         """A configured bookie id is the name in the election."""
         service = self._made(bookie_id="bookie-four")

@@ -82,7 +82,7 @@ PLANTS = (
     ),
     Plant(
         "an unknown user is told from a wrong password", _USERS,
-        "self._proofs.get(name, self._nobody)", "self._proofs[name]", _EXCHANGES, where="Users.proofs",
+        "self._digests.get(name, self._nobody)", "self._digests[name]", _EXCHANGES, where="Users.digests",
     ),
     Plant(
         "every user that has proven its password may connect", _USERS,
@@ -123,12 +123,12 @@ PLANTS = (
     ),
     Plant(
         "any password is right", _PLAIN,
-        "hmac.compare_digest(digest, self._users.proofs(name).plain)", "True", _PLAINS,
+        "hmac.compare_digest(digest, self._users.digests(name).plain)", "True", _PLAINS,
         where="PlainBookieExchange._verify",
     ),
     Plant(
         "the time of a comparison tells how much of a password's digest is right", _PLAIN,
-        "hmac.compare_digest(digest, self._users.proofs(name).plain)", "digest == self._users.proofs(name).plain",
+        "hmac.compare_digest(digest, self._users.digests(name).plain)", "digest == self._users.digests(name).plain",
         _PLAINS, where="PlainBookieExchange._verify",
     ),
     Plant(
@@ -206,6 +206,11 @@ PLANTS = (
     Plant(
         "autorecovery has the user of any client", _SIDES,
         "config.client_role == SYSTEM", "False", _MADE, where="SaslClient.__init__",
+    ),
+    Plant(
+        "autorecovery is a client as any other", "embedding/autorecovery.py",
+        "attrs.evolve(client, client_role=SYSTEM)", "client", ["tests.embedding.test_autorecovery"],
+        where="AutorecoveryService.__init__",
     ),
     Plant(
         "users are configured and nobody is asked", "config/authentication.py",

@@ -27,5 +27,5 @@ Rules of both mechanisms:
 * A bookie keeps digests of the passwords and no passwords.  For an unknown user it computes and compares as much as
   for a wrong password, and it gives the same reason.
 * Digests are compared in constant time.
-* The user is looked at last: only who has proven a password learns that ``saslJaasClientAllowedIds`` does not match.
+* A bookie compares the name of the user with ``saslJaasClientAllowedIds`` last, when the password is proven.
 """

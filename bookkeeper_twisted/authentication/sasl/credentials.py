@@ -19,7 +19,7 @@ class JaasCredentials(Generic[T]):
     """The users of a bookie, or the user of a client, from a section of a file; read again when the file has changed.
 
     :param section: the name of the section.
-    :param make: makes the credentials from the section; raises ConfigError for a section that has none.
+    :param make: returns the users or the user of the section; raises ConfigError if the section has none.
     :param seconds: a clock.
     :raises ConfigError: the file cannot be used.
     """
@@ -34,7 +34,7 @@ class JaasCredentials(Generic[T]):
         self._make = make
         self._seconds = seconds
         self._looked = seconds()
-        # looked at before it is read: the next look finds a change in between
+        # the look comes before the reading, so that the next look finds a change in between
         self._seen = file.look()
         self._made = self._read(warns=True)
 

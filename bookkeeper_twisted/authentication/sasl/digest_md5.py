@@ -84,7 +84,7 @@ class DigestBookieExchange:
         cnonce = values.get("cnonce")
         if not name or not cnonce:
             raise _refused("a response without a user or without a nonce of its own")
-        secret, sent = self._users.proofs(name).digest, values.get("authzid")
+        secret, sent = self._users.digests(name).digest, values.get("authzid")
         expected = response(secret, nonce, cnonce, sent)
         is_proven = hmac.compare_digest(expected, values.get("response", b""))
         self._users.admit(name, is_proven, authorization)
@@ -93,7 +93,7 @@ class DigestBookieExchange:
         return b"rspauth=" + proof(secret, nonce, cnonce, sent)
 
     def _checked_nonce(self, values: dict[str, bytes]) -> bytes:
-        """Return the nonce of this connection, if it is the one of the response and not too old."""
+        """Return the nonce of this connection; refuse a response to another nonce, and one that comes too late."""
         nonce = self._nonce or b""
         if not hmac.compare_digest(nonce, values.get("nonce", b"")) or values.get("nc") != COUNT:
             raise _refused("the response is not to the challenge of this connection")
@@ -106,7 +106,10 @@ class DigestBookieExchange:
 
 
 def _check_constants(values: dict[str, bytes]) -> None:
-    """Check what has one value only."""
+    """Check the directives of a response that can have only one value.
+
+    :raises UnauthorizedAccessError: a directive has another value, or one that has no default is missing.
+    """
     for name, wanted, default in (
         ("charset", b"utf-8", b"utf-8"), ("realm", REALM.encode("ascii"), b""), ("qop", b"auth", b"auth"),
         ("digest-uri", URI, b""),
@@ -119,7 +122,7 @@ def _check_constants(values: dict[str, bytes]) -> None:
 class DigestClientExchange:
     """The client's side; it is complete when the bookie has proven that it knows the password.
 
-    :ivar principal: of the bookie's certificate: the password is the client's, and does not say who the bookie is.
+    :ivar principal: the principal of the bookie's certificate.  The password does not say which bookie this is.
     :param random_bytes: returns as many bytes, which nobody can guess.
     """
 
@@ -167,7 +170,7 @@ class DigestClientExchange:
 
 
 def _challenged(values: dict[str, bytes]) -> bytes:
-    """Return the nonce of a challenge, if the rest of the challenge is what bookies send."""
+    """Return the nonce of a challenge; refuse a challenge that is not like those of bookies."""
     offered = values.get("qop", b"auth").replace(b" ", b"").split(b",")
     wanted = {"realm": REALM.encode("ascii"), "charset": b"utf-8", "algorithm": b"md5-sess"}
     nonce = values.get("nonce")

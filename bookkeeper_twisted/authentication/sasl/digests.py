@@ -13,7 +13,7 @@ COUNT = b"00000001"
 
 
 def password_digest(user: str, password: str) -> bytes:
-    """Return the digest that stands for a password: whoever has it can authenticate as the user.
+    """Return the digest of a password.  Whoever has the digest can authenticate as the user, so it is as secret.
 
     :param user: the name of the user, which is a part of the digest.
     :param password: of the user.
@@ -27,7 +27,7 @@ def response(secret: bytes, nonce: bytes, cnonce: bytes, authorization: bytes | 
     :param secret: the :func:`password_digest`.
     :param nonce: the nonce of the bookie.
     :param cnonce: the nonce of the client.
-    :param authorization: the authorization id that the client sends; None if it sends none.
+    :param authorization: the user that the client wants to act as (authzid); None if the client sends none.
     """
     return _value(b"AUTHENTICATE:" + URI, secret, nonce, cnonce, authorization)
 
@@ -35,7 +35,7 @@ def response(secret: bytes, nonce: bytes, cnonce: bytes, authorization: bytes | 
 def proof(secret: bytes, nonce: bytes, cnonce: bytes, authorization: bytes | None) -> bytes:
     """Return ``rspauth``, by which the bookie proves that it knows the password.
 
-    :param secret: as the other arguments, see :func:`response`.
+    :param secret: the :func:`password_digest`; the other arguments are those of :func:`response`.
     """
     return _value(b":" + URI, secret, nonce, cnonce, authorization)
 

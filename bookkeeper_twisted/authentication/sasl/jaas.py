@@ -101,7 +101,10 @@ class JaasSection:
 
 
 class _Token(NamedTuple):
-    """A word, a quoted text without its quotation marks, or a sign; the kind at the end is empty."""
+    """A part of a file: a word, a quoted text without its quotation marks, or a sign.
+
+    The last token of a file has an empty ``kind``.
+    """
 
     kind: str
     text: str
@@ -176,7 +179,7 @@ class _JaasReader:
         return name, self._take("the value of an option")
 
     def _until(self, sign: str, read: Callable[[], T]) -> Iterator[T]:
-        """Return what is before a sign, and read the sign."""
+        """Read parts by ``read`` up to a ``sign``; return these parts.  The sign is read, too."""
         while not self._is_sign(sign):
             yield read()
         self._advance()

@@ -88,7 +88,7 @@ class JaasFile:
 
 
 def _read(descriptor: int) -> bytes:
-    """Read to the end, or a byte more than is allowed."""
+    """Read a file to its end; of a file that is too long, read one byte more than is allowed."""
     parts: list[bytes] = []
     left = MAX_FILE + 1
     while left and (part := os.read(descriptor, left)):

@@ -41,7 +41,7 @@ class PlainBookieExchange:
             raise UnauthorizedAccessError(detail="the exchange has ended")
         authorization, name, password = _parts(received)
         digest = self._users.plain_digest(password)
-        is_proven = hmac.compare_digest(digest, self._users.proofs(name).plain)
+        is_proven = hmac.compare_digest(digest, self._users.digests(name).plain)
         self._users.admit(name, is_proven, authorization or None)
         self.principal = Principal("sasl", name)
         self.complete = True

@@ -40,7 +40,8 @@ class SaslWorld:
 class SaslBookie:
     """The bookie's side.
 
-    :raises ConfigError: a key has a value that is unknown, or the JAAS file cannot be used.
+    :raises ConfigError: the mechanism is unknown, the allowed ids are no regular expression, or the JAAS file cannot be
+        used.
     """
 
     plugin = NAME
@@ -64,7 +65,7 @@ class SaslBookie:
 class SaslClient:
     """The client's side.
 
-    :raises ConfigError: a key has a value that is unknown, or the JAAS file cannot be used.
+    :raises ConfigError: the mechanism is unknown, or the JAAS file cannot be used.
     """
 
     plugin = NAME

@@ -25,11 +25,11 @@ class Account:
 
 
 @attrs.frozen
-class Proofs:
+class PasswordDigests:
     """The digests of a password, which a bookie keeps instead of it.
 
-    :ivar digest: for DIGEST-MD5.
-    :ivar plain: for PLAIN: a digest that has no use outside of this process.
+    :ivar digest: the digest that DIGEST-MD5 computes with.
+    :ivar plain: the digest that PLAIN compares; it is of no use to other processes.
     """
 
     digest: bytes = attrs.field(repr=False)
@@ -42,35 +42,35 @@ class Users:
     def __init__(self, passwords: Mapping[str, str], key: bytes, allowed: "re.Pattern[str]") -> None:
         """:param passwords: the password of each user, by the name of the user.
         :param key: 32 random bytes.
-        :param allowed: what the name of a user has to match as a whole.
+        :param allowed: the whole name of a user has to match it.
         """
         self._key = key
         self._allowed = allowed
-        self._proofs = {
-            name: Proofs(password_digest(name, password), self.plain_digest(password.encode("utf-8")))
+        self._digests = {
+            name: PasswordDigests(password_digest(name, password), self.plain_digest(password.encode("utf-8")))
             for name, password in passwords.items()
         }
-        # an unknown user has proofs, too, which nobody can meet: refusing it takes the same steps
-        self._nobody = Proofs(self.plain_digest(b"digest" + key)[:16], self.plain_digest(b"plain" + key))
+        # an unknown user has digests, too, which no password has: refusing it takes the same steps
+        self._nobody = PasswordDigests(self.plain_digest(b"digest" + key)[:16], self.plain_digest(b"plain" + key))
 
-    def proofs(self, name: str) -> Proofs:
-        """Return what is kept of the password of a user.
+    def digests(self, name: str) -> PasswordDigests:
+        """Return the digests of a user's password.
 
         :param name: of the user.
-        :returns: for an unknown user proofs that no password meets.
+        :returns: for an unknown user digests that no password has.
         """
-        return self._proofs.get(name, self._nobody)
+        return self._digests.get(name, self._nobody)
 
     def plain_digest(self, password: bytes) -> bytes:
         """Return the digest by which PLAIN compares a ``password``."""
         return hmac.digest(self._key, password, "sha256")
 
     def admit(self, name: str, is_proven: bool, authorization: str | None) -> None:
-        """Check whether a user may connect.
+        """Check whether a client may connect as a user.
 
         :param name: of the user.
         :param is_proven: whether the client has proven that it knows the password.
-        :param authorization: the id that the client wants to act as; None if it has not said so.
+        :param authorization: the user that the client wants to act as; None if the client has named none.
         :raises UnauthorizedAccessError: the user may not connect.
         """
         shown = repr(name[:_SHOWN])

@@ -119,5 +119,5 @@ class SecretTests(SaslCase):
 
     def test_representations(self) -> None:
         """No side and no exchange shows a password or a digest of one."""
-        for value in (self.bookie()._users, self.bookie()._users.proofs("x"), self.client()._account):
+        for value in (self.bookie()._users, self.bookie()._users.digests("x"), self.client()._account):
             self.assertNotRegex(repr(value) + str(value), "sesame|digest=")
