@@ -126,7 +126,7 @@ class SaslTests(_BookieCase):
         uri = self.uri
         for wire in ("v2", "v3"):
             for user in ("Wrong", "Unknown", "Stranger"):
-                reason = "refused the authentication" if wire == "v3" else "while authenticating, as a bookie does"
+                reason = "refused the authentication" if wire == "v3" else "connection lost during the authentication"
                 await self.refused(uri, reason, wire_protocol=wire, sasl_jaas_client_section_name=user)
         nobody = {"client_auth_provider_factory_class": "", "client_auth_required": False}
         await self.refused(uri, "unauthorized access", wire_protocol="v3", **nobody)
@@ -135,7 +135,7 @@ class SaslTests(_BookieCase):
     async def test_refused_beside_tls(self) -> None:
         """A bookie that has TLS, too, closes connections in clear that it refuses."""
         uri = await self.start(BookieConfig(**{**self.keys, **self.tls}))
-        for wire, reason in (("v2", "while authenticating, as a bookie does"), ("v3", "refused the authentication")):
+        for wire, reason in (("v2", "connection lost during the authentication"), ("v3", "refused the authentication")):
             await self.refused(uri, reason, wire_protocol=wire, sasl_jaas_client_section_name="Wrong")
 
     async def test_digest_within_tls(self) -> None:

@@ -125,7 +125,8 @@ class SaslTests(_SaslCase):
     async def test_ours_refused(self) -> None:
         """Our client with a wrong password is refused by both bookies, and says so."""
         refusals = {
-            ("ours", 2): "connection lost while authenticating", ("ours", 3): "the bookie refused the authentication",
+            ("ours", 2): "connection lost during the authentication",
+            ("ours", 3): "the bookie refused the authentication",
             ("Apache's", 2): "no authentication in time; Apache's bookies do not answer whom they refuse",
             ("Apache's", 3): "no authentication in time; Apache's bookies do not answer whom they refuse",
         }  # fmt: skip

@@ -214,7 +214,7 @@ PLANTS = (
     ),
     Plant(
         "users are configured and nobody is asked", "config/authentication.py",
-        "not self._is_default(name)", "False", _CONFIG, where="AuthenticationConfig._check",
+        "not self._is_default(name)", "False", _CONFIG, where="AuthenticationConfig._check_sasl",
     ),
     Plant(
         "a request in clear behind StartTLS is answered within TLS", "bookie/requests/encryption.py",
