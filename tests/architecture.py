@@ -106,7 +106,6 @@ WORLD = frozenset(
 # The production adapters, and what each of them is the door to.
 DOORS: dict[str, frozenset[str]] = {
     "blocking/reactor_thread.py": frozenset({"threading"}),
-    "authentication/sasl/jaas_file.py": frozenset({"os"}),
     "authentication/sasl/production.py": frozenset({"secrets", "time"}),
     "security/files.py": frozenset({"os"}),
     "security/keys.py": frozenset({"os", "pathlib"}),

@@ -4,7 +4,7 @@ from .plant import Plant
 
 _ROOM = "authentication/sasl/"
 _DIGEST, _PLAIN, _USERS = _ROOM + "digest_md5.py", _ROOM + "plain.py", _ROOM + "users.py"
-_JAAS, _FILE, _CREDENTIALS, _SIDES = (_ROOM + f"{name}.py" for name in ("jaas", "jaas_file", "credentials", "sides"))
+_JAAS, _CREDENTIALS, _SIDES = _ROOM + "jaas.py", _ROOM + "credentials.py", _ROOM + "sides.py"
 _TESTS = "tests.authentication.sasl."
 _EXCHANGES, _PLAINS = [_TESTS + "test_digest_md5"], [_TESTS + "test_plain"]
 _FORMAT, _FILES, _MADE = [_TESTS + "test_jaas"], [_TESTS + "test_credentials"], [_TESTS + "test_sides"]
@@ -169,35 +169,17 @@ PLANTS = (
         "'${' in value.text", "False", _FORMAT, where="_JaasReader._module",
     ),
     Plant(
-        "a pipe holds up the start", _FILE,
-        "stat.S_ISREG(mode)", "True", _FILES, where="JaasFile.read",
+        "a file that everybody can read is no line of the log", _CREDENTIALS,
+        "read_text(KEY, path, MAX_FILE, secret=is_start)", "read_text(KEY, path, MAX_FILE)", _FILES,
+        where="jaas_credentials",
     ),
     Plant(
-        "a file may have any length", _FILE,
-        "len(data) > MAX_FILE", "False", _FILES, where="JaasFile.read",
+        "a file that everybody can read is a line of the log for each change", _CREDENTIALS,
+        "is_start = False", "is_start = True", _FILES, where="jaas_credentials",
     ),
     Plant(
-        "a file that everybody can read is no line of the log", _FILE,
-        "bool(mode & stat.S_IROTH)", "False", _FILES, where="JaasFile.read",
-    ),
-    Plant(
-        "changed users are not read", _CREDENTIALS,
-        "seen != self._seen", "False", _FILES, where="JaasCredentials.get",
-    ),
-    Plant(
-        "users are looked at for every connection", _CREDENTIALS,
-        "not 0 <= now - self._looked < REFRESH", "True", _FILES, where="JaasCredentials.get",
-    ),
-    Plant(
-        "broken users are a line of the log at every look", _CREDENTIALS,
-        "self._seen = seen", "pass", _FILES, where="JaasCredentials.get",
-    ),
-    Plant(
-        "a broken file ends the connections that follow", _CREDENTIALS,
-        "self._log.error(\n"
-        "    'the users have changed and cannot be used, the previous ones stay in use: {reason}', reason=str(error)\n"
-        ")",
-        "raise", _FILES, where="JaasCredentials._renew",
+        "users are read once", _CREDENTIALS,
+        "(path,)", "()", _FILES, where="jaas_credentials",
     ),
     Plant(
         "a mechanism that is not there is the default", _SIDES,

@@ -1,10 +1,9 @@
 """SASL: users prove that they know their passwords, as with the plugin ``sasl`` of Apache's bookies and clients.
 
 Theory of operation.  The users and passwords of a bookie, and the user of a client, are in a file of JAAS
-(:mod:`.jaas` reads the format, :mod:`.jaas_file` the file, :mod:`.credentials` keeps what was read until the file
-changes).  The tokens do not name a mechanism, so both sides take it from their configuration: :mod:`.digest_md5`, as
-Apache's, or :mod:`.plain`.  :mod:`.sides` makes both sides from a configuration; randomness and time are arguments,
-which :mod:`.production` has.
+(:mod:`.jaas` reads the format, and :mod:`.credentials` the file, again when it has changed).  The tokens do not name a
+mechanism, so both sides take it from their configuration: :mod:`.digest_md5`, as Apache's, or :mod:`.plain`.
+:mod:`.sides` makes both sides from a configuration; randomness and time are arguments, which :mod:`.production` has.
 
 An exchange of DIGEST-MD5 (RFC 2831) has these tokens:
 

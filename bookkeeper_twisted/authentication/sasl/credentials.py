@@ -1,78 +1,55 @@
 """Users and passwords from a JAAS file that may change while the process runs."""
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
-
-from twisted.logger import Logger
+from typing import TypeVar
 
 from ...errors import ConfigError
+from ...security.files import FromFiles, file_error, read_text
 from .jaas import JaasSection, read_jaas
-from .jaas_file import JaasFile
 
-REFRESH = 5.0
-"""Seconds between two looks at the file."""
+KEY = "saslJaasConfig"
+"""The key of the configuration that names the file.  Java's processes have the property
+``java.security.auth.login.config`` for that."""
+
+MAX_FILE = 1 << 20
+"""Bytes of the longest file."""
 
 T = TypeVar("T")
 
 
-class JaasCredentials(Generic[T]):
-    """The users of a bookie, or the user of a client, from a section of a file; read again when the file has changed.
+def jaas_credentials(
+    path: str, section: str, make: Callable[[JaasSection], T], seconds: Callable[[], float]
+) -> FromFiles[T]:
+    """Return the users of a bookie, or the user of a client, from a section of a file.
 
+    If every user of the machine can read the file, that is one line in the log at the start.
+
+    :param path: the file, whose content is read again when it has changed.
     :param section: the name of the section.
     :param make: returns the users or the user of the section; raises ConfigError if the section has none.
     :param seconds: a clock.
     :raises ConfigError: the file cannot be used.
     """
+    if not path:
+        raise ConfigError(f"{KEY} is not set: it has to name a JAAS file")
+    is_start = True
 
-    _log = Logger()
-
-    def __init__(
-        self, file: JaasFile, section: str, make: Callable[[JaasSection], T], seconds: Callable[[], float]
-    ) -> None:
-        self._file = file
-        self._section = section
-        self._make = make
-        self._seconds = seconds
-        self._looked = seconds()
-        # the look comes before the reading, so that the next look finds a change in between
-        self._seen = file.look()
-        self._made = self._read(warns=True)
-
-    def get(self) -> T:
-        """Return the newest credentials that could be read."""
-        now = self._seconds()
-        if not 0 <= now - self._looked < REFRESH:
-            self._looked = now
-            seen = self._file.look()
-            if seen != self._seen:
-                self._seen = seen
-                self._renew()
-        return self._made
-
-    def _renew(self) -> None:
+    def read() -> T:
+        nonlocal is_start
+        text = read_text(KEY, path, MAX_FILE, secret=is_start)
+        is_start = False
         try:
-            self._made = self._read(warns=False)
-        except ConfigError as error:
-            self._log.error(
-                "the users have changed and cannot be used, the previous ones stay in use: {reason}", reason=str(error)
-            )
-        else:
-            self._log.info("the users of {path} have changed: new connections use the new ones", path=self._file.path)
-
-    def _read(self, warns: bool) -> T:
-        read = self._file.read()
-        if warns and read.is_open:
-            self._log.warn(
-                "every user of this machine can read the passwords in {path}: it should have mode 0600",
-                path=self._file.path,
-            )  # fmt: skip
-        try:
-            sections = read_jaas(read.text)
-            section = sections.get(self._section)
-            if section is None:
-                known = ", ".join(map(repr, sections)) or "none"
-                raise ConfigError(f"it has no section {self._section!r}; its sections: {known}")
-            return self._make(section)
+            return make(_section(text, section))
         except ConfigError as error:
             reason = str(error)
-        raise self._file.refusal(reason)
+        raise file_error(KEY, path, reason)
+
+    return FromFiles(f"the users of {path}", (path,), read, seconds)
+
+
+def _section(text: str, name: str) -> JaasSection:
+    sections = read_jaas(text)
+    if name not in sections:
+        known = ", ".join(map(repr, sections)) or "none"
+        raise ConfigError(f"it has no section {name!r}; its sections: {known}")
+    return sections[name]

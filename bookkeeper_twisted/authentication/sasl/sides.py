@@ -9,10 +9,9 @@ from zope.interface import implementer
 
 from ...config.authentication import SYSTEM, AuthenticationConfig
 from ...protocol.authentication import IAuthenticationExchange, IBookieAuthentication, IClientAuthentication, Peer
-from .credentials import JaasCredentials
+from .credentials import jaas_credentials
 from .digest_md5 import DigestBookieExchange, DigestClientExchange
 from .jaas import JaasSection
-from .jaas_file import JaasFile
 from .plain import PlainBookieExchange, PlainClientExchange
 from .users import Account, Users
 
@@ -50,8 +49,8 @@ class SaslBookie:
         self._mechanism = _mechanism(config)
         self._world = world
         make = partial(_users, allowed=_allowed(config), key=world.random_bytes(_KEY_BYTES))
-        file = JaasFile(config.sasl_jaas_config)
-        self._users = JaasCredentials(file, config.sasl_jaas_bookie_section_name, make, world.seconds)
+        section = config.sasl_jaas_bookie_section_name
+        self._users = jaas_credentials(config.sasl_jaas_config, section, make, world.seconds)
 
     def bookie_exchange(self, peer: Peer) -> IAuthenticationExchange:
         """See :meth:`~bookkeeper_twisted.protocol.authentication.IBookieAuthentication.bookie_exchange`."""
@@ -75,8 +74,7 @@ class SaslClient:
         self._random_bytes = world.random_bytes
         is_system = config.client_role == SYSTEM
         section = config.sasl_jaas_auditor_section_name if is_system else config.sasl_jaas_client_section_name
-        file = JaasFile(config.sasl_jaas_config)
-        self._account = JaasCredentials(file, section, _account, world.seconds)
+        self._account = jaas_credentials(config.sasl_jaas_config, section, _account, world.seconds)
 
     def client_exchange(self, peer: Peer) -> IAuthenticationExchange:
         """See :meth:`~bookkeeper_twisted.protocol.authentication.IClientAuthentication.client_exchange`."""
