@@ -33,7 +33,7 @@ INTERFACES = {
     "authentication.plugins", "bookie.lifecycle.storages",
     "codec.messages", "codec.operations", "codec.runs", "codec.wire_protocol",
     "ledger.placement", "metadata.interfaces", "placement.interfaces", "protocol.authentication",
-    "security.ledger_keys", "security.principals",
+    "security.files", "security.ledger_keys", "security.principals",
 }  # fmt: skip
 ROOTS = {
     "", "authentication", "bookie", "bookie.lifecycle", "cli", "codec", "ledger", "metadata", "placement", "protocol",
