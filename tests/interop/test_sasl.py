@@ -23,7 +23,7 @@ from .test_tls import files
 
 _COUNT = 200
 _APACHE = "org.apache.bookkeeper.sasl."
-_PROPERTY = "java.security.auth.login.config"
+PROPERTY = "java.security.auth.login.config"
 _TLS = "tlsProviderFactoryClass"
 
 
@@ -60,7 +60,7 @@ def sasl_cluster() -> Cluster:
 
     :raises SkipTest: Java or the jars are missing.
     """
-    return running_cluster(values(), {_PROPERTY: jaas()}, 1)
+    return running_cluster(values(), {PROPERTY: jaas()}, 1)
 
 
 class _OnlyNamed(NamedBookies):
@@ -86,7 +86,7 @@ class _SaslCase(TestCase):
 
     def java(self, keys: dict[str, object]) -> JavaClient:
         """Apache's client with some keys."""
-        client = JavaClient(sasl_cluster().uri, files().path / "sasl.log", values={**keys, _PROPERTY: jaas()})
+        client = JavaClient(sasl_cluster().uri, files().path / "sasl.log", values={**keys, PROPERTY: jaas()})
         self.addCleanup(client.stop)
         return client
 
