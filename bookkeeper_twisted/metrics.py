@@ -15,8 +15,8 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from .instruments import Counter, Histogram, Instruments, Summary, pieces, render
 
 __all__ = [
-    "AdaptiveMetrics", "BookieMetrics", "ConnectionMetrics", "DiskMetrics", "Instruments", "JournalMetrics",
-    "MaintenanceMetrics", "RequestMetrics", "ScrubMetrics", "StorageMetrics", "ThrottleMetrics",
+    "AdaptiveMetrics", "AuthorizationMetrics", "BookieMetrics", "ConnectionMetrics", "DiskMetrics", "Instruments",
+    "JournalMetrics", "MaintenanceMetrics", "RequestMetrics", "ScrubMetrics", "StorageMetrics", "ThrottleMetrics",
     "directory_labels", "new_registry", "pieces", "process_registry", "render",
 ]  # fmt: skip
 
@@ -275,6 +275,37 @@ class ConnectionMetrics:
         self.failed_handshakes = instruments.counter("bookie_connections_failed_handshakes")
         self.active = instruments.counter("bookie_connections_active")
         self.pending_bytes = instruments.counter("bookie_connections_pending_bytes")
+        self._instruments = instruments
+
+
+    def watch_principals(self, kinds: Sequence[str], count: Callable[[str], float]) -> None:
+        """Export the number of connections by the kind of their principal.
+
+        :param count: returns the number of connections of a kind, when it is exported.
+        """
+        for kind in kinds:
+            self._instruments.gauge("bookie_connections_by_principal", partial(count, kind), kind=kind)
+
+
+class AuthorizationMetrics:
+    """The metrics of authorization.
+
+    :param actions: the actions that a peer can be refused.
+    :ivar refused: the number of refused requests by action.
+    """
+
+    def __init__(self, instruments: Instruments, actions: Sequence[str]) -> None:
+        self.refused = {
+            action: instruments.counter("bookie_authorization_refused", action=action) for action in actions
+        }
+        self._instruments = instruments
+
+    def watch_audit(self, lost: Callable[[], float]) -> None:
+        """Export the number of lines that the audit log has lost.
+
+        :param lost: returns the number, when it is exported.
+        """
+        self._instruments.gauge("bookie_audit_log_lost_lines", lost, "counter")
 
 
 class ThrottleMetrics:

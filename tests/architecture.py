@@ -32,6 +32,7 @@ LAYER_0 = frozenset(
 _DOORS_OURS = (
     LAYER_0
     | {"security", "codec", "ledger", "storage", "metadata", "placement", "protocol", "authentication"}
+    | {"authorization"}
     | {"bookie", "client", "autorecovery"}
 )
 
@@ -46,7 +47,9 @@ OURS: dict[str, frozenset[str]] = {
     "placement": LAYER_0 | {"placement", "ledger", "metadata"},
     "protocol": LAYER_0 | {"protocol", "codec", "security"},
     "authentication": LAYER_0 | {"authentication", "security", "protocol"},
-    "bookie": LAYER_0 | {"bookie", "authentication", "security", "codec", "storage", "metadata", "protocol"},
+    "authorization": LAYER_0 | {"authorization", "security"},
+    "bookie": LAYER_0
+    | {"bookie", "authentication", "authorization", "security", "codec", "storage", "metadata", "protocol"},
     "blocking_reads": LAYER_0 | {"blocking_reads", "codec", "ledger"},
     "client": LAYER_0
     | {"client", "authentication", "security", "codec", "ledger", "metadata", "placement", "protocol"},
@@ -81,7 +84,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "storage": _BASE | {"rocksdict"},
     "blocking_reads": _BASE,
     "metadata": _TWISTED | {"kazoo"},
-    **dict.fromkeys(("placement", "protocol", "authentication", "bookie"), _TWISTED),
+    **dict.fromkeys(("placement", "protocol", "authentication", "authorization", "bookie"), _TWISTED),
     **dict.fromkeys(("client", "autorecovery"), _TWISTED),
     **dict.fromkeys(("aio", "blocking"), _TWISTED),
     "spark": _TWISTED | {"pyspark", "pyarrow"},
@@ -108,6 +111,8 @@ DOORS: dict[str, frozenset[str]] = {
     "blocking/reactor_thread.py": frozenset({"threading"}),
     "authentication/sasl/production.py": frozenset({"secrets", "time"}),
     "security/files.py": frozenset({"os"}),
+    "authorization/audit_file.py": frozenset({"os"}),
+    "authorization/rules_file.py": frozenset({"os"}),
     "security/keys.py": frozenset({"os", "pathlib"}),
     "security/ledger_keys.py": frozenset({"os"}),
     "storage/files/filesystem.py": frozenset({"os", "fcntl", "mmap"}),

@@ -30,14 +30,14 @@ print(json.dumps([files, services, list(sys.modules)]))
 
 # The rooms with the interfaces that our plugins provide, and the modules that these need.
 INTERFACES = {
-    "authentication.plugins", "bookie.lifecycle.storages",
+    "authentication.plugins", "authorization.interfaces", "authorization.plugins", "bookie.lifecycle.storages",
     "codec.messages", "codec.operations", "codec.runs", "codec.wire_protocol",
     "ledger.placement", "metadata.interfaces", "placement.interfaces", "protocol.authentication",
     "security.files", "security.ledger_keys", "security.principals",
 }  # fmt: skip
 ROOTS = {
-    "", "authentication", "bookie", "bookie.lifecycle", "cli", "codec", "ledger", "metadata", "placement", "protocol",
-    "security",
+    "", "authentication", "authorization", "bookie", "bookie.lifecycle", "cli", "codec", "ledger", "metadata",
+    "placement", "protocol", "security",
 }  # fmt: skip
 # The services are plugins of Twisted's own interface, so that their file is read for any list of services.
 SERVICES = {"_public", "cli.entry"}

@@ -50,6 +50,18 @@ class BookieConfig(AutorecoveryConfig):
     permitted_startup_users: tuple[str, ...] = setting(
         "permittedStartupUsers", (), TEXTS, "users of this machine who may start a bookie; empty: any", java="none"
     )
+    authorizer_class: str = setting(
+        "authorizerClass", "", TEXT, "plugin that decides who may do what, as rules; empty: everybody does everything",
+        java="none",
+    )  # fmt: skip
+    authorization_rules: str = setting(
+        "authorizationRules", "", TEXT, "file with the rules of authorizerClass=rules, read again when it changes",
+        java="none",
+    )  # fmt: skip
+    audit_log_file: str = setting(
+        "auditLogFile", "", TEXT, "file for a line about each fence, delete, administration and refusal; empty: none",
+        java="none",
+    )  # fmt: skip
     max_connections: int = setting(
         "maxConnections", 10000, integer(1), "connections served at a time; beyond that the idlest goes for a new one",
         java="none",
@@ -390,6 +402,8 @@ class BookieConfig(AutorecoveryConfig):
     def _check_tls(self) -> None:
         if self.tls_required and not self.encrypts:
             raise self._error("tls_required", "needs tlsProviderFactoryClass, which is not set")
+        if self.authorization_rules and not self.authorizer_class:
+            raise self._error("authorization_rules", "has an effect only with authorizerClass=rules")
 
     def _check_identity(self) -> None:
         try:

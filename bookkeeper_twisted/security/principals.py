@@ -31,6 +31,9 @@ class Principal:
     uris: tuple[str, ...] = ()
 
 
+KINDS = ("certificate", "sasl", "token", "none")
+"""The values of :attr:`Principal.kind`."""
+
 NOBODY = Principal("none")
 """The principal of a peer that has not shown who it is."""
 

@@ -1,0 +1,206 @@
+"""The control of access: kept decisions for connections, counted refusals, and the audit log."""
+
+from weakref import WeakValueDictionary
+
+import attrs
+from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ..config.bookie import BookieConfig
+from ..errors import ConfigError, MetadataError
+from ..metrics import AuthorizationMetrics, Instruments
+from ..security.principals import Principal
+from .audit import AuditLog, Submit
+from .audit_file import AuditFile
+from .interfaces import ADMINISTRATION, IAuthorizer, Permission, ReadCustomMetadata, Surroundings
+from .plugins import authorizer_of
+
+MOST_DECISIONS = 16_384
+"""Decisions that are kept for each principal and action."""
+
+_QUIET = 60.0
+_AUDITED = frozenset({Permission.FENCE, Permission.DELETE, *ADMINISTRATION})
+
+
+@attrs.define(eq=False)
+class Decisions:
+    """The decisions for one principal by one revision of the rules; its connections share them.
+
+    :ivar by_action: for each action, whether it is allowed on a ledger.  The dictionaries stay the same objects.
+    """
+
+    by_action: dict[Permission, dict[int | None, bool]] = attrs.field(
+        factory=lambda: {action: {} for action in Permission}, init=False
+    )
+
+    def keep(self, action: Permission, ledger_id: int | None, allowed: bool) -> None:
+        """Keep a decision; forget all others of the same action if there are too many.
+
+        :param ledger_id: the ledger, None for none.
+        """
+        kept = self.by_action[action]
+        if len(kept) >= MOST_DECISIONS:
+            kept.clear()
+        kept[ledger_id] = allowed
+
+
+@implementer(IAuthorizer)
+class Everybody:
+    """The authorizer of a process with an audit log and no rules."""
+
+    revision = 0
+
+    def decide(self, principal: Principal, action: Permission, ledger_id: int | None) -> bool:
+        """Allow it."""
+        return True
+
+    def start(self) -> None:
+        """Do nothing, as there are no rules."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+
+class AccessControl:
+    """The control of access to one process, and the record of what was allowed and refused.
+
+    :param audit: the file of the audit log; None: there is none.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, authorizer: IAuthorizer, metrics: AuthorizationMetrics, clock: IReactorTime,
+        audit: AuditFile | None = None,
+    ) -> None:  # fmt: skip
+        self._authorizer = authorizer
+        self._metrics = metrics
+        self._clock = clock
+        self._file = audit
+        self._audit: AuditLog | None = None
+        self._decisions: WeakValueDictionary[Principal, Decisions] = WeakValueDictionary()
+        self._of_revision = authorizer.revision
+        self._failed_at: float | None = None
+
+    # -- start and stop --
+
+    def start(self, submit: Submit) -> None:
+        """Begin to look for changed rules, and open the audit log.
+
+        :param submit: runs the writes of the audit log off the reactor thread, one at a time.
+        :raises ConfigError: the audit log cannot be opened.
+        """
+        if self._file is not None:
+            try:
+                self._file.open()
+            except (OSError, ValueError) as error:
+                raise ConfigError(f"auditLogFile: {error}") from None
+            self._audit = AuditLog(self._file, self._clock, submit)
+            self._metrics.watch_audit(lambda: self._audit.lost if self._audit is not None else 0)
+        self._authorizer.start()
+
+    def stop(self) -> "Deferred[None]":
+        """Stop the authorizer; the Deferred fires when the audit log is written and closed."""
+        self._authorizer.stop()
+        return self._audit.stop() if self._audit is not None else succeed(None)
+
+    # -- decisions --
+
+    @property
+    def revision(self) -> int:
+        """Return the number of the rules in force; kept decisions of another number are void."""
+        return self._authorizer.revision
+
+    def decisions(self, principal: Principal) -> Decisions:
+        """Return the kept decisions for a ``principal``, by the rules in force."""
+        if self._of_revision != self.revision:
+            self._decisions.clear()
+            self._of_revision = self.revision
+        found = self._decisions.get(principal)
+        if found is None:
+            found = self._decisions[principal] = Decisions()
+        return found
+
+    def ask(self, principal: Principal, action: Permission, ledger_id: int | None) -> "bool | Deferred[bool]":
+        """Ask the authorizer; an authorizer that raises an error refuses.
+
+        :returns: a decision, or a Deferred for it.  The Deferred fails if the decision failed: the request is refused.
+        """
+        try:
+            return self._authorizer.decide(principal, action, ledger_id)
+        except Exception:
+            self._log_failure(Failure())
+            return False
+
+    def failed(self, failure: Failure) -> None:
+        """Log the ``failure`` of a decision, at most once a minute; a failed look-up has been logged already."""
+        if not failure.check(CancelledError, MetadataError):
+            self._log_failure(failure)
+
+    def _log_failure(self, failure: Failure) -> None:
+        now = self._clock.seconds()
+        if self._failed_at is None or now - self._failed_at >= _QUIET:
+            self._failed_at = now
+            self._log.failure("the authorizer failed, requests are refused", failure)
+
+    async def permits(self, principal: Principal, address: str, action: Permission, ledger_id: int | None) -> bool:
+        """Decide about a request over HTTP, and record the decision.
+
+        :param address: of the peer, for the audit log.
+        """
+        asked = self.ask(principal, action, ledger_id)
+        try:
+            allowed = await asked if isinstance(asked, Deferred) else asked
+        except CancelledError:
+            raise
+        except Exception:
+            self.failed(Failure())
+            allowed = False
+        if allowed is True:
+            self.allowed(principal, address, action, ledger_id)
+            return True
+        self.refused(principal, address, action, ledger_id)
+        return False
+
+    # -- records --
+
+    def allowed(self, principal: Principal, address: str, action: Permission, ledger_id: int | None) -> None:
+        """Record something that was allowed, if it belongs into the audit log.
+
+        :param address: of the peer.
+        :param ledger_id: the ledger, None for none.
+        """
+        if self._audit is not None and action in _AUDITED:
+            self._audit.allowed(principal, address, action, ledger_id)
+
+    def refused(
+        self, principal: Principal, address: str, action: Permission, ledger_id: int | None, count: int = 1
+    ) -> None:
+        """Count refused requests, and record them.
+
+        :param address: of the peer.
+        :param ledger_id: the ledger of one of the requests, None for none.
+        :param count: the number of requests.
+        """
+        self._metrics.refused[action.value].value += count
+        if self._audit is not None:
+            self._audit.refused(principal, address, action, ledger_id, count)
+
+
+def access_control(
+    config: BookieConfig, clock: IReactorTime, custom_metadata: ReadCustomMetadata, instruments: Instruments
+) -> AccessControl | None:
+    """Return the control of access of a process; None if everybody may do everything and nothing is recorded.
+
+    :param custom_metadata: reads the custom metadata of a ledger.
+    :raises ConfigError: the authorizer is unknown, or its rules cannot be used.
+    """
+    authorizer = authorizer_of(config, Surroundings(clock, custom_metadata))
+    if authorizer is None and not config.audit_log_file:
+        return None
+    audit = AuditFile(config.audit_log_file) if config.audit_log_file else None
+    metrics = AuthorizationMetrics(instruments, [action.value for action in Permission])
+    return AccessControl(authorizer or Everybody(), metrics, clock, audit)

@@ -1,0 +1,203 @@
+"""The audit log: who has fenced, recovered, deleted or administered what, and who was refused.
+
+It has one JSON object a line.  Lines wait in a queue of bounded length for a lane that writes them off the reactor
+thread; what does not fit is counted, and the count is the next line.  Refusals of one principal are one line a second,
+with their number.
+"""
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..security.principals import Principal
+from .audit_file import AuditFile
+from .interfaces import Permission
+
+MOST_QUEUED = 10_000
+"""Lines that may wait for the lane."""
+
+INTERVAL = 1.0
+"""Seconds between two lines about refusals of one principal."""
+
+_MOST_PRINCIPALS = 1_000
+_MOST_NAME = 256
+_QUIET = 60.0
+
+Submit = Callable[..., "Deferred[int]"]
+"""Runs a function with arguments off the reactor thread; returns a Deferred for its result."""
+
+
+class _Refusals:
+    """The refusals of one principal that have no line yet, and the last one of them."""
+
+    __slots__ = ("began", "count", "last")
+
+    def __init__(self, began: float) -> None:
+        self.began = began
+        self.count = 0
+        self.last: tuple[str, Permission, int | None] = ("", Permission.INFO, None)
+
+
+class AuditLog:
+    """The audit log of one process.  Reactor thread.
+
+    :param submit: runs work on a lane of its own, one piece at a time.
+    :ivar lost: lines that did not fit into the queue or the file, so far.
+    """
+
+    _log = Logger()
+
+    def __init__(self, file: AuditFile, clock: IReactorTime, submit: Submit) -> None:
+        self.lost = 0
+        self._file = file
+        self._clock = clock
+        self._submit = submit
+        self._queue: list[bytes] = []
+        self._unsaid = 0
+        self._writing = False
+        self._idle: list[Deferred[None]] = []
+        self._refusals: OrderedDict[Principal | None, _Refusals] = OrderedDict()
+        self._sweep: IDelayedCall | None = None
+        self._failed_at: float | None = None
+
+    # -- events --
+
+    def allowed(self, principal: Principal, address: str, action: Permission, ledger_id: int | None) -> None:
+        """Write a line about something that was allowed.
+
+        :param address: of the peer.
+        :param ledger_id: the ledger, None for none.
+        """
+        self._write(principal, address, action, ledger_id, "allowed")
+
+    def refused(
+        self, principal: Principal, address: str, action: Permission, ledger_id: int | None, count: int
+    ) -> None:
+        """Write a line about refused requests, or count them towards the next line of the same principal.
+
+        :param count: the number of requests.
+        """
+        now, key = self._clock.seconds(), principal
+        found = self._refusals.get(key)
+        if found is None and len(self._refusals) < _MOST_PRINCIPALS:
+            self._refusals[key] = _Refusals(now)
+            self._write(principal, address, action, ledger_id, "refused", count)
+        else:
+            if found is None:  # too many principals: their refusals share lines without a name
+                found = self._refusals.setdefault(None, _Refusals(now))
+            found.count += count
+            found.last = address, action, ledger_id
+        if self._sweep is None:
+            self._sweep = self._clock.callLater(INTERVAL, self._sweep_refusals)
+
+    def _sweep_refusals(self, everything: bool = False) -> None:
+        """Write the lines that are due, and forget principals that were not refused meanwhile."""
+        self._sweep = None
+        now = self._clock.seconds()
+        for principal, found in list(self._refusals.items()):
+            if now - found.began < INTERVAL and not everything:
+                continue
+            if found.count:
+                self._write(principal, *found.last, "refused", found.count)
+                found.began, found.count = now, 0
+            else:
+                del self._refusals[principal]
+        if self._refusals and not everything:
+            self._sweep = self._clock.callLater(INTERVAL, self._sweep_refusals)
+
+    def _write(
+        self, principal: Principal | None, address: str, action: Permission, ledger_id: int | None, result: str,
+        count: int = 1,
+    ) -> None:  # fmt: skip
+        line: dict[str, object] = {
+            "time": self._now(),
+            "kind": principal.kind if principal is not None else "several",
+            "principal": principal.name[:_MOST_NAME] if principal is not None else "",
+            "address": address,
+            "action": action.value,
+            "ledger": ledger_id,
+            "result": result,
+        }
+        if count > 1:
+            line["count"] = count
+        self._append(line)
+
+    def _now(self) -> str:
+        return datetime.fromtimestamp(self._clock.seconds(), UTC).isoformat(timespec="milliseconds")
+
+    # -- the queue --
+
+    def _append(self, line: dict[str, object]) -> None:
+        if len(self._queue) >= MOST_QUEUED:
+            self._lose(1)
+            return
+        self._queue.append(json.dumps(line).encode() + b"\n")
+        self._write_on()
+
+    def _lose(self, count: int) -> None:
+        self.lost += count
+        self._unsaid += count
+
+    def _write_on(self) -> None:
+        if self._writing or not (self._queue or self._unsaid):
+            return
+        lines, self._queue = self._queue, []
+        said = self._unsaid
+        if said:
+            lines.insert(0, json.dumps({"time": self._now(), "result": "lost", "count": said}).encode() + b"\n")
+        self._writing = True
+        self._submit(self._file.write, lines).addCallbacks(
+            self._written, self._not_written, (lines, said), errbackArgs=(lines, said)
+        ).addErrback(lambda failure: self._log.failure("the audit log failed", failure))
+
+    def _written(self, n_written: int, lines: list[bytes], said: int) -> None:
+        self._writing = False
+        missing = len(lines) - n_written
+        if said and n_written:
+            self._unsaid -= said
+        elif said:
+            missing -= 1  # the line with the count itself is no lost line
+        if missing:
+            # the disk may be full: the lines that wait are tried with the next event, not in a loop
+            self._lose(missing)
+            self._say_failure(str(self._file.error))
+        else:
+            self._write_on()
+        if not self._writing:
+            idle, self._idle = self._idle, []
+            for waiter in idle:
+                waiter.callback(None)
+
+    def _not_written(self, failure: Failure, lines: list[bytes], said: int) -> None:
+        self._file.error = failure.value
+        self._written(0, lines, said)
+
+    def _say_failure(self, error: str) -> None:
+        now = self._clock.seconds()
+        if self._failed_at is None or now - self._failed_at >= _QUIET:
+            self._failed_at = now
+            self._log.error("the audit log cannot be written, {lost} lines are lost: {error}", lost=self.lost,
+                            error=error)  # fmt: skip
+
+    def stop(self) -> "Deferred[None]":
+        """Write all that waits; the Deferred fires when it is in the file, and the file is closed."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+        self._sweep_refusals(everything=True)
+        self._write_on()
+        done: Deferred[None] = Deferred() if self._writing else succeed(None)
+        if self._writing:
+            self._idle.append(done)
+        return done.addCallback(lambda _: self._close()).addErrback(lambda f: self._say_failure(f.getErrorMessage()))
+
+    def _close(self) -> "Deferred[int]":
+        if self._queue:
+            self._lose(len(self._queue))
+            self._queue = []
+        return self._submit(self._file.close)

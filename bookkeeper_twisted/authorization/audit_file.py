@@ -1,0 +1,104 @@
+"""The file of the audit log: lines are appended to it, and it is opened again once it was renamed."""
+
+import os
+import stat
+
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_PRIVATE = 0o600
+
+
+class AuditFile:
+    """A file that is only appended to, and that only its owner may read.  One thread at a time.
+
+    :ivar error: why lines could not be written; None if they were.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.error: BaseException | None = None
+        self._descriptor = -1
+        self._is_cut = False
+
+    def open(self) -> None:
+        """Open the file, unless it is open; make it if there is none.
+
+        :raises OSError: that is not possible.
+        :raises ValueError: it is no regular file.
+        """
+        if self._descriptor >= 0:
+            return
+        descriptor = os.open(self.path, _FLAGS, _PRIVATE)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise ValueError(f"{self.path} is no regular file")
+        self._descriptor = descriptor
+
+    def write(self, lines: list[bytes]) -> int:
+        """Append lines, to a new file if the present one was renamed or removed.
+
+        :returns: the number of lines that were written; if some were not, :attr:`error` says why.
+        """
+        self.error = None
+        try:
+            self._leave_renamed()
+            self.open()
+            self._append(b"\n" if self._is_cut else b"")
+            data = b"".join(lines)
+            written = self._append(data)
+        except (OSError, ValueError) as error:
+            self.error = error
+            return 0
+        if written == len(data):
+            return len(lines)
+        return self._whole_lines(lines, written)
+
+    def _append(self, data: bytes) -> int:
+        """Append bytes as far as possible; return their number."""
+        done = 0
+        while done < len(data):
+            try:
+                done += os.write(self._descriptor, data[done:])
+            except OSError as error:
+                self.error = error
+                break
+        if done:
+            self._is_cut = data[done - 1] != 0x0A
+        return done
+
+    def _whole_lines(self, lines: list[bytes], written: int) -> int:
+        count = 0
+        for line in lines:
+            written -= len(line)
+            if written < 0:
+                break
+            count += 1
+        return count
+
+    def _leave_renamed(self) -> None:
+        """Close the file if its name belongs to another file now, or to none, as after a rotation of logs."""
+        if self._descriptor < 0:
+            return
+        ours = os.fstat(self._descriptor)
+        try:
+            now = os.stat(self.path, follow_symlinks=False)
+        except FileNotFoundError:
+            now = None
+        if now is None or (now.st_dev, now.st_ino) != (ours.st_dev, ours.st_ino):
+            self._close()
+            self._is_cut = False
+
+    def _close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Write the file to disk, and close it.
+
+        :raises OSError: the disk refuses it.
+        """
+        if self._descriptor >= 0:
+            try:
+                os.fdatasync(self._descriptor)
+            finally:
+                self._close()

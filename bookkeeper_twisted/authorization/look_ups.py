@@ -1,0 +1,163 @@
+"""Look-ups of the custom metadata of ledgers in the metadata store, for rules that depend on them (S11).
+
+Only the entries that rules ask for are kept.  The custom metadata of a ledger do not change after its creation.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Collection, Mapping
+
+from twisted.internet.defer import CancelledError, Deferred, fail
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..errors import MetadataError
+from .interfaces import ReadCustomMetadata
+from .rules import MOST_VALUE
+
+MOST_KEPT = 10_000
+AT_ONCE = 32
+TIME_LIMIT = 5.0
+"""Seconds from the question to the answer, a wait for other look-ups included."""
+
+REFUSED_FOR = 1.0
+"""Seconds for which a failed look-up is not repeated, so that refused peers cannot overload the metadata store."""
+
+_QUIET = 60.0
+
+
+class CustomMetadata:
+    """The custom metadata of ledgers, as far as they are known, and look-ups of others."""
+
+    _log = Logger()
+
+    def __init__(self, read: ReadCustomMetadata, clock: IReactorTime) -> None:
+        self._read = read
+        self._clock = clock
+        self._keys: frozenset[str] = frozenset()
+        self._known: OrderedDict[int, Mapping[str, bytes]] = OrderedDict()
+        self._failed: OrderedDict[int, float] = OrderedDict()
+        self._waiting: dict[int, list[Deferred[None]]] = {}
+        self._queue: deque[int] = deque()
+        self._reading: dict[int, Deferred[None]] = {}
+        self._logged_at: float | None = None
+        self._left_out = 0
+
+    def keep_only(self, keys: Collection[str]) -> None:
+        """Set the ``keys`` that rules ask for, and forget the ledgers that are known."""
+        self._keys = frozenset(keys)
+        self._known.clear()
+
+    def known(self, ledger_id: int) -> Mapping[str, bytes] | None:
+        """Return the custom metadata of the ledger ``ledger_id``, None if they must be looked up."""
+        found = self._known.get(ledger_id)
+        if found is not None:
+            self._known.move_to_end(ledger_id)
+        return found
+
+    def look_up(self, ledger_id: int) -> "Deferred[None]":
+        """Read the custom metadata of a ledger from the metadata store: :meth:`known` has them when the Deferred fires.
+
+        The Deferred fails if the store does not know the ledger, or does not answer in time.  Cancelling it ends the
+        wait of this caller only.
+
+        :param ledger_id: the id of the ledger.
+        """
+        failed_at = self._failed.get(ledger_id)
+        if failed_at is not None and self._clock.seconds() - failed_at < REFUSED_FOR:
+            return fail(MetadataError(f"the look-up of ledger {ledger_id} has just failed"))
+        return self._wait(ledger_id)
+
+    def _wait(self, ledger_id: int) -> "Deferred[None]":
+        waiter: Deferred[None] = Deferred()
+        waiters = self._waiting.get(ledger_id)
+        if waiters is None:
+            waiters = self._waiting[ledger_id] = []
+            if ledger_id not in self._reading:
+                self._queue.append(ledger_id)
+        waiters.append(waiter)
+        limit = self._clock.callLater(TIME_LIMIT, self._late, ledger_id, waiter)
+        waiter.addBoth(self._ended, ledger_id, waiter, limit)
+        self._begin()
+        return waiter
+
+    def _ended(
+        self, outcome: Failure | None, ledger_id: int, waiter: "Deferred[None]", limit: IDelayedCall
+    ) -> Failure | None:
+        waiters = self._waiting.get(ledger_id, [])
+        if waiter in waiters:
+            waiters.remove(waiter)
+        if limit.active():
+            limit.cancel()
+        return outcome
+
+    def _late(self, ledger_id: int, waiter: "Deferred[None]") -> None:
+        reading = self._reading.get(ledger_id)
+        if reading is not None:
+            reading.cancel()  # fails all waiters, this one included
+        if not waiter.called:
+            self._log_failure(ledger_id, "too many other look-ups are under way")
+            waiter.errback(MetadataError(f"no answer about ledger {ledger_id} in {TIME_LIMIT:g} s"))
+
+    def _begin(self) -> None:
+        while self._queue and len(self._reading) < AT_ONCE:
+            ledger_id = self._queue.popleft()
+            if self._waiting.get(ledger_id):
+                self._start(ledger_id)
+            else:
+                self._waiting.pop(ledger_id, None)
+
+    def _start(self, ledger_id: int) -> None:
+        async def read() -> None:
+            custom = await self._read(ledger_id)
+            keys = self._keys
+            self._keep(ledger_id, {k: v for k, v in custom.items() if k in keys and len(v) <= MOST_VALUE})
+
+        reading = Deferred.fromCoroutine(read())
+        self._reading[ledger_id] = reading
+        reading.addErrback(self._not_read, ledger_id).addBoth(self._read_ended, ledger_id)
+
+    def _keep(self, ledger_id: int, custom: Mapping[str, bytes]) -> None:
+        self._known[ledger_id] = custom
+        if len(self._known) > MOST_KEPT:
+            self._known.popitem(last=False)
+
+    def _not_read(self, failure: Failure, ledger_id: int) -> Failure:
+        self._failed.pop(ledger_id, None)
+        self._failed[ledger_id] = self._clock.seconds()
+        if len(self._failed) > MOST_KEPT:
+            self._failed.popitem(last=False)
+        late = failure.check(CancelledError)
+        error = f"no answer in {TIME_LIMIT:g} s" if late else failure.getErrorMessage()
+        self._log_failure(ledger_id, error)
+        return Failure(MetadataError(f"ledger {ledger_id}: {error}"))
+
+    def _log_failure(self, ledger_id: int, error: str) -> None:
+        """Log a failed look-up, at most once a minute."""
+        now = self._clock.seconds()
+        if self._logged_at is not None and now - self._logged_at < _QUIET:
+            self._left_out += 1
+            return
+        self._log.warn(
+            "the custom metadata of ledger {ledger_id} cannot be looked up, requests are refused: {error}"
+            " ({left_out} such look-ups were not logged before)",
+            ledger_id=ledger_id, error=error, left_out=self._left_out,
+        )  # fmt: skip
+        self._logged_at, self._left_out = now, 0
+
+    def _read_ended(self, outcome: "Failure | None", ledger_id: int) -> None:
+        del self._reading[ledger_id]
+        for waiter in list(self._waiting.pop(ledger_id, ())):
+            if not waiter.called:
+                waiter.callback(outcome)  # type: ignore[arg-type]  # a Failure starts the errbacks
+        self._begin()
+
+    def stop(self) -> None:
+        """Cancel all look-ups; those who wait for them get failures."""
+        self._queue.clear()
+        for reading in list(self._reading.values()):
+            reading.cancel()
+        for waiters in list(self._waiting.values()):
+            for waiter in list(waiters):
+                waiter.cancel()
+        self._waiting.clear()

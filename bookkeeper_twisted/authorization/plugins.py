@@ -1,0 +1,51 @@
+"""The plugins that make authorizers, and how they are found by name."""
+
+from twisted.plugin import IPlugin, getPlugins
+from zope.interface import implementer
+
+from ..config.bookie import BookieConfig
+from .interfaces import IAuthorizer, IAuthorizerPlugin, Surroundings
+
+
+@implementer(IPlugin, IAuthorizerPlugin)
+class EverybodyPlugin:
+    """The plugin that allows everything to everybody, as Apache's bookie does."""
+
+    names = frozenset({"", "none", "everybody"})
+
+    def make(self, config: BookieConfig, surroundings: Surroundings) -> IAuthorizer | None:
+        """See :meth:`.IAuthorizerPlugin.make`."""
+        return None
+
+
+@implementer(IPlugin, IAuthorizerPlugin)
+class RulesPlugin:
+    """The plugin whose authorizers follow a file of rules, ``authorizationRules``."""
+
+    names = frozenset({"rules"})
+
+    def make(self, config: BookieConfig, surroundings: Surroundings) -> IAuthorizer | None:
+        """See :meth:`.IAuthorizerPlugin.make`."""
+        from .rules_authorizer import RulesAuthorizer
+        from .rules_file import RulesFile
+
+        if not config.authorization_rules:
+            raise config.error("authorization_rules", "authorizerClass=rules needs a file of rules")
+        try:
+            return RulesAuthorizer(RulesFile(config.authorization_rules), surroundings)
+        except (OSError, ValueError) as error:
+            raise config.error("authorization_rules", str(error)) from None
+
+
+def authorizer_of(config: BookieConfig, surroundings: Surroundings) -> IAuthorizer | None:
+    """Return the authorizer that ``authorizerClass`` names; None if everybody may do everything.
+
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name, or the plugin refuses the configuration.
+    """
+    name = config.authorizer_class.strip()
+    plugins: list[IAuthorizerPlugin] = list(getPlugins(IAuthorizerPlugin))
+    for plugin in plugins:
+        if name in plugin.names:
+            return plugin.make(config, surroundings)
+    known = ", ".join(sorted(each for plugin in plugins for each in plugin.names if each))
+    raise config.error("authorizer_class", f"no such authorizer; known are {known}")

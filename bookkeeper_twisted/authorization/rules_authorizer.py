@@ -1,0 +1,118 @@
+"""The authorizer that follows a file of rules, and takes over changed rules while connections are open."""
+
+from collections.abc import Mapping
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from ..security.principals import Principal
+from .interfaces import IAuthorizer, Permission, Surroundings
+from .look_ups import CustomMetadata
+from .rules import Rule, parse
+from .rules_file import RulesFile
+
+READ_AGAIN = 5.0
+"""Seconds between two looks at the file."""
+
+_MOST_PRINCIPALS = 1_000
+_MOST_TRIES = 3
+
+
+@implementer(IAuthorizer)
+class RulesAuthorizer:
+    """The authorizer of the rules in one file.
+
+    :ivar revision: see :attr:`.IAuthorizer.revision`; the number of times that rules were taken over.
+    :raises OSError: the file cannot be read.
+    :raises ValueError: the file has a line that is no rule.
+    """
+
+    _log = Logger()
+
+    def __init__(self, file: RulesFile, surroundings: Surroundings) -> None:
+        self.revision = 0
+        self._file = file
+        self._clock = surroundings.clock
+        self._custom = CustomMetadata(surroundings.custom_metadata, surroundings.clock)
+        self._text = file.read()
+        self._rules = parse(self._text)
+        self._custom.keep_only(self._rules.keys)
+        self._of: dict[Principal, tuple[Rule, ...]] = {}
+        self._next: IDelayedCall | None = None
+
+    def start(self) -> None:
+        self._next = self._clock.callLater(READ_AGAIN, self._look)
+
+    def stop(self) -> None:
+        if self._next is not None and self._next.active():
+            self._next.cancel()
+        self._custom.stop()
+
+    # -- the file --
+
+    def _look(self) -> None:
+        self._next = self._clock.callLater(READ_AGAIN, self._look)
+        if self._file.has_changed():
+            self._take_over()
+
+    def _take_over(self) -> None:
+        """Read the file again; keep the present rules if that fails."""
+        path = self._file.path
+        try:
+            text = self._file.read()
+            rules = parse(text)
+        except (OSError, ValueError) as error:
+            self._log.error("{path} has no new rules, the old ones stay in force: {error}", path=path, error=error)
+            return
+        if text == self._text:
+            return
+        self._text, self._rules = text, rules
+        self._custom.keep_only(rules.keys)
+        self._of.clear()
+        self.revision += 1
+        self._log.info("{path}: {n} rules are in force now", path=path, n=len(rules.rules))
+
+    # -- decisions --
+
+    def decide(self, principal: Principal, action: Permission, ledger_id: int | None) -> "bool | Deferred[bool]":
+        found = self._decide(principal, action, ledger_id)
+        if found is None:
+            return Deferred.fromCoroutine(self._decide_later(principal, action, ledger_id))
+        return found
+
+    async def _decide_later(self, principal: Principal, action: Permission, ledger_id: int | None) -> bool:
+        """Look up the custom metadata of the ledger, and decide by the rules that are in force then."""
+        for _ in range(_MOST_TRIES):
+            assert ledger_id is not None
+            await self._custom.look_up(ledger_id)
+            found = self._decide(principal, action, ledger_id)
+            if found is not None:
+                return found
+        return False  # other ledgers were looked up so fast that this one was forgotten each time
+
+    def _decide(self, principal: Principal, action: Permission, ledger_id: int | None) -> bool | None:
+        """Return what the first rule that applies says; None if the custom metadata of the ledger must be known."""
+        custom: Mapping[str, bytes] | None = None
+        for rule in self._rules_of(principal):
+            if not rule.covers(action, ledger_id):
+                continue
+            if rule.custom:
+                if custom is None:
+                    assert ledger_id is not None  # covers() is false without a ledger
+                    custom = self._custom.known(ledger_id)
+                if custom is None:
+                    return None
+                if not rule.fits(custom):
+                    continue
+            return rule.allows
+        return False
+
+    def _rules_of(self, principal: Principal) -> tuple[Rule, ...]:
+        found = self._of.get(principal)
+        if found is None:
+            if len(self._of) >= _MOST_PRINCIPALS:
+                self._of.clear()
+            found = self._of[principal] = self._rules.of(principal)
+        return found

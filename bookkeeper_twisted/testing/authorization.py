@@ -1,0 +1,79 @@
+"""An authorizer for tests, which answers at once or when a test says so."""
+
+from collections.abc import Callable
+
+import attrs
+from twisted.internet.defer import Deferred
+from zope.interface import implementer
+
+from ..authorization.interfaces import IAuthorizer, IAuthorizerPlugin, Permission, Surroundings
+from ..config.bookie import BookieConfig
+from ..security.principals import Principal
+
+Allows = Callable[[Principal, Permission, int | None], bool]
+
+
+def everything(principal: Principal, action: Permission, ledger_id: int | None) -> bool:
+    """Allow everything."""
+    return True
+
+
+@implementer(IAuthorizerPlugin, IAuthorizer)
+@attrs.define(eq=False)
+class FakeAuthorizer:
+    """The plugin and its authorizer.
+
+    :ivar allows: the rule.
+    :ivar is_late: whether a decision waits until the test calls :meth:`answer`.
+    :ivar asked: the questions, in order.
+    :ivar is_running: whether it was started and not stopped.
+    """
+
+    allows: Allows = everything
+    is_late: bool = False
+    revision: int = 0
+    asked: list[tuple[Principal, Permission, int | None]] = attrs.field(factory=list)
+    waiting: "list[tuple[Deferred[bool], tuple[Principal, Permission, int | None]]]" = attrs.field(factory=list)
+    is_running: bool = False
+    names: frozenset[str] = frozenset({"fake"})
+
+    def make(self, config: BookieConfig, surroundings: Surroundings) -> "FakeAuthorizer":
+        """See :meth:`~bookkeeper_twisted.authorization.interfaces.IAuthorizerPlugin.make`."""
+        return self
+
+    def start(self) -> None:
+        """See :meth:`~bookkeeper_twisted.authorization.interfaces.IAuthorizer.start`."""
+        self.is_running = True
+
+    def stop(self) -> None:
+        """See :meth:`~bookkeeper_twisted.authorization.interfaces.IAuthorizer.stop`."""
+        self.is_running = False
+        for wait, _ in list(self.waiting):
+            wait.cancel()
+
+    def decide(self, principal: Principal, action: Permission, ledger_id: int | None) -> "bool | Deferred[bool]":
+        """See :meth:`~bookkeeper_twisted.authorization.interfaces.IAuthorizer.decide`."""
+        question = principal, action, ledger_id
+        self.asked.append(question)
+        if not self.is_late:
+            return self.allows(*question)
+        wait: Deferred[bool] = Deferred(self._forget)
+        self.waiting.append((wait, question))
+        return wait
+
+    def _forget(self, cancelled: "Deferred[bool]") -> None:
+        self.waiting = [(wait, question) for wait, question in self.waiting if wait is not cancelled]
+
+    def answer(self, error: Exception | None = None) -> None:
+        """Answer the questions that wait, by the present rule or with an ``error``."""
+        waiting, self.waiting = self.waiting, []
+        for wait, question in waiting:
+            if error is None:
+                wait.callback(self.allows(*question))
+            else:
+                wait.errback(error)
+
+    def change(self, allows: Allows) -> None:
+        """Replace the rule by ``allows``."""
+        self.allows = allows
+        self.revision += 1

@@ -1,0 +1,1 @@
+"""Authorization: rules, look-ups, the audit log."""
