@@ -13,6 +13,7 @@ import attrs
 from twisted.internet.defer import Deferred
 from zope.interface import Attribute, Interface
 
+from ..authorization.access import AccessControl
 from ..limits.adaptive import ISpeedLimits
 from ..storage.maintenance.scrub import DamagedEntries
 
@@ -90,6 +91,9 @@ class IBookieAdmin(Interface):
     address: str = Attribute("Host and port that clients connect to; empty until they are known.")
     replication_limits: ISpeedLimits | None = Attribute(
         "The speed limits of autorecovery in the bookie's process; None while it does not run there."
+    )
+    access: AccessControl | None = Attribute(
+        "Decides who may do what; None if everybody may do everything, and until the bookie has begun to serve."
     )
 
     def state() -> BookieState:

@@ -14,6 +14,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ..authorization.access import AccessControl
 from ..errors import StorageFailedError, TooManyRequestsError
 from ..instruments import Instruments
 from ..metrics import BookieMetrics, ConnectionMetrics, JournalMetrics, RequestMetrics
@@ -22,6 +23,7 @@ from ..protocol.server.connection import BookieServerFactory
 from ..protocol.server.limits import ServerLimits
 from ..protocol.server.outbox import Outbox
 from ..protocol.wire_protocols import wire_protocols
+from ..security.principals import KINDS
 from ..storage.interfaces import IJournal, ILedgerStorage
 from .bookie import Bookie, BookieOptions
 from .checkpointer import Checkpointer, LastCheckpoint, is_disk_full, is_out_of_files
@@ -40,7 +42,10 @@ FAILED = "a checkpoint failed"
 
 @attrs.frozen
 class EngineOptions:
-    """The options of all parts of an engine."""
+    """The options of all parts of an engine.
+
+    :ivar access: decides what peers may do; None: all of them may do everything.
+    """
 
     bookie: BookieOptions = attrs.field(factory=BookieOptions)
     commit: CommitOptions = attrs.field(factory=CommitOptions)
@@ -49,6 +54,7 @@ class EngineOptions:
     tcp_no_delay: bool = True
     authentication: IBookieAuthentication = attrs.field(factory=AuthenticationDisabled)
     encryption: Encryption | None = None
+    access: AccessControl | None = None
 
 
 class Engine:
@@ -97,17 +103,26 @@ class Engine:
         self.context = RequestContext(
             self.bookie, clock, requests, partial(self._flushed, disk_usage), options.requests
         )
-        processor = RequestProcessor(self.context, options.authentication, options.encryption)
+        self.access = options.access
+        self._executor = executor
+        processor = RequestProcessor(self.context, options.authentication, options.encryption, options.access)
         self.factory = BookieServerFactory(
             self.outbox, processor.open_session, clock, ConnectionMetrics(self.instruments), options.server,
             options.tcp_no_delay, wire_protocols(),
         )  # fmt: skip
+        self.factory.metrics.watch_principals(KINDS, self._count_principals)
+
+    def _count_principals(self, kind: str) -> int:
+        return sum([connection.principal.kind == kind for connection in self.factory.peers])
 
     def start(self, flush_interval: float) -> None:
         """Start the periodic checkpoints, and prepare the next journal files.
 
         :param flush_interval: seconds between checkpoints.
+        :raises ConfigError: the audit log cannot be opened; nothing has begun.
         """
+        if self.access is not None:
+            self.access.start(partial(self._executor.submit, "audit"))
         self.checkpointer.start(flush_interval)
         for commit in self.commits:
             # usually checkpoints do this, but the checkpoint before the start may have failed on a full disk
@@ -142,6 +157,8 @@ class Engine:
         for commit in self.commits:
             await commit.close()
         await self.checkpointer.stop()
+        if self.access is not None:
+            await self.access.stop()
         return None if self._failed else await self.checkpointer.finish()
 
     def _end_group(self) -> None:

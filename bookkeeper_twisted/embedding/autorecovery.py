@@ -1,12 +1,14 @@
 """Makes autorecovery together with what it needs: a client over TCP, a metadata driver, and an HTTP server."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
 from ..autorecovery.service import AutoRecovery, Identity
@@ -29,6 +31,10 @@ from ..instruments import Instruments
 from ..limits.adaptive import ISpeedLimits
 from ..metrics import new_registry, pieces
 from .local_host import host_name, http_names, local_host, resolve_addresses
+
+if TYPE_CHECKING:
+    from ..authorization.access import AccessControl
+    from ..http.cluster_api import SharedClient
 
 AttachLimits = Callable[[ISpeedLimits | None], None]
 
@@ -166,11 +172,28 @@ class AutorecoveryService:
         shared = SharedClient(connect)
         self._undo.push_async_callback(shared.close)
         hosts = HostNames(http_names(self._config))
-        site = make_autorecovery_site(lambda: pieces(registry), limits, shared, self._reactor, hosts)
+        access = self._access(shared)
+        site = make_autorecovery_site(lambda: pieces(registry), limits, shared, self._reactor, hosts, access)
         listening = await listen(self._http_endpoint, site, "httpServerEndpoint")
         self._undo.push_async_callback(stop_listening, listening)
         self.http_port = getattr(listening.getHost(), "port", 0)
         self._log.info("{text}", text=describe_http(listening))
+
+    def _access(self, shared: "SharedClient") -> "AccessControl | None":
+        """Return what decides who may use the HTTP server; None: everybody may.
+
+        :raises ConfigError: its rules cannot be used, or the audit log cannot be opened.
+        """
+        from ..authorization.access import access_control
+
+        async def custom_metadata(ledger_id: int) -> Mapping[str, bytes]:
+            return (await (await shared()).client.ledger_metadata(ledger_id)).custom_metadata
+
+        access = access_control(self._config, self._reactor, custom_metadata, self._instruments)
+        if access is not None:
+            access.start(partial(deferToThreadPool, self._reactor, self._reactor.getThreadPool()))
+            self._undo.push_async_callback(access.stop)
+        return access
 
     async def _serve_metrics(self) -> None:
         if not (self._serves_http and self._config.serves_metrics_alone):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -13,6 +14,8 @@ from twisted.web.resource import IResource, Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
 from ..arguments import whole_number
+from ..authorization.access import AccessControl
+from ..authorization.interfaces import Permission
 from ..errors import (
     BookKeeperError,
     ConfigError,
@@ -22,6 +25,9 @@ from ..errors import (
     NotServingError,
 )
 from ..protocol.peer_lines import peer_name
+from ..security.principals import NOBODY, Principal
+from .channel import BoundedSite
+from .principals import principal_of
 
 _REFUSALS: Mapping[type[BookKeeperError], int] = {
     IncorrectParameterError: 400,
@@ -32,6 +38,9 @@ _REFUSALS: Mapping[type[BookKeeperError], int] = {
 }
 """The HTTP status for errors whose text is the whole answer, by class of the error."""
 
+
+_CHANGING: Mapping[bytes, Permission] = {b"PUT": Permission.ADMIN_PUT, b"DELETE": Permission.ADMIN_DELETE}
+_OF_LEDGERS = (Permission.READ, Permission.DELETE)
 
 _SHOWN = 100
 """The most characters of a wrong value that an error message repeats to the sender."""
@@ -52,11 +61,13 @@ class ApiRequest:
 
     :ivar parameters: parameters of the query string; of a repeated one, the last value.
     :ivar peer: address of the client, for log lines.
+    :ivar principal: who the client has proven to be.
     """
 
     parameters: Mapping[str, str]
     body: bytes = b""
     peer: str = ""
+    principal: Principal = NOBODY
 
     def flag(self, name: str) -> bool:
         """Test whether the query parameter ``name`` is ``true``."""
@@ -171,17 +182,22 @@ def _json(value: object, depth: int) -> str:
 class ApiPage(Resource):
     """The page of one path, with a handler for each method; other methods get status 404, like from Apache's bookie.
 
+    If the site has rules about access, PUT and DELETE need permission; other methods need it if the page has an action.
+
     :param hint: text of the answer to another method, after "Not found method."; if empty, the answer lists the
         methods.
+    :param action: the permission that each method needs; None: PUT and DELETE need one to administer.
     """
 
     isLeaf = True
     _log = Logger()
 
     def __init__(
-        self, get: Handler | None = None, put: Handler | None = None, delete: Handler | None = None, hint: str = ""
-    ) -> None:
+        self, get: Handler | None = None, put: Handler | None = None, delete: Handler | None = None, hint: str = "",
+        action: Permission | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
+        self._action = action
         self._hint = hint
         handlers = {b"GET": get, b"HEAD": get, b"PUT": put, b"DELETE": delete}
         self._handlers = {method: handler for method, handler in handlers.items() if handler is not None}
@@ -199,6 +215,10 @@ class ApiPage(Resource):
             methods = " or ".join(method.decode() for method in self._handlers if method != b"HEAD")
             hint = self._hint or f"Should be {methods} method"
             return _write(request, Answer(f"Not found method. {hint}", 404))
+        action = self._action or _CHANGING.get(request.method)
+        access = request.site.access() if isinstance(request.site, BoundedSite) else None
+        if access is not None and action is not None:
+            handler = partial(_if_permitted, handler, access, action)
         answering = Deferred.fromCoroutine(handler(_question(request)))
         request.notifyFinish().addErrback(lambda _: answering.cancel())
         answering.addErrback(self._failed).addCallback(_finish, request)
@@ -218,6 +238,14 @@ class ApiPage(Resource):
         return Answer("Internal Server Error", 500)
 
 
+async def _if_permitted(handler: Handler, access: AccessControl, action: Permission, question: ApiRequest) -> Answer:
+    """Answer a question by its handler if its principal may do what it asks for."""
+    ledger_id = question.number("ledger_id", -1) if action in _OF_LEDGERS else None
+    if await access.permits(question.principal, question.peer, action, ledger_id):
+        return await handler(question)
+    return Answer(f"Forbidden\nThe rules do not allow {action.value} to {question.principal.name or 'nobody'}", 403)
+
+
 def _finish(answer: Answer, request: Request) -> None:
     """Send the ``answer`` to a ``request``, unless the client has disconnected."""
     if request.channel is None:
@@ -232,7 +260,7 @@ def _question(request: Request) -> ApiRequest:
         for name, values in (request.args or {}).items()
     }
     body = request.content.read() if request.content is not None else b""
-    return ApiRequest(parameters, body, peer_name(request.getClientAddress()))
+    return ApiRequest(parameters, body, peer_name(request.getClientAddress()), principal_of(request))
 
 
 def _write(request: Request, answer: Answer) -> bytes:

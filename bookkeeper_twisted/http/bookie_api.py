@@ -6,6 +6,7 @@ from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
 from twisted.web.resource import Resource
 
+from ..authorization.interfaces import Permission
 from ..bookie.admin import BookieState, IBookieAdmin, Phase
 from ..errors import BookKeeperError, NotServingError
 from .api import Answer, ApiPage, ApiRequest, json_answer
@@ -32,7 +33,7 @@ class BookieApi:
 
     def pages(self) -> Mapping[str, Resource]:
         """Return the pages by their path below ``/api/v1/bookie``."""
-        pages = {
+        pages: dict[str, Resource] = {
             "state": ApiPage(self._state),
             "state/readonly": ApiPage(self._read_only, put=self._set_read_only),
             "is_ready": ApiPage(self._is_ready),
@@ -41,7 +42,9 @@ class BookieApi:
             "last_log_mark": ApiPage(self._last_log_mark),
             "expand_storage": ApiPage(put=self._expand_storage),
         }
-        return pages if self._check_sanity is None else {**pages, "sanity": ApiPage(self._sanity)}
+        if self._check_sanity is not None:
+            pages["sanity"] = ApiPage(self._sanity, action=Permission.ADMIN_GET)  # it writes a ledger
+        return pages
 
     def heartbeat(self) -> ApiPage:
         """Return the page ``/heartbeat``: it answers OK while the bookie serves, otherwise 503 with its phase."""

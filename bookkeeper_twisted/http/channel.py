@@ -23,6 +23,7 @@ from twisted.web.resource import IResource
 from twisted.web.server import Request, Site
 from zope.interface import implementer
 
+from ..authorization.access import AccessControl
 from .hosts import HostNames
 
 MAX_CONNECTIONS = 64
@@ -295,6 +296,7 @@ class BoundedSite(Site):
 
     :param hosts: the values of ``Host`` that the server accepts.
     :param closing: functions to call when the server stops.
+    :param access: returns what decides who may use the pages; None: everybody may use all of them.
     :ivar channels: open connections; the one that was answered last is at the end.
     """
 
@@ -303,10 +305,12 @@ class BoundedSite(Site):
     _log = Logger()
 
     def __init__(
-        self, resource: IResource, reactor: Any, hosts: HostNames, closing: Sequence[Callable[[], object]] = ()
-    ) -> None:
+        self, resource: IResource, reactor: Any, hosts: HostNames, closing: Sequence[Callable[[], object]] = (),
+        access: Callable[[], AccessControl | None] = lambda: None,
+    ) -> None:  # fmt: skip
         super().__init__(resource, PlainRequest, timeout=REQUEST_TIME, reactor=reactor)
         self.hosts = hosts
+        self.access = access
         self.channels: dict[BoundedChannel, None] = {}
         self._closing = closing
         self._waiting: deque[BoundedChannel] = deque()

@@ -10,6 +10,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 
+from ..authorization.interfaces import Permission
 from ..autorecovery.operations.admin import cluster_info
 from ..client.admin import BookKeeperAdmin, DiskSpace, readable
 from ..codec.metadata_formats import encode_ledger_metadata
@@ -98,8 +99,8 @@ class ClusterApi:
         return {
             "list": ApiPage(self._list_ledgers),
             "metadata": ApiPage(self._ledger_metadata),
-            "read": ApiPage(self._read_ledger),
-            "delete": ApiPage(delete=self._delete_ledger),
+            "read": ApiPage(self._read_ledger, action=Permission.READ),
+            "delete": ApiPage(delete=self._delete_ledger, action=Permission.DELETE),
         }
 
     # -- bookies --

@@ -8,6 +8,7 @@ from twisted.web.pages import notFound
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
+from ..authorization.access import AccessControl
 from ..bookie.admin import IBookieAdmin
 from ..limits.adaptive import ISpeedLimits
 from ..metrics import pieces, process_registry
@@ -73,12 +74,12 @@ def make_site(
         autorecovery = AutorecoveryApi(client, clock)
         pages |= _below("api/v1/autorecovery", autorecovery.pages())
         closing = [autorecovery.close, client.close]
-    return BoundedSite(_Paths(pages), clock, hosts, closing)
+    return BoundedSite(_Paths(pages), clock, hosts, closing, lambda: admin.access)
 
 
 def make_autorecovery_site(
     metrics: Callable[[], Iterator[bytes]], limits: ISpeedLimits, client: SharedClient, clock: Any,
-    hosts: HostNames = _LOOPBACK,
+    hosts: HostNames = _LOOPBACK, access: AccessControl | None = None,
 ) -> BoundedSite:  # fmt: skip
     """Make the HTTP server of autorecovery in a process of its own.
 
@@ -89,6 +90,7 @@ def make_autorecovery_site(
     :param client: client of the cluster, closed with the server.
     :param clock: the reactor.
     :param hosts: the accepted values of ``Host``.
+    :param access: decides who may change something; None: everybody may.
     """
     autorecovery = AutorecoveryApi(client, clock)
     pages = {
@@ -97,7 +99,7 @@ def make_autorecovery_site(
         **_below("api/v1/bookie", LimitsApi(lambda: limits_of_autorecovery(limits)).pages()),
         **_below("api/v1/autorecovery", autorecovery.pages()),
     }
-    return BoundedSite(_Paths(pages), clock, hosts, [autorecovery.close, client.close])
+    return BoundedSite(_Paths(pages), clock, hosts, [autorecovery.close, client.close], lambda: access)
 
 
 def make_metrics_site(metrics: Callable[[], Iterator[bytes]], clock: Any) -> BoundedSite:

@@ -9,6 +9,7 @@ import attrs
 from twisted.internet.defer import Deferred, fail, succeed
 from zope.interface import implementer
 
+from ..authorization.access import AccessControl
 from ..bookie.admin import (
     ADMINISTRATOR,
     BookieState,
@@ -156,6 +157,7 @@ class FakeBookieAdmin:
     bookie_id: str = "bookie-1:3181"
     address: str = "bookie-1:3181"
     replication_limits: ISpeedLimits | None = None
+    access: AccessControl | None = None
     phase: Phase = Phase.SERVING
     high_priority_writes: bool = True
     other_reasons: tuple[str, ...] = ()

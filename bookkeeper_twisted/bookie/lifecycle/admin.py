@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
+from ...authorization.access import AccessControl
 from ...config.bookie import BookieConfig
 from ...errors import NotServingError
 from ...instruments import Instruments
@@ -121,6 +122,7 @@ class BookieAdmin:
         self.bookie_id = ""
         self.address = ""
         self.replication_limits: ISpeedLimits | None = None
+        self.access: AccessControl | None = None
         self._config = config
         self._registry = new_registry(instruments)
         self._phase = Phase.STARTING
@@ -132,12 +134,16 @@ class BookieAdmin:
 
     # ---- reported by the service ---------------------------------------------------------------------
 
-    def attach(self, registration: BookieRegistration, disks: DiskMonitor) -> None:
+    def attach(
+        self, registration: BookieRegistration, disks: DiskMonitor, access: AccessControl | None = None
+    ) -> None:
         """Set the registration and the disk monitor of a bookie that is about to serve.
 
         :param registration: gets the administrator's read-only request.
         :param disks: measures the space of the disks.
+        :param access: decides who may administer the bookie.
         """
+        self.access = access
         self._registration, self._disks = registration, disks
         registration.set_read_only(ADMINISTRATOR, self._read_only)
 

@@ -98,7 +98,7 @@ class BookieService(Service):
         self.maintenance: Maintenance | None = None
         self._reactor = reactor
         self._config = config
-        self._options = engine_options(config, reactor.seconds)
+        self._options = engine_options(config, reactor, metadata, self.instruments)
         self._storages = ledger_storage_factory(config.ledger_storage_class, config.origin("ledger_storage_class"))
         self._metadata = metadata
         self._fs = filesystem
@@ -339,7 +339,7 @@ class BookieService(Service):
         if self._store.disk_full:
             self.engine.disk_is_full()
         await self._remember_status()
-        self.admin.attach(self._registration, self._disks)
+        self.admin.attach(self._registration, self._disks, self.engine.access)
         self.engine.start(config.flush_interval / 1000)
         self._then_undo(self._stop_engine)
         self._then_undo(self._disks.stop)

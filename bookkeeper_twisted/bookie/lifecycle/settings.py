@@ -1,10 +1,17 @@
 """Derives the options of a bookie's parts from its configuration."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from twisted.internet.interfaces import IReactorTime
 
 from ...authentication.plugins import bookie_authentication
+from ...authorization.access import access_control
 from ...config.bookie import BookieConfig
+from ...errors import NoSuchLedgerMetadataError
+from ...instruments import Instruments
 from ...limits.throttle import Rate
+from ...metadata.interfaces import IMetadataDriver
 from ...protocol.server.limits import ServerLimits
 from ...security.contexts import ServerTls, settings_of
 from ...storage.files.space_reserve import MOST_BYTES
@@ -116,11 +123,15 @@ def _seconds(millis: int) -> float | None:
     return millis / 1000 if millis > 0 else None
 
 
-def engine_options(config: BookieConfig, seconds: Callable[[], float]) -> EngineOptions:
+def engine_options(
+    config: BookieConfig, clock: IReactorTime, metadata: IMetadataDriver, instruments: Instruments
+) -> EngineOptions:
     """Return the limits and options of the parts that serve requests, from a ``config``.
 
-    :param seconds: returns the time in seconds since 1970, by which the TLS files are read again.
-    :raises ConfigError: the authentication provider is unknown or not allowed, or TLS cannot be set up.
+    :param clock: has the time in seconds since 1970, by which files of TLS and of rules are read again.
+    :param metadata: the metadata driver; it is open when requests are served.
+    :raises ConfigError: the authentication provider is unknown or not allowed, TLS cannot be set up, or the rules of
+        authorization cannot be used.
     """
     n_journals, n_readers = len(config.journal_directories), max(1, config.num_read_worker_threads)
     return EngineOptions(
@@ -151,8 +162,24 @@ def engine_options(config: BookieConfig, seconds: Callable[[], float]) -> Engine
         ),
         tcp_no_delay=config.server_tcp_no_delay,
         authentication=bookie_authentication(config),
-        encryption=_encryption(config, seconds) if config.encrypts else None,
+        encryption=_encryption(config, clock.seconds) if config.encrypts else None,
+        access=access_control(config, clock, partial(_custom_metadata, metadata), instruments),
     )
+
+
+async def _custom_metadata(metadata: IMetadataDriver, ledger_id: int) -> Mapping[str, bytes]:
+    """Read the custom metadata of a ledger, also if it was created a moment ago.
+
+    :raises NoSuchLedgerMetadataError: the store has no such ledger.
+    """
+    if ledger_id < 0:
+        raise NoSuchLedgerMetadataError(f"ledger {ledger_id}")
+    try:
+        found = await metadata.ledgers.read(ledger_id)
+    except NoSuchLedgerMetadataError:
+        await metadata.ledgers.sync()  # the server that answered may be behind the one that knows the ledger
+        found = await metadata.ledgers.read(ledger_id)
+    return found.value.custom_metadata
 
 
 def _encryption(config: BookieConfig, seconds: Callable[[], float]) -> Encryption:

@@ -5,6 +5,7 @@ from typing import Any
 
 import attrs
 
+from ...authorization.access import AccessControl
 from ...codec.messages import (
     AuthRequest,
     AuthResponse,
@@ -34,6 +35,7 @@ from ...protocol.interfaces import IRequestSession, IServerConnection
 from ...protocol.peer_lines import PeerLines
 from ...shared_result import SharedResult
 from .authentication import AuthenticatingSession
+from .authorization import AuthorizingSession
 from .batch_processor import BatchProcessor
 from .context import RequestContext, status_of
 from .encryption import Encryption, FirstFrameSession
@@ -66,8 +68,10 @@ class RequestProcessor:
     """The factory of the sessions of a bookie's connections."""
 
     def __init__(
-        self, context: RequestContext, authentication: IBookieAuthentication, encryption: Encryption | None = None
-    ) -> None:
+        self, context: RequestContext, authentication: IBookieAuthentication, encryption: Encryption | None = None,
+        access: AccessControl | None = None,
+    ) -> None:  # fmt: skip
+        self._access = access
         self._context = context
         self._authentication = authentication
         self._encryption = encryption
@@ -92,7 +96,7 @@ class RequestProcessor:
 
     def _open_session(self, connection: IServerConnection) -> IRequestSession:
         """Open a session whose peer must authenticate first if the provider requires that."""
-        session = RequestSession(connection, self._context, self._starts)
+        session = self._serving_session(connection)
         provider = self._authentication
         exchange = provider.bookie_exchange(Peer(connection.peer, connection.principal, connection.is_encrypted))
         if exchange.complete:
@@ -100,6 +104,11 @@ class RequestProcessor:
             connection.enter(ConnectionState.READY)
             return session
         return AuthenticatingSession(connection, provider.plugin, exchange, session, self._lines)
+
+    def _serving_session(self, connection: IServerConnection) -> IRequestSession:
+        """Open the session of a peer that has proven who it is; if there are rules, its requests need permission."""
+        session = RequestSession(connection, self._context, self._starts)
+        return session if self._access is None else AuthorizingSession(connection, self._access, session)
 
     def _cold_requests(self, lacs: LacProcessor) -> dict[type[Any], _Cold]:
         metrics = self._context.metrics

@@ -57,6 +57,11 @@ class RequestSession:
     def busy(self) -> bool:
         return bool(self._backlog or self._adds or self.loading) or self._n_served > 0
 
+    @property
+    def is_holding(self) -> bool:
+        """Return whether the connection is paused because requests are queued."""
+        return self._holding
+
     def received(self, items: Sequence[Any]) -> None:
         self._backlog.extend(items)
         self.pump()

@@ -1,10 +1,13 @@
 """From the configuration to the options of the parts."""
 
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle import settings
 from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.limits.throttle import Rate
+from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 
 MIB = 1 << 20
 
@@ -39,7 +42,7 @@ class SettingsTests(SynchronousTestCase):
 
     def test_engine(self) -> None:
         """Milliseconds become seconds, and the journals share their memory."""
-        options = settings.engine_options(self.config, lambda: 0.0)
+        options = settings.engine_options(self.config, Clock(), MemoryStore().driver(Clock()), Instruments())
         commit = options.commit
         self.assertEqual((commit.max_wait, commit.max_queued_bytes, commit.sync_data), (0.002, 5 * MIB, False))
         self.assertEqual((options.bookie.write_data, options.requests.max_adds_in_progress), (False, 5))

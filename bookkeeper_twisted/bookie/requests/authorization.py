@@ -1,0 +1,322 @@
+"""The bookie's side of authorization: refuses what the principal of a connection may not do, request by request.
+
+A refused request gets the status EUA, in its place among the requests that are answered.  Of a run of adds or reads
+of several ledgers, exactly the requests of forbidden ledgers are refused.  While a decision needs a look-up, the later
+requests of the connection wait behind it.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import groupby, product
+from typing import Any
+
+from twisted.internet.defer import Deferred, DeferredList
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ...authorization.access import AccessControl, Decisions
+from ...authorization.interfaces import Permission
+from ...codec.messages import (
+    AuthRequest,
+    BookieInfoRequest,
+    ForceLedgerRequest,
+    Header,
+    ListEntriesRequest,
+    ReadLacRequest,
+    ReadRequest,
+    RejectedRequest,
+    StartTlsRequest,
+    WriteLacRequest,
+)
+from ...codec.runs import FENCE, RECOVERY_ADD, AddRun, BatchRead, ReadRun
+from ...errors import Status
+from ...protocol.interfaces import IRequestSession, IServerConnection
+from ...security.principals import Principal
+from .session import RequestSession
+
+_AT_ONCE = 16
+"""Decisions that one connection waits for at a time, so that the look-ups of others get their turn."""
+
+_MOST_RECOVERED = 4_096
+
+_ACTIONS: dict[type[Any], tuple[Permission, ...]] = {
+    ReadLacRequest: (Permission.READ,),
+    WriteLacRequest: (Permission.WRITE_LAC,),
+    ForceLedgerRequest: (Permission.FORCE,),
+    ListEntriesRequest: (Permission.LIST,),
+    BookieInfoRequest: (Permission.INFO,),
+    AuthRequest: (),
+    StartTlsRequest: (),
+    RejectedRequest: (),
+}
+_FENCING, _READING = (Permission.FENCE, Permission.READ), (Permission.READ,)
+
+
+def _needed(item: Any) -> tuple[Permission, ...]:
+    """Return the actions that a request, or each request of a run, consists of."""
+    kind = type(item)
+    if kind is AddRun:
+        return (Permission.FENCE,) if item.flags & RECOVERY_ADD else (Permission.WRITE,)
+    if kind is ReadRun:
+        return _READING
+    if kind is ReadRequest:
+        return _FENCING if item.fence else _READING
+    if kind is BatchRead:
+        return _FENCING if item.flags & FENCE else _READING  # the reply has entries, too
+    return _ACTIONS[kind]
+
+
+def _ledgers(item: Any) -> Iterable[int | None]:
+    """Return the ledgers of a request or a run, each once; None stands for no ledger."""
+    kind = type(item)
+    if kind is AddRun:
+        return dict.fromkeys(item.entries.ledger_ids)
+    if kind is ReadRun:
+        return dict.fromkeys(item.ledger_ids)
+    return (getattr(item, "ledger_id", None),)
+
+
+@implementer(IRequestSession)
+class AuthorizingSession:
+    """The session of a connection whose requests need permission; allowed ones are passed to another session.
+
+    :param session: the session that answers the requests.
+    """
+
+    def __init__(self, connection: IServerConnection, access: AccessControl, session: RequestSession) -> None:
+        self._connection = connection
+        self._access = access
+        self._session = session
+        self._waiting: deque[Any] = deque()
+        self._asking: Deferred[Any] | None = None
+        self._verdicts: dict[tuple[Permission, int | None], bool] = {}
+        # No decisions are taken before the first request: only then is it known who the peer is.
+        self._principal: Principal | None = None
+        self._revision = -1
+        self._decisions = Decisions()
+        self._recovered: dict[int | None, bool] = {}
+        self._bind()
+
+    def _bind(self) -> None:
+        self._may_write = self._decisions.by_action[Permission.WRITE].get
+        self._may_read = self._decisions.by_action[Permission.READ].get
+        self._may_recover = self._recovered.get
+
+    def _renew(self) -> None:
+        """Take the kept decisions for the principal by the rules in force."""
+        self._principal = self._connection.principal
+        self._revision = self._access.revision
+        self._decisions = self._access.decisions(self._principal)
+        self._recovered = {}
+        self._verdicts.clear()
+        self._bind()
+
+    @property
+    def busy(self) -> bool:
+        return self._asking is not None or self._session.busy
+
+    def received(self, items: Sequence[Any]) -> None:
+        if self._asking is None and self._revision == self._access.revision and all(map(self._is_known, items)):
+            self._session.received(items)
+            return
+        self._waiting.extend(items)
+        if self._asking is None:
+            self._pump()
+        else:
+            self._connection.hold(True)  # the other session has begun to read again
+
+    def _is_known(self, item: Any) -> bool:
+        """Test whether a run of adds or reads is known to be allowed; other requests take the longer way."""
+        if type(item) is AddRun:
+            ledger_ids = item.entries.ledger_ids
+            kept = self._may_recover if item.flags & RECOVERY_ADD else self._may_write
+        elif type(item) is ReadRun:
+            ledger_ids, kept = item.ledger_ids, self._may_read
+        else:
+            return False
+        first = ledger_ids[0]
+        if len(ledger_ids) == 1 or ledger_ids.count(first) == len(ledger_ids):
+            return kept(first) is True
+        return all(map(kept, ledger_ids))
+
+    def writable(self) -> None:
+        self._session.writable()
+
+    def lost(self) -> None:
+        self._waiting.clear()
+        if self._asking is not None:
+            self._asking.cancel()
+        self._session.lost()
+
+    # -- decisions --
+
+    def _pump(self) -> None:
+        """Pass on the requests that wait, up to the first whose decision is not made."""
+        connection = self._connection
+        passed: list[Any] = []
+        must_close = False
+        while self._waiting and not must_close and not connection.closed:
+            item = self._waiting[0]
+            if not self._decide(item):
+                break
+            self._waiting.popleft()
+            must_close = not self._pass(item, passed)
+            self._verdicts.clear()
+        if passed and not connection.closed:
+            self._session.received(passed)
+        if must_close:
+            self._waiting.clear()
+            connection.end()
+        elif self._asking is not None:
+            connection.hold(True)
+
+    def _decide(self, item: Any) -> bool:
+        """Make the decisions for a request or a run.
+
+        :returns: False if some of them need look-ups, which have begun.
+        """
+        while actions := _needed(item):
+            if self._revision != self._access.revision or self._principal is not self._connection.principal:
+                self._renew()
+            asked = self._ask(actions, _ledgers(item))
+            if not asked:
+                if self._revision == self._access.revision:
+                    return True
+                continue
+            asking = DeferredList(asked, consumeErrors=True)
+            if not asking.called:
+                self._asking = asking
+                asking.addCallback(self._go_on)
+                return False
+        return True
+
+    def _ask(self, actions: Sequence[Permission], ledger_ids: Iterable[int | None]) -> "list[Deferred[None]]":
+        """Make the decisions about ledgers that are not made yet.
+
+        :returns: the decisions that are not made at once, at most a few of them; empty if all are made.
+        """
+        verdicts, kept, access, principal = self._verdicts, self._decisions, self._access, self._connection.principal
+        asked: list[Deferred[None]] = []
+        for question in product(actions, ledger_ids):
+            if question in verdicts:
+                continue
+            action, ledger_id = question
+            allowed = kept.by_action[action].get(ledger_id)
+            found = access.ask(principal, action, ledger_id) if allowed is None else allowed
+            if isinstance(found, Deferred):
+                asked.append(found.addCallbacks(self._decided, self._failed, question, errbackArgs=question))
+                if len(asked) >= _AT_ONCE:
+                    break
+            else:
+                self._decided(found, action, ledger_id)
+        return asked
+
+    def _decided(self, allowed: object, action: Permission, ledger_id: int | None) -> None:
+        if self._revision == self._access.revision:  # else the rules have changed meanwhile: the question is repeated
+            self._verdicts[action, ledger_id] = allowed is True
+            self._decisions.keep(action, ledger_id, allowed is True)
+
+    def _failed(self, failure: Failure, action: Permission, ledger_id: int | None) -> None:
+        """Refuse what could not be decided, this time: the decision is not kept."""
+        self._access.failed(failure)
+        self._verdicts[action, ledger_id] = False
+
+    def _go_on(self, _: object) -> None:
+        self._asking = None
+        if self._connection.closed:
+            return
+        self._pump()
+        if self._asking is None:
+            self._connection.hold(self._session.is_holding)
+        self._connection.flush()
+
+    # -- allowed and refused requests --
+
+    def _pass(self, item: Any, passed: list[Any]) -> bool:
+        """Append what is allowed of an item, and refusals of the rest, to the requests that are passed on.
+
+        :returns: False if the protocol has no refusal for the request, so that the connection must be closed.
+        """
+        kind = type(item)
+        if kind is AddRun:
+            return self._pass_adds(item, passed)
+        if kind is ReadRun:
+            return self._pass_reads(item, passed)
+        ledger_id = getattr(item, "ledger_id", None)
+        for action in _needed(item):
+            if not self._verdicts[action, ledger_id]:
+                return self._refuse(item, action, ledger_id, passed)
+            if action is Permission.FENCE:
+                self._record(action, ledger_id)
+        passed.append(item)
+        return True
+
+    def _pass_adds(self, run: AddRun, passed: list[Any]) -> bool:
+        (action,) = _needed(run)
+        allowed = {ledger_id: self._verdicts[action, ledger_id] for ledger_id in dict.fromkeys(run.entries.ledger_ids)}
+        if action is Permission.FENCE:
+            self._record_recovery([ledger_id for ledger_id, is_allowed in allowed.items() if is_allowed])
+        if all(allowed.values()):
+            passed.append(run)
+            return True
+        if not any(allowed.values()):
+            return self._refuse(run, action, run.entries.ledger_ids[0], passed, run.entries.count)
+        # the parts have the numbers 0 and 1: what is refused, and what is allowed
+        for is_allowed, part in run.entries.split(2, {ledger_id: int(may) for ledger_id, may in allowed.items()}):
+            numbers = run.numbers(part) if run.txn_ids else ()
+            part_run = AddRun(
+                run.wire, run.version, run.flags, run.deferred_sync, run.master_key, part, numbers
+            )  # fmt: skip
+            if is_allowed:
+                passed.append(part_run)
+            elif not self._refuse(part_run, action, part.ledger_ids[0], passed, part.count):
+                return False
+        return True
+
+    def _pass_reads(self, run: ReadRun, passed: list[Any]) -> bool:
+        """Cut a run where allowed and refused reads meet, so that all are answered in order."""
+        at, verdicts = 0, self._verdicts
+        for is_allowed, group in groupby(run.ledger_ids, lambda ledger_id: verdicts[Permission.READ, ledger_id]):
+            end = at + len(list(group))
+            part = run
+            if end - at < len(run):
+                part = ReadRun(
+                    run.wire, run.version, run.flags, run.ledger_ids[at:end], run.entry_ids[at:end],
+                    run.txn_ids[at:end],
+                )  # fmt: skip
+            if is_allowed:
+                passed.append(part)
+            elif not self._refuse(part, Permission.READ, part.ledger_ids[0], passed, len(part)):
+                return False
+            at = end
+        return True
+
+    def _refuse(
+        self, item: Any, action: Permission, ledger_id: int | None, passed: list[Any], count: int = 1
+    ) -> bool:  # fmt: skip
+        """Append the refusal of a request, or of all requests of a run; see :meth:`_pass`.
+
+        :param count: the number of requests.
+        """
+        self._access.refused(self._connection.principal, self._connection.peer, action, ledger_id, count)
+        head = getattr(item, "header", item)
+        frames = head.wire.refusal(item, Status.EUA)
+        if frames is None:
+            if not isinstance(item, BatchRead):
+                return False
+            # A peer that is not authenticated would be disconnected here, but this peer has other requests under way.
+            frames = item.failure(Status.EUA)
+        passed.append(RejectedRequest(Header(head.wire, head.version, 0), Status.EUA, frames))
+        return True
+
+    def _record(self, action: Permission, ledger_id: int | None) -> None:
+        self._access.allowed(self._connection.principal, self._connection.peer, action, ledger_id)
+
+    def _record_recovery(self, ledger_ids: Iterable[int]) -> None:
+        """Record the first recovery add of this connection to each ledger."""
+        for ledger_id in ledger_ids:
+            if ledger_id not in self._recovered:
+                if len(self._recovered) >= _MOST_RECOVERED:
+                    self._recovered.clear()
+                self._recovered[ledger_id] = True
+                self._record(Permission.FENCE, ledger_id)
