@@ -163,7 +163,7 @@ class AuditLog:
             self._unsaid -= said
         elif said:
             missing -= 1  # the line with the count itself is no lost line
-        if missing:
+        if n_written < len(lines):
             # the disk may be full: the lines that wait are tried with the next event, not in a loop
             self._lose(missing)
             self._say_failure(str(self._file.error))
