@@ -68,6 +68,7 @@ class AccessControl:
     """The control of access to one process, and the record of what was allowed and refused.
 
     :param audit: the file of the audit log; None: there is none.
+    :ivar authorizer: decides; its revision tells whether kept decisions are still valid.
     """
 
     _log = Logger()
@@ -76,7 +77,7 @@ class AccessControl:
         self, authorizer: IAuthorizer, metrics: AuthorizationMetrics, clock: IReactorTime,
         audit: AuditFile | None = None,
     ) -> None:  # fmt: skip
-        self._authorizer = authorizer
+        self.authorizer = authorizer
         self._metrics = metrics
         self._clock = clock
         self._file = audit
@@ -100,25 +101,20 @@ class AccessControl:
                 raise ConfigError(f"auditLogFile: {error}") from None
             self._audit = AuditLog(self._file, self._clock, submit)
             self._metrics.watch_audit(lambda: self._audit.lost if self._audit is not None else 0)
-        self._authorizer.start()
+        self.authorizer.start()
 
     def stop(self) -> "Deferred[None]":
         """Stop the authorizer; the Deferred fires when the audit log is written and closed."""
-        self._authorizer.stop()
+        self.authorizer.stop()
         return self._audit.stop() if self._audit is not None else succeed(None)
 
     # -- decisions --
 
-    @property
-    def revision(self) -> int:
-        """Return the number of the rules in force; kept decisions of another number are void."""
-        return self._authorizer.revision
-
     def decisions(self, principal: Principal) -> Decisions:
         """Return the kept decisions for a ``principal``, by the rules in force."""
-        if self._of_revision != self.revision:
+        if self._of_revision != self.authorizer.revision:
             self._decisions.clear()
-            self._of_revision = self.revision
+            self._of_revision = self.authorizer.revision
         found = self._decisions.get(principal)
         if found is None:
             found = self._decisions[principal] = Decisions()
@@ -130,7 +126,7 @@ class AccessControl:
         :returns: a decision, or a Deferred for it.  The Deferred fails if the decision failed: the request is refused.
         """
         try:
-            return self._authorizer.decide(principal, action, ledger_id)
+            return self.authorizer.decide(principal, action, ledger_id)
         except Exception:
             self._log_failure(Failure())
             return False

@@ -86,6 +86,7 @@ class AuthorizingSession:
     def __init__(self, connection: IServerConnection, access: AccessControl, session: RequestSession) -> None:
         self._connection = connection
         self._access = access
+        self._authorizer = access.authorizer
         self._session = session
         self._waiting: deque[Any] = deque()
         self._asking: Deferred[Any] | None = None
@@ -105,7 +106,7 @@ class AuthorizingSession:
     def _renew(self) -> None:
         """Take the kept decisions for the principal by the rules in force."""
         self._principal = self._connection.principal
-        self._revision = self._access.revision
+        self._revision = self._authorizer.revision
         self._decisions = self._access.decisions(self._principal)
         self._recovered = {}
         self._verdicts.clear()
@@ -116,7 +117,7 @@ class AuthorizingSession:
         return self._asking is not None or self._session.busy
 
     def received(self, items: Sequence[Any]) -> None:
-        if self._asking is None and self._revision == self._access.revision and all(map(self._is_known, items)):
+        if self._asking is None and self._revision == self._authorizer.revision and self._are_known(items):
             self._session.received(items)
             return
         self._waiting.extend(items)
@@ -125,19 +126,23 @@ class AuthorizingSession:
         else:
             self._connection.hold(True)  # the other session has begun to read again
 
-    def _is_known(self, item: Any) -> bool:
-        """Test whether a run of adds or reads is known to be allowed; other requests take the longer way."""
-        if type(item) is AddRun:
-            ledger_ids = item.entries.ledger_ids
-            kept = self._may_recover if item.flags & RECOVERY_ADD else self._may_write
-        elif type(item) is ReadRun:
-            ledger_ids, kept = item.ledger_ids, self._may_read
-        else:
-            return False
-        first = ledger_ids[0]
-        if len(ledger_ids) == 1 or ledger_ids.count(first) == len(ledger_ids):
-            return kept(first) is True
-        return all(map(kept, ledger_ids))
+    def _are_known(self, items: Sequence[Any]) -> bool:
+        """Test whether all items are runs that are known to be allowed; other requests take the longer way."""
+        for item in items:
+            if type(item) is AddRun:
+                ledger_ids = item.entries.ledger_ids
+                kept = self._may_recover if item.flags & RECOVERY_ADD else self._may_write
+            elif type(item) is ReadRun:
+                ledger_ids, kept = item.ledger_ids, self._may_read
+            else:
+                return False
+            first, count = ledger_ids[0], len(ledger_ids)
+            if count == 1 or (ledger_ids[-1] == first and ledger_ids.count(first) == count):
+                if not kept(first):
+                    return False
+            elif not all(map(kept, ledger_ids)):
+                return False
+        return True
 
     def writable(self) -> None:
         self._session.writable()
@@ -176,11 +181,11 @@ class AuthorizingSession:
         :returns: False if some of them need look-ups, which have begun.
         """
         while actions := _needed(item):
-            if self._revision != self._access.revision or self._principal is not self._connection.principal:
+            if self._revision != self._authorizer.revision or self._principal is not self._connection.principal:
                 self._renew()
             asked = self._ask(actions, _ledgers(item))
             if not asked:
-                if self._revision == self._access.revision:
+                if self._revision == self._authorizer.revision:
                     return True
                 continue
             asking = DeferredList(asked, consumeErrors=True)
@@ -212,7 +217,7 @@ class AuthorizingSession:
         return asked
 
     def _decided(self, allowed: object, action: Permission, ledger_id: int | None) -> None:
-        if self._revision == self._access.revision:  # else the rules have changed meanwhile: the question is repeated
+        if self._revision == self._authorizer.revision:  # else the rules have changed: the question is repeated
             self._verdicts[action, ledger_id] = allowed is True
             self._decisions.keep(action, ledger_id, allowed is True)
 

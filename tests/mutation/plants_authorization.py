@@ -1,0 +1,234 @@
+"""Plants in what decides who may do what, and in the record of it."""
+
+from .plant import Plant
+
+_SESSION = ["tests.bookie.requests.test_authorization"]
+_RULES = ["tests.authorization.test_rules"]
+_FILE = ["tests.authorization.test_rules_authorizer"]
+_AUDIT = ["tests.authorization.test_audit"]
+_HTTP = ["tests.http.test_access"]
+_REQUESTS = "bookie/requests/authorization.py"
+_PARSED = "authorization/rules.py"
+_AUTHORIZER = "authorization/rules_authorizer.py"
+_LOOKS = "authorization/look_ups.py"
+_ACCESS = "authorization/access.py"
+
+PLANTS = (
+    # -- requests --
+    Plant(
+        "a peer is never asked for permission", "bookie/requests/request_processor.py",
+        "session if self._access is None else AuthorizingSession(connection, self._access, session)", "session",
+        _SESSION, where="RequestProcessor._serving_session",
+    ),
+    Plant(
+        "a run passes if its first ledger is allowed", _REQUESTS,
+        "all(map(kept, ledger_ids))", "kept(first)", _SESSION,
+        where="AuthorizingSession._are_known",
+    ),
+    Plant(
+        "kept decisions outlive the rules", _REQUESTS,
+        "self._revision == self._authorizer.revision", "True", _SESSION,
+        where="AuthorizingSession.received",
+    ),
+    Plant(
+        "a fencing read needs no permission to read", _REQUESTS,
+        "_FENCING, _READING = (Permission.FENCE, Permission.READ), (Permission.READ,)",
+        "_FENCING, _READING = (Permission.FENCE,), (Permission.READ,)", _SESSION, where="",
+    ),
+    Plant(
+        "a fencing batch read is taken for a plain one", _REQUESTS,
+        "item.flags & FENCE", "False", _SESSION, where="_needed",
+    ),
+    Plant(
+        "a recovery add needs the permission of a writer only", _REQUESTS,
+        "item.flags & RECOVERY_ADD", "False", _SESSION, where="_needed",
+    ),
+    Plant(
+        "known recovery adds pass as adds", _REQUESTS,
+        "item.flags & RECOVERY_ADD", "False", _SESSION, where="AuthorizingSession._are_known",
+    ),
+    Plant(
+        "decisions made before the authentication hold after it", _REQUESTS,
+        "self._principal is not self._connection.principal", "False", _SESSION, where="AuthorizingSession._decide",
+    ),
+    Plant(
+        "a decision that fails allows", _REQUESTS,
+        "self._verdicts[action, ledger_id] = False", "self._verdicts[action, ledger_id] = True", _SESSION,
+        where="AuthorizingSession._failed",
+    ),
+    Plant(
+        "whatever an authorizer says that is not no allows", _REQUESTS,
+        "self._verdicts[action, ledger_id] = allowed is True", "self._verdicts[action, ledger_id] = bool(allowed)",
+        _SESSION, where="AuthorizingSession._decided",
+    ),
+    Plant(
+        "a late decision by old rules is taken", _REQUESTS,
+        "self._revision == self._authorizer.revision", "True", _SESSION, where="AuthorizingSession._decided",
+    ),
+    Plant(
+        "requests overtake one that waits for a look-up", _REQUESTS,
+        "self._asking is None and self._revision == self._authorizer.revision and self._are_known(items)",
+        "self._revision == self._authorizer.revision and self._are_known(items)", _SESSION,
+        where="AuthorizingSession.received",
+    ),
+    Plant(
+        "a bookie reads on while a connection waits for look-ups", _REQUESTS,
+        "connection.hold(True)", "pass", _SESSION, where="AuthorizingSession._pump",
+    ),
+    Plant(
+        "look-ups of a peer that has left go on", _REQUESTS,
+        "self._asking.cancel()", "pass", _SESSION, where="AuthorizingSession.lost",
+    ),
+    Plant(
+        "a connection looks up all ledgers of a run at once", _REQUESTS,
+        "len(asked) >= _AT_ONCE", "False", _SESSION, where="AuthorizingSession._ask",
+    ),
+    Plant(
+        "the parts of a mixed run are exchanged", _REQUESTS,
+        "int(may)", "1 - int(may)", _SESSION, where="AuthorizingSession._pass_adds",
+    ),
+    Plant(
+        "a request without an answer in its protocol is dropped", _REQUESTS,
+        "connection.end()", "pass", _SESSION, where="AuthorizingSession._pump",
+    ),
+    Plant(
+        "refused requests are not counted", _REQUESTS,
+        "self._access.refused(self._connection.principal, self._connection.peer, action, ledger_id, count)", "pass",
+        _SESSION, where="AuthorizingSession._refuse",
+    ),
+    Plant(
+        "kept decisions have no limit", _ACCESS,
+        "len(kept) >= MOST_DECISIONS", "False", _SESSION, where="Decisions.keep",
+    ),
+    Plant(
+        "an authorizer that raises an error allows", _ACCESS,
+        "return False", "return True", _SESSION, where="AccessControl.ask",
+    ),
+    # -- rules --
+    Plant(
+        "what no rule allows is allowed", _AUTHORIZER,
+        "return False", "return True", _FILE, where="RulesAuthorizer._decide",
+    ),
+    Plant(
+        "one selector of a rule is enough", _PARSED,
+        "all(matches(principal) for matches in self.selectors)",
+        "any(matches(principal) for matches in self.selectors)", _RULES, where="Rule.is_about",
+    ),
+    Plant(
+        "a rule about ledgers applies without a ledger", _PARSED,
+        "return self.ledgers is None and not self.custom", "return True", _RULES, where="Rule.covers",
+    ),
+    Plant(
+        "one entry of the custom metadata is enough", _PARSED,
+        "all(custom.get(key) == value for key, value in self.custom)",
+        "not self.custom or any(custom.get(key) == value for key, value in self.custom)", _RULES, where="Rule.fits",
+    ),
+    Plant(
+        "a file that was cut is taken", _PARSED,
+        'text and not text.endswith("\\n")', "False", _RULES, where="parse",
+    ),
+    Plant(
+        "a star behind a domain means other domains, too", _PARSED,
+        "start = text[:-1]", "start = text[:-2]", _RULES, where="_of_uri",
+    ),
+    Plant(
+        "a name may be that of another kind of principal", _PARSED,
+        "principal.kind == kind and principal.name == text", "principal.name == text", _RULES, where="_named",
+    ),
+    Plant(
+        "an escaped comma ends a part of a subject", _PARSED,
+        r'r"[,+]|[^\\,+]+|\\.|\\"', r'r"[,+]|[^\\,+]+|\\"', _RULES, where="",
+    ),
+    Plant(
+        "a broken file leaves no rules", _AUTHORIZER,
+        "text = self._file.read()", "self._rules, text = parse(''), self._file.read()", _FILE,
+        where="RulesAuthorizer._take_over",
+    ),
+    Plant(
+        "changed rules do not change the revision", _AUTHORIZER,
+        "self.revision += 1", "pass", _FILE, where="RulesAuthorizer._take_over",
+    ),
+    Plant(
+        "rules of a principal are kept when the file changes", _AUTHORIZER,
+        "self._of.clear()", "pass", _FILE, where="RulesAuthorizer._take_over",
+    ),
+    Plant(
+        "a FIFO is read as rules", "authorization/rules_file.py",
+        "not stat.S_ISREG(status.st_mode)", "False", _FILE, where="RulesFile.read",
+    ),
+    Plant(
+        "rules of any size are read", "authorization/rules_file.py",
+        "len(data) > MOST_BYTES", "False", _FILE, where="RulesFile.read",
+    ),
+    Plant(
+        "rules that everybody may write are read", "authorization/rules_file.py",
+        "status.st_mode & stat.S_IWOTH", "False", _FILE, where="RulesFile.read",
+    ),
+    # -- look-ups --
+    Plant(
+        "look-ups may take for ever", _LOOKS,
+        "reading.cancel()", "pass", _FILE, where="CustomMetadata._late",
+    ),
+    Plant(
+        "any number of look-ups is under way", _LOOKS,
+        "len(self._reading) < AT_ONCE", "True", _FILE, where="CustomMetadata._begin",
+    ),
+    Plant(
+        "any number of ledgers is known", _LOOKS,
+        "len(self._known) > MOST_KEPT", "False", _FILE, where="CustomMetadata._keep",
+    ),
+    Plant(
+        "a look-up that failed is repeated at once", _LOOKS,
+        "failed_at is not None", "False", _FILE, where="CustomMetadata.look_up",
+    ),
+    Plant(
+        "each failed look-up is a line in the log", _LOOKS,
+        "now - self._logged_at < _QUIET", "False", _FILE, where="CustomMetadata._log_failure",
+    ),
+    # -- HTTP --
+    Plant(
+        "pages that delete need no permission", "http/api.py",
+        "_CHANGING.get(request.method)", "_CHANGING.get(request.method.replace(b'PUT', b''))", _HTTP,
+        where="ApiPage.render",
+    ),
+    Plant(
+        "entries are read over HTTP without permission", "http/cluster_api.py",
+        "ApiPage(self._read_ledger, action=Permission.READ)", "ApiPage(self._read_ledger)", _HTTP,
+        where="ClusterApi.ledger_pages",
+    ),
+    Plant(
+        "a refused page is shown", "http/api.py",
+        "await access.permits(question.principal, question.peer, action, ledger_id)",
+        "await access.permits(question.principal, question.peer, action, ledger_id) is not None", _HTTP,
+        where="_if_permitted",
+    ),
+    # -- the audit log --
+    Plant(
+        "the audit log can be read by everybody", "authorization/audit_file.py",
+        "_PRIVATE = 0o600", "_PRIVATE = 0o644", _AUDIT, where="",
+    ),
+    Plant(
+        "an audit log that was renamed is written on", "authorization/audit_file.py",
+        "self._leave_renamed()", "pass", _AUDIT, where="AuditFile.write",
+    ),
+    Plant(
+        "any number of lines waits for the disk", "authorization/audit.py",
+        "len(self._queue) >= MOST_QUEUED", "False", _AUDIT, where="AuditLog._append",
+    ),
+    Plant(
+        "lost lines are not counted", "authorization/audit.py",
+        "self._unsaid += count", "pass", _AUDIT, where="AuditLog._lose",
+    ),
+    Plant(
+        "each refusal is a line", "authorization/audit.py",
+        "found is None and len(self._refusals) < _MOST_PRINCIPALS", "True", _AUDIT, where="AuditLog.refused",
+    ),
+    Plant(
+        "a stop does not wait for the audit log", "authorization/audit.py",
+        "self._idle.append(done)", "done.callback(None)", _AUDIT, where="AuditLog.stop",
+    ),
+    Plant(
+        "a line that the disk has cut swallows the next one", "authorization/audit_file.py",
+        'b"\\n" if self._is_cut else b""', 'b""', _AUDIT, where="AuditFile.write",
+    ),
+)
