@@ -31,7 +31,7 @@ from ..security.certificates import Folder, Pair, authority, issued
 ROOT = Path(__file__).resolve().parent.parent.parent
 FACTORY = "org.apache.bookkeeper.tls.TLSContextFactory"
 HOST = "127.0.0.1"
-_ENDS = (".key", ".pem", ".keys", ".token")
+_ENDS = (".key", ".pem", ".keys", ".token", ".rules", ".log")
 
 
 def tls_keys(folder: Folder, **more: Any) -> dict[str, Any]:
@@ -56,6 +56,8 @@ class PageTests(TestCase):
                    "PYTHONPATH": str(ROOT)}  # fmt: skip
         found: list[Setting] = []
         for block in blocks(section):
+            if block.caption:
+                Path(directory, block.caption).write_text(block.text)
             if block.language == "properties":
                 found += from_file(block.text, "docs/security.rst")
                 continue
