@@ -138,7 +138,17 @@ class TextTests(SynchronousTestCase):
         self.assertTrue(self.about('allow "cn:a client" read', who))
         self.assertTrue(self.about("allow name:http://me read", Principal("sasl", "http://me")))
         self.assertFalse(self.about("allow cn:alice read", Principal("sasl", "CN=alice")))
+        self.assertTrue(self.about("allow sasl:alice read", Principal("sasl", "alice")))
+        self.assertFalse(self.about("allow sasl:alice read", Principal("token", "alice")))
+        self.assertTrue(self.about("allow name:alice read", Principal("token", "alice")))
         self.assertFalse(self.about("allow kind:certificate role:writer read", who))
+
+    def test_custom(self) -> None:
+        """A ledger has to have all entries that a rule names."""
+        (rule,) = parse("allow * read custom:application=pulsar custom:tier=1\n").rules
+        self.assertTrue(rule.fits({"application": b"pulsar", "tier": b"1", "other": b"x"}))
+        for custom in ({"application": b"pulsar"}, {"application": b"pulsar", "tier": b"2"}, {}):
+            self.assertFalse(rule.fits(custom))
 
     def test_common_names(self) -> None:
         """Escaped characters belong to values, so that no value can pass for a name; bad escapes take no time."""

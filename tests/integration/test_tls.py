@@ -100,6 +100,8 @@ class PageTests(TestCase):
         self.addCleanup(service.stop)
         await service.start()
         keys_of_client = {field.key for field in fields_of(ClientConfig).values()}
+        # the page says how the file with the keys of ledgers is made, but does not make it
+        keys_of_client = {key for key in keys_of_client if not key.startswith("ledger")}
         client_config = ClientConfig.load([each for each in own if each.key in keys_of_client])
         client = await BookKeeper.connect(reactor, config.metadata_service_uri, client_config)
         self.addCleanup(client.close)

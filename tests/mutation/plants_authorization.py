@@ -2,7 +2,7 @@
 
 from .plant import Plant
 
-_SESSION = ["tests.bookie.requests.test_authorization"]
+_SESSION = ["tests.bookie.requests.test_authorization", "tests.bookie.requests.test_late_decisions"]
 _RULES = ["tests.authorization.test_rules"]
 _FILE = ["tests.authorization.test_rules_authorizer"]
 _AUDIT = ["tests.authorization.test_audit"]

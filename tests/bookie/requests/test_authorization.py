@@ -1,23 +1,19 @@
 """What a bookie answers to peers that may do some things and others not, in V2 and in V3."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from twisted.internet.defer import Deferred
-from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.authorization import access as access_module
-from bookkeeper_twisted.authorization.access import AccessControl, Everybody
-from bookkeeper_twisted.authorization.audit_file import AuditFile
+from bookkeeper_twisted.authorization.access import Everybody
 from bookkeeper_twisted.authorization.interfaces import Permission, Surroundings
 from bookkeeper_twisted.authorization.rules_authorizer import READ_AGAIN, RulesAuthorizer
 from bookkeeper_twisted.authorization.rules_file import RulesFile
-from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.requests.authorization import AuthorizingSession
 from bookkeeper_twisted.bookie.requests.session import RequestSession
 from bookkeeper_twisted.codec.connection import ClientDecoder
@@ -38,69 +34,15 @@ from bookkeeper_twisted.codec.runs import AddReplies, BatchRead
 from bookkeeper_twisted.codec.v2 import requests_out as v2
 from bookkeeper_twisted.codec.v3 import requests_out as v3
 from bookkeeper_twisted.codec.wires import V2, V3, V2Protocol
-from bookkeeper_twisted.errors import MetadataError, Status
-from bookkeeper_twisted.instruments import Instruments
-from bookkeeper_twisted.metrics import AuthorizationMetrics
+from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.interfaces import IRequestSession
 from bookkeeper_twisted.security.principals import NOBODY, Principal
 from bookkeeper_twisted.testing.authentication import CONTINUE, SUCCESS, TokenAuthentication
-from bookkeeper_twisted.testing.authorization import FakeAuthorizer
 
-from ..rig import KEY, Peer, Rig, add_replies, adds, batch, entry, mixed, reads, run
+from ..rig import KEY, Rig, add_replies, adds, batch, entry, mixed, reads, run
+from .access_case import AccessCase, P, of_ledgers, only
 
-P = Permission
 _LAC = (1).to_bytes(8, "big") + (0).to_bytes(8, "big") + b"digest"
-
-
-def of_ledgers(*ledgers: int | None) -> Callable[..., bool]:
-    """The rule that allows everything with some ledgers."""
-    return lambda principal, action, ledger_id: ledger_id in ledgers
-
-
-def only(*actions: Permission) -> Callable[..., bool]:
-    """The rule that allows some actions with every ledger."""
-    return lambda principal, action, ledger_id: action in actions
-
-
-class AccessCase(SynchronousTestCase):
-    """A bookie with entries 0..4 of ledgers 1 and 2, and an authorizer."""
-
-    def setUp(self) -> None:
-        self.fake = FakeAuthorizer()
-        self.audit = Path(self.mktemp())
-        self.start(self.fake)
-
-    def start(self, authorizer: Any, **options: Any) -> None:
-        """Start a bookie."""
-        instruments = Instruments()
-        metrics = AuthorizationMetrics(instruments, [action.value for action in P])
-        self.refused = metrics.refused
-        rig = Rig()
-        self.access = AccessControl(authorizer, metrics, rig.clock, AuditFile(str(self.audit)))
-        options = {"access": self.access, **options}
-        self.rig = Rig(options=EngineOptions(**options))
-        self.access._clock = self.rig.clock
-        self.rig.engine.start(1e9)
-        for ledger_id in (1, 2):
-            self.rig.add(run(ledger_id, 0, 5, lac=3))
-        self.rig.drain()
-        self.peer = self.rig.connect()
-
-    def answers(self, data: bytes, peer: Peer | None = None) -> bytes:
-        """What comes back."""
-        peer = peer or self.peer
-        peer.send(data)
-        self.rig.drain()
-        return peer.replies()
-
-    def lines(self) -> list[tuple[str, Any, str, int]]:
-        """The lines of the audit log: action, ledger, result and count."""
-        self.rig.drain()
-        found = map(json.loads, self.audit.read_text().splitlines())
-        return [(line["action"], line["ledger"], line["result"], line.get("count", 1)) for line in found]
-
-    def n_refused(self) -> dict[str, float]:
-        return {action: counter.value for action, counter in self.refused.items() if counter.value}
 
 
 class KindTests(AccessCase):
@@ -318,122 +260,6 @@ class KeptTests(AccessCase):
         (found,) = ClientDecoder(V3).receive(self.answers(v3.encode_reads(1, [0])))
         self.assertIs(found.status, Status.EOK)  # type: ignore[attr-defined]
         self.assertEqual({who.name for who, _, _ in self.fake.asked}, {"tester"})
-
-
-class LateTests(AccessCase):
-    """Decisions that need look-ups."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.fake.is_late = True
-
-    def test_order(self) -> None:
-        """Later requests of the connection wait, in order, and the bookie reads no more; other connections go on."""
-        other = self.rig.connect()
-        self.answers(reads(1, [3]), other)
-        self.fake.answer()
-        self.assertNotEqual(other.replies(), b"")
-        self.assertEqual(self.answers(reads(2, [0]) + reads(1, [1])), b"")
-        self.assertTrue(self.peer.held)
-        session: Any = self.peer.connection._session
-        self.assertTrue(session.busy)
-        self.assertNotEqual(self.answers(reads(1, [4]), other), b"")
-        self.fake.answer()
-        found: list[Any] = ClientDecoder(V2).receive(self.peer.replies())  # type: ignore[assignment]
-        self.assertEqual([(each.ledger_id, each.status) for each in found], [(2, Status.EOK), (1, Status.EOK)])
-        self.assertFalse(self.peer.held)
-        self.assertFalse(session.busy)
-
-    def test_refused_late(self) -> None:
-        """A late refusal is EUA, and is kept."""
-        self.fake.change(of_ledgers(1))
-        self.answers(reads(2, [0]))
-        self.fake.answer()
-        for _ in range(2):
-            (found,) = ClientDecoder(V2).receive(self.peer.replies() or self.answers(reads(2, [0])))
-            self.assertIs(found.status, Status.EUA)  # type: ignore[attr-defined]
-        self.assertEqual(len(self.fake.asked), 1)
-
-    def test_failed(self) -> None:
-        """A look-up that fails refuses this time, and is asked for again the next time; a bug is in the log once."""
-        with capturedLogs() as events:
-            for error in (MetadataError("gone"), ZeroDivisionError(), ZeroDivisionError()):
-                self.answers(reads(2, [0]))
-                self.fake.answer(error)
-                (found,) = ClientDecoder(V2).receive(self.peer.replies())
-                self.assertIs(found.status, Status.EUA)  # type: ignore[attr-defined]
-        self.assertEqual(len([event for event in events if "log_failure" in event]), 1)
-        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
-        self.answers(reads(2, [0]))
-        self.fake.answer()
-        self.assertNotEqual(self.peer.replies(), b"")
-        self.assertEqual(self.n_refused(), {"read": 3})
-
-    def test_broken_authorizer(self) -> None:
-        """An authorizer that raises an error, or answers neither yes nor no, refuses."""
-
-        def broken(*question: object) -> Any:
-            raise ZeroDivisionError
-
-        self.fake.is_late = False
-        for allows in (broken, lambda *question: "yes", lambda *question: None):
-            self.fake.change(allows)  # type: ignore[arg-type]
-            (found,) = ClientDecoder(V2).receive(self.answers(reads(1, [0])))
-            self.assertIs(found.status, Status.EUA)  # type: ignore[attr-defined]
-        self.flushLoggedErrors(ZeroDivisionError)
-
-    def test_many_ledgers(self) -> None:
-        """Of a run of many ledgers, few are looked up at a time."""
-        entries = [entry(ledger_id, 0) for ledger_id in range(10, 60)]
-        self.peer.send(adds(mixed(*entries)))
-        rounds = 0
-        while self.fake.waiting:
-            self.assertLessEqual(len(self.fake.waiting), 16)
-            self.fake.answer()
-            rounds += 1
-        self.rig.drain()
-        self.assertEqual((self.peer.replies(), rounds), (add_replies(mixed(*entries), Status.EOK), 4))
-
-    def test_rules_changed_meanwhile(self) -> None:
-        """A decision by rules that are no longer in force is made again."""
-        self.answers(reads(1, [0]))
-        wait, _ = self.fake.waiting.pop()
-        self.fake.change(only())
-        wait.callback(True)
-        self.assertEqual(self.peer.replies(), b"")
-        self.fake.answer()
-        (found,) = ClientDecoder(V2).receive(self.peer.replies())
-        self.assertIs(found.status, Status.EUA)  # type: ignore[attr-defined]
-
-    def test_peer_that_left(self) -> None:
-        """The look-ups of a peer that leaves are cancelled, and its requests are not done."""
-        self.peer.send(adds(run(1, 5)) + adds(run(2, 5)))
-        self.peer.leave()
-        self.assertEqual(self.fake.waiting, [])
-        self.rig.drain()
-        self.assertIsNone(self.rig.bookie.cached(1, 5))
-
-    def test_held_twice(self) -> None:
-        """A connection stays paused during a look-up although its other requests go on."""
-        self.fake.is_late = False
-        self.start(self.fake, requests=_one_add())
-        self.answers(adds(run(1, 5)))
-        self.fake.is_late = True
-        self.peer.send(adds(run(1, 6)) + adds(run(1, 7), key=b"other key".ljust(20)) + reads(2, [0]))
-        self.assertTrue(self.peer.held)
-        self.rig.drain()
-        self.peer.send(reads(1, [0]))
-        self.assertTrue(self.peer.held)
-        self.fake.answer()
-        self.fake.answer()
-        self.rig.drain()
-        self.assertFalse(self.peer.held)
-
-
-def _one_add() -> Any:
-    from bookkeeper_twisted.bookie.requests.context import RequestLimits
-
-    return RequestLimits(max_adds=1)
 
 
 class RulesFileTests(AccessCase):
