@@ -268,6 +268,8 @@ class ConnectionMetrics:
         instruments.gauge(prefix + "writes", lambda: replies.count, "counter")
         self.accepted = instruments.counter("bookie_connections_accepted")
         self.refused = instruments.counter("bookie_connections_refused")
+        self.refused_addresses = instruments.counter("bookie_connections_refused_by_share", of="address")
+        self.refused_principals = instruments.counter("bookie_connections_refused_by_share", of="principal")
         self.evicted = instruments.counter("bookie_connections_evicted")
         self.timed_out = instruments.counter("bookie_connections_timed_out")
         self.broken = instruments.counter("bookie_connections_broken")

@@ -66,6 +66,15 @@ class BookieConfig(AutorecoveryConfig):
         "maxConnections", 10000, integer(1), "connections served at a time; beyond that the idlest goes for a new one",
         java="none",
     )  # fmt: skip
+    max_connections_per_address: int = setting(
+        "maxConnectionsPerAddress", 0, integer(0), "connections from one address; beyond that new ones are refused;"
+        " 0: no limit", java="none",
+    )  # fmt: skip
+    max_connections_per_principal: int = setting(
+        "maxConnectionsPerPrincipal", 0, integer(0),
+        "connections of one client that has proven who it is; beyond that new ones are refused; 0: no limit",
+        java="none",
+    )  # fmt: skip
     frame_timeout_sec: float = setting(
         "frameTimeoutSec",
         60.0,

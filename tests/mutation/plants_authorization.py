@@ -7,6 +7,7 @@ _RULES = ["tests.authorization.test_rules"]
 _FILE = ["tests.authorization.test_rules_authorizer"]
 _AUDIT = ["tests.authorization.test_audit"]
 _HTTP = ["tests.http.test_access"]
+_SHARES = ["tests.protocol.server.test_shares"]
 _REQUESTS = "bookie/requests/authorization.py"
 _PARSED = "authorization/rules.py"
 _AUTHORIZER = "authorization/rules_authorizer.py"
@@ -62,8 +63,8 @@ PLANTS = (
         _SESSION, where="AuthorizingSession._decided",
     ),
     Plant(
-        "a late decision by old rules is taken", _REQUESTS,
-        "self._revision == self._authorizer.revision", "True", _SESSION, where="AuthorizingSession._decided",
+        "a decision is taken whose rules have changed while it was made", _REQUESTS,
+        "self._revision == self._authorizer.revision", "True", _SESSION, where="AuthorizingSession._decide",
     ),
     Plant(
         "requests overtake one that waits for a look-up", _REQUESTS,
@@ -95,6 +96,22 @@ PLANTS = (
         "refused requests are not counted", _REQUESTS,
         "self._access.refused(self._connection.principal, self._connection.peer, action, ledger_id, count)", "pass",
         _SESSION, where="AuthorizingSession._refuse",
+    ),
+    Plant(
+        "decisions by old rules are taken after a look-up", _REQUESTS,
+        "self._revision != self._authorizer.revision", "False", _SESSION, where="AuthorizingSession._decide",
+    ),
+    Plant(
+        "an address has any number of connections", "protocol/server/connected_peers.py",
+        "not self._shares.may_connect(connection)", "False", _SHARES, where="ConnectedPeers.admit",
+    ),
+    Plant(
+        "a principal with too many connections stays", "protocol/server/connection.py",
+        "not self._factory.peers.identified(self)", "False", _SHARES, where="ServerConnection.enter",
+    ),
+    Plant(
+        "connections that have ended count towards a share", "protocol/server/connected_peers.py",
+        "self._shares.left(connection)", "pass", _SHARES, where="ConnectedPeers.left",
     ),
     Plant(
         "kept decisions have no limit", _ACCESS,

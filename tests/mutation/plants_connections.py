@@ -81,7 +81,7 @@ PLANTS = (
     ),
     Plant(
         "a connection is closed before it was needed", _SERVER,
-        "if state is ConnectionState.READY:\n    self._expect_rest()", "", _SERVED, where="ServerConnection.enter",
+        "self._expect_rest()", "pass", _SERVED, where="ServerConnection.enter",
     ),
     Plant(
         "what is sent before the authentication ends prolongs it", _SERVER,

@@ -157,6 +157,8 @@ def engine_options(
         server=ServerLimits(
             max_frame_size=config.netty_max_frame_size_bytes,
             max_connections=config.max_connections,
+            max_connections_per_address=config.max_connections_per_address,
+            max_connections_per_principal=config.max_connections_per_principal,
             frame_timeout=config.frame_timeout_sec,
             read_timeout=_seconds(config.wait_timeout_on_response_backpressure_ms),
         ),

@@ -187,7 +187,7 @@ class AuthorizingSession:
             if not asked:
                 if self._revision == self._authorizer.revision:
                     return True
-                continue
+                continue  # the rules have changed meanwhile: the questions are repeated
             asking = DeferredList(asked, consumeErrors=True)
             if not asking.called:
                 self._asking = asking
@@ -217,9 +217,8 @@ class AuthorizingSession:
         return asked
 
     def _decided(self, allowed: object, action: Permission, ledger_id: int | None) -> None:
-        if self._revision == self._authorizer.revision:  # else the rules have changed: the question is repeated
-            self._verdicts[action, ledger_id] = allowed is True
-            self._decisions.keep(action, ledger_id, allowed is True)
+        self._verdicts[action, ledger_id] = allowed is True
+        self._decisions.keep(action, ledger_id, allowed is True)
 
     def _failed(self, failure: Failure, action: Permission, ledger_id: int | None) -> None:
         """Refuse what could not be decided, this time: the decision is not kept."""

@@ -8,9 +8,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from ...instruments import Counter
 from ...metrics import ConnectionMetrics
+from ...security.principals import Principal
 from ..peer_lines import PeerLines
 from .limits import MAX_LEAVING, SECONDS_IN_USE, ServerLimits
+from .shares import ConnectionShares
 from .sweeps import Sweeps
 
 
@@ -18,6 +21,8 @@ class TimedConnection(Protocol):
     """A connection that knows for how long its peer has been idle or has not read replies."""
 
     peer: str
+    host: str
+    principal: Principal
 
     @property
     def has_room(self) -> bool: ...
@@ -56,6 +61,7 @@ class ConnectedPeers(Generic[C]):
         self._lines = lines
         self._connections: dict[C, None] = {}
         self._leaving: set[C] = set()
+        self._shares: ConnectionShares[C] = ConnectionShares(limits)
         self._refusing = False
         self._stopped = False
         self._gone: Deferred[None] | None = None
@@ -67,8 +73,12 @@ class ConnectedPeers(Generic[C]):
     def admit(self, connection: C) -> bool:
         """Admit a new connection; at the limit, first end the connection that has been idle longest.
 
-        :returns: False if the limit is reached and no connection is idle: the caller closes the new one.
+        :returns: False if the limit is reached and no connection is idle, or if the address has too many connections:
+            the caller closes the new one.
         """
+        if not self._shares.may_connect(connection):
+            self._refuse_share(connection, self._metrics.refused_addresses, "its address has too many connections")
+            return False
         if len(self._connections) - len(self._leaving) >= self._limits.max_connections and not self._evict():
             self._metrics.refused.value += 1
             if not self._refusing:  # log once per episode, so that a storm of connections does not fill the log
@@ -78,11 +88,26 @@ class ConnectedPeers(Generic[C]):
             return False
         self._refusing = False
         self._connections[connection] = None
+        self._shares.connected(connection)
         self._metrics.accepted.value += 1
         self._metrics.active.value += 1
         if not self._stopped:
             self._sweeps.start()
         return True
+
+    def identified(self, connection: C) -> bool:
+        """Count a ``connection`` towards the share of its principal.
+
+        :returns: False if the principal has too many connections: the caller ends this one.
+        """
+        if self._shares.identified(connection):
+            return True
+        self._refuse_share(connection, self._metrics.refused_principals, "its principal has too many connections")
+        return False
+
+    def _refuse_share(self, connection: C, counter: Counter, reason: str) -> None:
+        counter.value += 1
+        self._lines.log(self._log.info, "refusing {peer}: {reason}", connection.peer, reason=reason)
 
     def _evict(self) -> bool:
         """End the connection that has been idle longest, preferably one whose peer never sent a complete frame.
@@ -138,6 +163,7 @@ class ConnectedPeers(Generic[C]):
     def left(self, connection: C) -> None:
         """Remove an ended ``connection`` from the count; after the last one the Deferred of :meth:`when_gone` fires."""
         self._connections.pop(connection, None)
+        self._shares.left(connection)
         self._leaving.discard(connection)
         if not self._connections:
             self._sweeps.stop()

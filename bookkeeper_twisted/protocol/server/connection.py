@@ -200,6 +200,8 @@ class ServerConnection(Protocol):
         self.state = following(self.state, state)
         if state is ConnectionState.READY:
             self._expect_rest()
+            if not self._factory.peers.identified(self):
+                self.end()
 
     def _close(self) -> None:
         if not self.closed:

@@ -28,12 +28,13 @@ class LateTests(AccessCase):
         self.assertNotEqual(other.replies(), b"")
         self.assertEqual(self.answers(reads(2, [0]) + reads(1, [1])), b"")
         self.assertTrue(self.peer.held)
+        self.assertEqual(self.answers(reads(1, [2])), b"")
         session: Any = self.peer.connection._session
         self.assertTrue(session.busy)
         self.assertNotEqual(self.answers(reads(1, [4]), other), b"")
         self.fake.answer()
         found: list[Any] = ClientDecoder(V2).receive(self.peer.replies())  # type: ignore[assignment]
-        self.assertEqual([(each.ledger_id, each.status) for each in found], [(2, Status.EOK), (1, Status.EOK)])
+        self.assertEqual([(each.ledger_id, each.entry_id) for each in found], [(2, 0), (1, 1), (1, 2)])
         self.assertFalse(self.peer.held)
         self.assertFalse(session.busy)
 
@@ -96,6 +97,18 @@ class LateTests(AccessCase):
         self.assertEqual(self.peer.replies(), b"")
         self.fake.answer()
         (found,) = ClientDecoder(V2).receive(self.peer.replies())
+        self.assertIs(found.status, Status.EUA)  # type: ignore[attr-defined]
+
+    def test_rules_changed_by_the_question(self) -> None:
+        """An authorizer may take over new rules when it is asked: these decide."""
+
+        def allows(*question: object) -> bool:
+            self.fake.change(only())
+            return True
+
+        self.fake.is_late = False
+        self.fake.change(allows)
+        (found,) = ClientDecoder(V2).receive(self.answers(reads(1, [0])))
         self.assertIs(found.status, Status.EUA)  # type: ignore[attr-defined]
 
     def test_peer_that_left(self) -> None:
