@@ -286,7 +286,7 @@ class ConnectionMetrics:
         :param count: returns the number of connections of a kind, when it is exported.
         """
         for kind in kinds:
-            self._instruments.gauge("bookie_connections_by_principal", partial(count, kind), kind=kind)
+            self._instruments.gauge("bookie_connections_by_principal", partial(count, kind), principal_kind=kind)
 
 
 class AuthorizationMetrics:

@@ -28,8 +28,7 @@ PLANTS = (
     ),
     Plant(
         "kept decisions outlive the rules", _REQUESTS,
-        "self._revision == self._authorizer.revision", "True", _SESSION,
-        where="AuthorizingSession.received",
+        "self._revision == self._authorizer.revision", "True", _SESSION, where="AuthorizingSession._is_current",
     ),
     Plant(
         "a fencing read needs no permission to read", _REQUESTS,
@@ -50,7 +49,7 @@ PLANTS = (
     ),
     Plant(
         "decisions made before the authentication hold after it", _REQUESTS,
-        "self._principal is not self._connection.principal", "False", _SESSION, where="AuthorizingSession._decide",
+        "self._principal is self._connection.principal", "True", _SESSION, where="AuthorizingSession._is_current",
     ),
     Plant(
         "a decision that fails allows", _REQUESTS,
@@ -64,12 +63,12 @@ PLANTS = (
     ),
     Plant(
         "a decision is taken whose rules have changed while it was made", _REQUESTS,
-        "self._revision == self._authorizer.revision", "True", _SESSION, where="AuthorizingSession._decide",
+        "if self._is_current():\n    return True", "return True", _SESSION, where="AuthorizingSession._decide",
     ),
     Plant(
         "requests overtake one that waits for a look-up", _REQUESTS,
-        "self._asking is None and self._revision == self._authorizer.revision and self._are_known(items)",
-        "self._revision == self._authorizer.revision and self._are_known(items)", _SESSION,
+        "self._asking is None and self._is_current() and self._are_known(items)",
+        "self._is_current() and self._are_known(items)", _SESSION,
         where="AuthorizingSession.received",
     ),
     Plant(
@@ -99,7 +98,7 @@ PLANTS = (
     ),
     Plant(
         "decisions by old rules are taken after a look-up", _REQUESTS,
-        "self._revision != self._authorizer.revision", "False", _SESSION, where="AuthorizingSession._decide",
+        "not self._is_current()", "self._principal is None", _SESSION, where="AuthorizingSession._decide",
     ),
     Plant(
         "an address has any number of connections", "protocol/server/connected_peers.py",

@@ -117,7 +117,7 @@ class AuthorizingSession:
         return self._asking is not None or self._session.busy
 
     def received(self, items: Sequence[Any]) -> None:
-        if self._asking is None and self._revision == self._authorizer.revision and self._are_known(items):
+        if self._asking is None and self._is_current() and self._are_known(items):
             self._session.received(items)
             return
         self._waiting.extend(items)
@@ -125,6 +125,10 @@ class AuthorizingSession:
             self._pump()
         else:
             self._connection.hold(True)  # the other session has begun to read again
+
+    def _is_current(self) -> bool:
+        """Test whether the kept decisions are those for the principal by the rules in force."""
+        return self._revision == self._authorizer.revision and self._principal is self._connection.principal
 
     def _are_known(self, items: Sequence[Any]) -> bool:
         """Test whether all items are runs that are known to be allowed; other requests take the longer way."""
@@ -181,11 +185,11 @@ class AuthorizingSession:
         :returns: False if some of them need look-ups, which have begun.
         """
         while actions := _needed(item):
-            if self._revision != self._authorizer.revision or self._principal is not self._connection.principal:
+            if not self._is_current():
                 self._renew()
             asked = self._ask(actions, _ledgers(item))
             if not asked:
-                if self._revision == self._authorizer.revision:
+                if self._is_current():
                     return True
                 continue  # the rules have changed meanwhile: the questions are repeated
             asking = DeferredList(asked, consumeErrors=True)

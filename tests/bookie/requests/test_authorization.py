@@ -1,7 +1,6 @@
 """What a bookie answers to peers that may do some things and others not, in V2 and in V3."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from bookkeeper_twisted.codec.v2 import requests_out as v2
 from bookkeeper_twisted.codec.v3 import requests_out as v3
 from bookkeeper_twisted.codec.wires import V2, V3, V2Protocol
 from bookkeeper_twisted.errors import Status
+from bookkeeper_twisted.metrics import new_registry, pieces
 from bookkeeper_twisted.protocol.interfaces import IRequestSession
 from bookkeeper_twisted.security.principals import NOBODY, Principal
 from bookkeeper_twisted.testing.authentication import CONTINUE, SUCCESS, TokenAuthentication
@@ -226,6 +226,24 @@ class KeptTests(AccessCase):
         (found,) = ClientDecoder(V2).receive(self.answers(reads(1, [0])))
         self.assertIs(found.status, Status.EOK)  # type: ignore[attr-defined]
 
+    def test_recovery_adds(self) -> None:
+        """A known writer that may not fence cannot do recovery adds, and the other way round."""
+        flags = {P.WRITE: 0, P.FENCE: RECOVERY_ADD}
+        for allowed, other in ((P.WRITE, P.FENCE), (P.FENCE, P.WRITE)):
+            self.fake.change(only(allowed))
+            for entry_id in (5, 6):
+                good, bad = run(3, entry_id), run(3, entry_id + 2)
+                self.assertEqual(self.answers(adds(good, flags=flags[allowed])), add_replies(good, Status.EOK))
+                self.assertEqual(self.answers(adds(bad, flags=flags[other])), add_replies(bad, Status.EUA))
+
+    def test_other_principal(self) -> None:
+        """Decisions for one principal are not used when the connection has another one."""
+        self.fake.change(lambda principal, action, ledger_id: principal is NOBODY)
+        self.answers(reads(1, [0]))
+        self.peer.connection.principal = Principal("token", "x")
+        (found,) = ClientDecoder(V2).receive(self.answers(reads(1, [0])))
+        self.assertIs(found.status, Status.EUA)  # type: ignore[attr-defined]
+
     def test_bounded(self) -> None:
         """S11: the decisions that are kept have a limit."""
         self.patch(access_module, "MOST_DECISIONS", 3)
@@ -333,5 +351,9 @@ class MetricsTests(SynchronousTestCase):
         rig = Rig()
         peers = [rig.connect() for _ in range(3)]
         peers[0].connection.principal = Principal("certificate", "CN=secret")
-        counted = partial(rig.engine._count_principals)
-        self.assertEqual([counted(kind) for kind in ("certificate", "none", "sasl")], [1, 2, 0])
+        text = b"".join(pieces(new_registry(rig.engine.instruments)))
+        name = b"bookie_connections_by_principal"
+        for kind, count in ((b"certificate", 1), (b"none", 2), (b"sasl", 0)):
+            self.assertIn(b'%b{principal_kind="%b"} %d' % (name, kind, count), text)
+        self.assertNotIn(b"secret", text)
+        self.assertNotIn(b"authorization_refused", text)
