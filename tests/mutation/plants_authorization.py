@@ -63,7 +63,7 @@ PLANTS = (
     ),
     Plant(
         "a decision is taken whose rules have changed while it was made", _REQUESTS,
-        "if self._is_current():\n    return True", "return True", _SESSION, where="AuthorizingSession._decide",
+        "self._is_current() or tries >= _MOST_TRIES", "True", _SESSION, where="AuthorizingSession._decide",
     ),
     Plant(
         "requests overtake one that waits for a look-up", _REQUESTS,
@@ -95,10 +95,6 @@ PLANTS = (
         "refused requests are not counted", _REQUESTS,
         "self._access.refused(self._connection.principal, self._connection.peer, action, ledger_id, count)", "pass",
         _SESSION, where="AuthorizingSession._refuse",
-    ),
-    Plant(
-        "decisions by old rules are taken after a look-up", _REQUESTS,
-        "not self._is_current()", "self._principal is None", _SESSION, where="AuthorizingSession._decide",
     ),
     Plant(
         "an address has any number of connections", "protocol/server/connected_peers.py",

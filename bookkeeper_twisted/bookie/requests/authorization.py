@@ -38,6 +38,7 @@ _AT_ONCE = 16
 """Decisions that one connection waits for at a time, so that the look-ups of others get their turn."""
 
 _MOST_RECOVERED = 4_096
+_MOST_TRIES = 3
 
 _ACTIONS: dict[type[Any], tuple[Permission, ...]] = {
     ReadLacRequest: (Permission.READ,),
@@ -184,14 +185,16 @@ class AuthorizingSession:
 
         :returns: False if some of them need look-ups, which have begun.
         """
-        while actions := _needed(item):
+        actions, tries = _needed(item), 0
+        while actions:
             if not self._is_current():
                 self._renew()
             asked = self._ask(actions, _ledgers(item))
             if not asked:
-                if self._is_current():
+                tries += 1
+                if self._is_current() or tries >= _MOST_TRIES:
                     return True
-                continue  # the rules have changed meanwhile: the questions are repeated
+                continue  # the authorizer has taken over new rules when it was asked: they decide
             asking = DeferredList(asked, consumeErrors=True)
             if not asking.called:
                 self._asking = asking

@@ -111,6 +111,18 @@ class LateTests(AccessCase):
         (found,) = ClientDecoder(V2).receive(self.answers(reads(1, [0])))
         self.assertIs(found.status, Status.EUA)  # type: ignore[attr-defined]
 
+    def test_endless_changes(self) -> None:
+        """An authorizer whose rules change with each question does not stop the bookie."""
+
+        def allows(*question: object) -> bool:
+            self.fake.change(allows)
+            return True
+
+        self.fake.is_late = False
+        self.fake.change(allows)
+        for _ in range(2):
+            self.assertNotEqual(self.answers(reads(1, [0])), b"")
+
     def test_peer_that_left(self) -> None:
         """The look-ups of a peer that leaves are cancelled, and its requests are not done."""
         self.peer.send(adds(run(1, 5)) + adds(run(2, 5)))
