@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -189,9 +188,12 @@ class AutorecoveryService:
         async def custom_metadata(ledger_id: int) -> Mapping[str, bytes]:
             return (await (await shared()).client.ledger_metadata(ledger_id)).custom_metadata
 
+        def submit(work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
+            return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), work, *args)
+
         access = access_control(self._config, self._reactor, custom_metadata, self._instruments)
         if access is not None:
-            access.start(partial(deferToThreadPool, self._reactor, self._reactor.getThreadPool()))
+            access.start(submit)
             self._undo.push_async_callback(access.stop)
         return access
 

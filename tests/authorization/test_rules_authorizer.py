@@ -147,6 +147,7 @@ class LookUpTests(RulesCase):
         self.assertNoResult(asked)
         self.clock.advance(0.1)
         self.failureResultOf(asked, MetadataError)
+        self.assertTrue(self.asked[0][1].called)  # it was cancelled, so that others have its place
         self.assertEqual(len(self.clock.getDelayedCalls()), 1)
 
     def test_many(self) -> None:

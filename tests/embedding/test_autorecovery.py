@@ -1,8 +1,9 @@
 """Autorecovery on the real world, over a metadata store in memory: order of start and stop, names, retries."""
 
+from pathlib import Path
 from typing import Any
 
-from twisted.internet.testing import MemoryReactorClock
+from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.config.bookie import BookieConfig
@@ -74,6 +75,29 @@ class AutorecoveryServiceTests(SynchronousTestCase):
         self._settle()
         self.assertEqual(len(self.reactor.tcpServers), 1)
         self._stop(without)
+
+    def test_rules(self) -> None:
+        """Its HTTP server follows the rules; rules that are none fail the start."""
+        path = Path(self.mktemp())
+        path.write_text("allow nobody read\n")
+        rules = {"authorizer_class": "rules", "authorization_rules": str(path)}
+        service = self._made(http_server_enabled=True, http_server_port=8080, **rules)
+        service.start()
+        self._settle()
+        site: Any = self.reactor.tcpServers[0][1]
+        for method, status in (("PUT", b"403"), ("GET", b"200")):
+            channel, transport = site.buildProtocol(None), StringTransport()
+            channel.makeConnection(transport)
+            channel.dataReceived(f"{method} /api/v1/bookie/throttles HTTP/1.0\r\n\r\n".encode())
+            self._settle(1.0)
+            self.assertEqual(transport.value().split()[1], status)
+        self._stop(service)
+        path.write_text("permit everybody\n")
+        broken = self._made(http_server_enabled=True, http_server_port=8080, **rules)
+        started = broken.start()
+        self._settle()
+        self.failureResultOf(started, ConfigError)
+        self._stop(broken)
 
     def test_metrics_alone(self) -> None:
         """With Apache's Prometheus provider and no HTTP server its metrics have a port of their own."""
