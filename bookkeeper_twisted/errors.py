@@ -139,7 +139,7 @@ class BookieIOError(BookieError):
 
 @attrs.define(eq=False)
 class UnauthorizedAccessError(BookieError):
-    """The password (master key) is wrong, or the client is not authenticated."""
+    """The password (master key) is wrong, the client is not authenticated, or rules do not allow the request."""
 
     status = Status.EUA
     text = "unauthorized access"

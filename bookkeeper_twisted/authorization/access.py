@@ -27,7 +27,7 @@ _AUDITED = frozenset({Permission.FENCE, Permission.DELETE, *ADMINISTRATION})
 
 @attrs.define(eq=False)
 class Decisions:
-    """The decisions for one principal by one revision of the rules; its connections share them.
+    """The decisions about one principal by one revision of the rules; all connections of the principal share them.
 
     :ivar by_action: for each action, whether it is allowed on a ledger.  The dictionaries stay the same objects.
     """

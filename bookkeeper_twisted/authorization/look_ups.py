@@ -27,7 +27,7 @@ _QUIET = 60.0
 
 
 class CustomMetadata:
-    """The custom metadata of ledgers, as far as they are known, and look-ups of others."""
+    """A cache of the custom metadata of ledgers, which looks up the ledgers that it does not have."""
 
     _log = Logger()
 

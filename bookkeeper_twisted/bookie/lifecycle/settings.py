@@ -165,13 +165,14 @@ def engine_options(
         tcp_no_delay=config.server_tcp_no_delay,
         authentication=bookie_authentication(config),
         encryption=_encryption(config, clock.seconds) if config.encrypts else None,
-        access=access_control(config, clock, partial(_custom_metadata, metadata), instruments),
+        access=access_control(config, clock, partial(custom_metadata, metadata), instruments),
     )
 
 
-async def _custom_metadata(metadata: IMetadataDriver, ledger_id: int) -> Mapping[str, bytes]:
+async def custom_metadata(metadata: IMetadataDriver, ledger_id: int) -> Mapping[str, bytes]:
     """Read the custom metadata of a ledger, also if it was created a moment ago.
 
+    :param ledger_id: the id, which may be that of no ledger.
     :raises NoSuchLedgerMetadataError: the store has no such ledger.
     """
     if ledger_id < 0:

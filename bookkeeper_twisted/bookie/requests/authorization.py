@@ -54,7 +54,7 @@ _FENCING, _READING = (Permission.FENCE, Permission.READ), (Permission.READ,)
 
 
 def _needed(item: Any) -> tuple[Permission, ...]:
-    """Return the actions that a request, or each request of a run, consists of."""
+    """Return the permissions that a request, or each request of a run, needs."""
     kind = type(item)
     if kind is AddRun:
         return (Permission.FENCE,) if item.flags & RECOVERY_ADD else (Permission.WRITE,)
@@ -105,7 +105,7 @@ class AuthorizingSession:
         self._may_recover = self._recovered.get
 
     def _renew(self) -> None:
-        """Take the kept decisions for the principal by the rules in force."""
+        """Use the decisions that are kept for the present principal and the present rules."""
         self._principal = self._connection.principal
         self._revision = self._authorizer.revision
         self._decisions = self._access.decisions(self._principal)
@@ -203,9 +203,9 @@ class AuthorizingSession:
         return True
 
     def _ask(self, actions: Sequence[Permission], ledger_ids: Iterable[int | None]) -> "list[Deferred[None]]":
-        """Make the decisions about ledgers that are not made yet.
+        """Ask the authorizer for each decision about a request that is missing.
 
-        :returns: the decisions that are not made at once, at most a few of them; empty if all are made.
+        :returns: a Deferred for each decision that needs a look-up, at most a few of them; empty if all are made.
         """
         verdicts, kept, access, principal = self._verdicts, self._decisions, self._access, self._connection.principal
         asked: list[Deferred[None]] = []
@@ -285,7 +285,7 @@ class AuthorizingSession:
         return True
 
     def _pass_reads(self, run: ReadRun, passed: list[Any]) -> bool:
-        """Cut a run where allowed and refused reads meet, so that all are answered in order."""
+        """Split a run of reads into allowed and refused ones; the replies stay in the order of the reads."""
         at, verdicts = 0, self._verdicts
         for is_allowed, group in groupby(run.ledger_ids, lambda ledger_id: verdicts[Permission.READ, ledger_id]):
             end = at + len(list(group))

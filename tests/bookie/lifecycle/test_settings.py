@@ -1,13 +1,18 @@
 """From the configuration to the options of the parts."""
 
+from typing import Any
+
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle import settings
 from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.errors import NoSuchLedgerMetadataError
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.limits.throttle import Rate
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
+from bookkeeper_twisted.model import LedgerMetadata, Segment
 
 MIB = 1 << 20
 
@@ -39,6 +44,36 @@ class SettingsTests(SynchronousTestCase):
         self.assertEqual((storage.write_cache_bytes, storage.rebuild_index), (9 * MIB, True))
         self.assertEqual(storage.reserve_bytes, 256 * MIB)
         self.assertEqual(settings.storage_settings(BookieConfig(log_size_limit=4 * MIB)).reserve_bytes, 4 * MIB)
+
+    def test_custom_metadata(self) -> None:
+        """Custom metadata are read again behind the newest write if the store does not know the ledger."""
+        store = MemoryStore()
+        driver: Any = store.driver(Clock())
+        self.successResultOf(Deferred.fromCoroutine(driver.open()))
+        synced: list[str] = []
+        sync = driver.ledgers.sync
+
+        async def create() -> None:
+            synced.append("sync")
+            metadata = LedgerMetadata(1, 1, 1, (Segment(0, ("b:1",)),), custom_metadata={"application": b"pulsar"})
+            await driver.ledgers.create(7, metadata)
+            await sync()
+
+        driver.ledgers.sync = create
+        for _ in range(2):
+            found = self.successResultOf(Deferred.fromCoroutine(settings.custom_metadata(driver, 7)))
+            self.assertEqual((found, synced), ({"application": b"pulsar"}, ["sync"]))
+        self.failureResultOf(Deferred.fromCoroutine(settings.custom_metadata(driver, -1)), NoSuchLedgerMetadataError)
+        self.assertEqual(synced, ["sync"])
+
+    def test_access(self) -> None:
+        """Without an authorizer and an audit log nothing decides; with either of them something does."""
+        recorded: dict[str, Any] = {"audit_log_file": self.mktemp()}
+        named: dict[str, Any] = {"authorizer_class": "everybody"}
+        for keys, expected in (({}, False), (named, False), (recorded, True)):
+            config = BookieConfig(**keys)
+            options = settings.engine_options(config, Clock(), MemoryStore().driver(Clock()), Instruments())
+            self.assertEqual(options.access is not None, expected)
 
     def test_engine(self) -> None:
         """Milliseconds become seconds, and the journals share their memory."""
