@@ -4,6 +4,7 @@ from twisted.plugin import IPlugin, getPlugins
 from zope.interface import implementer
 
 from ..config.bookie import BookieConfig
+from ..errors import ConfigError
 from .interfaces import IAuthorizer, IAuthorizerPlugin, Surroundings
 
 
@@ -33,7 +34,9 @@ class RulesPlugin:
             raise config.error("authorization_rules", "authorizerClass=rules needs a file of rules")
         try:
             return RulesAuthorizer(RulesFile(config.authorization_rules), surroundings)
-        except (OSError, ValueError) as error:
+        except ConfigError:
+            raise  # it names the file
+        except ValueError as error:
             raise config.error("authorization_rules", str(error)) from None
 
 

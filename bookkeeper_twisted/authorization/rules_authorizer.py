@@ -25,7 +25,7 @@ class RulesAuthorizer:
     """The authorizer of the rules in one file.
 
     :ivar revision: see :attr:`.IAuthorizer.revision`; the number of times that rules were taken over.
-    :raises OSError: the file cannot be read.
+    :raises ConfigError: the file cannot be read.
     :raises ValueError: the file has a line that is no rule.
     """
 
@@ -63,7 +63,7 @@ class RulesAuthorizer:
         try:
             text = self._file.read()
             rules = parse(text)
-        except (OSError, ValueError) as error:
+        except ValueError as error:
             self._log.error("{path} has no new rules, the old ones stay in force: {error}", path=path, error=error)
             return
         if text == self._text:

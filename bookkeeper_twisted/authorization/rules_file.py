@@ -3,7 +3,10 @@
 import os
 import stat
 
+from ..security.files import file_error, identity_of, read_text
+
 MOST_BYTES = 256 * 1024
+_KEY = "authorizationRules"
 
 
 class RulesFile:
@@ -11,47 +14,29 @@ class RulesFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._seen: tuple[int, ...] = ()
+        self._seen: tuple[int, ...] | None = None
 
     def read(self) -> str:
         """Return the text of the file.
 
-        :raises OSError: the file cannot be read.
-        :raises ValueError: it is no regular file, is too large, everybody may write to it, or it is not UTF-8.
+        :raises ConfigError: it cannot be read, is no regular file, is too large, everybody may write to it, or it is
+            not UTF-8.
         """
-        # a FIFO would block the process: it is opened without waiting for a writer, and then refused
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        self._seen = identity_of(self.path)  # before it is read: a change in between is found by the next look
+        text = read_text(_KEY, self.path, MOST_BYTES)
         try:
-            status = os.fstat(descriptor)
-            self._seen = _signature(status)
-            if not stat.S_ISREG(status.st_mode):
-                raise ValueError(f"{self.path} is no regular file")
-            if status.st_mode & stat.S_IWOTH:
-                raise ValueError(f"{self.path} can be written by everybody")
-            data = b""
-            while len(data) <= MOST_BYTES and (piece := os.read(descriptor, MOST_BYTES + 1 - len(data))):
-                data += piece
-        finally:
-            os.close(descriptor)
-        if len(data) > MOST_BYTES:
-            raise ValueError(f"{self.path} has more than {MOST_BYTES} bytes")
-        try:
-            return data.decode()
-        except UnicodeDecodeError:
-            raise ValueError(f"{self.path} is not UTF-8") from None
+            mode = os.stat(self.path).st_mode
+        except OSError as error:
+            raise file_error(_KEY, self.path, error.strerror or "it has vanished") from None
+        if mode & stat.S_IWOTH:
+            raise file_error(_KEY, self.path, "it can be written by everybody (chmod o-w)")
+        return text
 
     def has_changed(self) -> bool:
         """Test whether the file is another one, or has other contents, than when it was last looked at.
 
         A file that has vanished has changed once.
         """
-        try:
-            now = _signature(os.stat(self.path))
-        except OSError as error:
-            now = (error.errno or 0,)
+        now = identity_of(self.path)
         changed, self._seen = now != self._seen, now
         return changed
-
-
-def _signature(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -96,7 +96,7 @@ class FileTests(RulesCase):
         shared.write_text(self.text)
         shared.chmod(0o666)
         for path, reason in ((fifo, "regular"), (folder, "regular"), (large, "more than"), (shared, "everybody")):
-            error = self.assertRaises(ValueError, RulesFile(str(path)).read)
+            error = self.assertRaises(ConfigError, RulesFile(str(path)).read)
             self.assertIn(reason, str(error))
 
     def test_stop(self) -> None:

@@ -165,16 +165,8 @@ PLANTS = (
         "self._of.clear()", "pass", _FILE, where="RulesAuthorizer._take_over",
     ),
     Plant(
-        "a FIFO is read as rules", "authorization/rules_file.py",
-        "not stat.S_ISREG(status.st_mode)", "False", _FILE, where="RulesFile.read",
-    ),
-    Plant(
-        "rules of any size are read", "authorization/rules_file.py",
-        "len(data) > MOST_BYTES", "False", _FILE, where="RulesFile.read",
-    ),
-    Plant(
         "rules that everybody may write are read", "authorization/rules_file.py",
-        "status.st_mode & stat.S_IWOTH", "False", _FILE, where="RulesFile.read",
+        "mode & stat.S_IWOTH", "False", _FILE, where="RulesFile.read",
     ),
     # -- look-ups --
     Plant(
