@@ -35,9 +35,11 @@ class ZooKeeperServer:
 
     :ivar port: where it listens, on 127.0.0.1.
     :ivar pid: of the running process, 0 while there is none.
+    :param more: lines of its configuration.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, more: str = "") -> None:
+        self._more = more
         self.port = free_port()
         self.pid = 0
         self._folder = folder
@@ -63,7 +65,7 @@ class ZooKeeperServer:
         :raises SkipTest: Java or the jars are missing.
         """
         config = self._folder / "zoo.cfg"
-        config.write_text(_CONFIG.format(folder=self._folder, port=self.port))
+        config.write_text(_CONFIG.format(folder=self._folder, port=self.port) + self._more)
         command = java_command("org.apache.zookeeper.server.ZooKeeperServerMain", str(config), options=_OPTIONS)
         with open(self._folder / "log", "ab") as log:
             self._process = subprocess.Popen(

@@ -4,6 +4,7 @@ from twisted.plugin import getPlugins
 
 from ..config.metadata import MetadataConfig
 from ..errors import InvalidMetadataUriError
+from ..security.contexts import TlsSettings
 from .interfaces import DEFAULT_OPTIONS, IClusterAdmin, IMetadataDriver, IMetadataDriverFactory, MetadataOptions
 
 
@@ -17,7 +18,20 @@ def options_of(config: MetadataConfig) -> MetadataOptions:
         max_retries=config.zk_retry_backoff_max_retries,
         retry_start=config.zk_retry_backoff_start_ms / 1000,
         retry_max=config.zk_retry_backoff_max_ms / 1000,
+        tls=_tls_of(config) if config.zk_client_secure else None,
     )
+
+
+def _tls_of(config: MetadataConfig) -> TlsSettings:
+    store = config.zk_ssl_key_store_location
+    return TlsSettings(
+        prefix="zkSsl", key_store_type=config.zk_ssl_key_store_type, key_store=store, certificate_path=store,
+        key_store_password_path=config.zk_ssl_key_store_password_path,
+        trust_store_type=config.zk_ssl_trust_store_type, trust_store=config.zk_ssl_trust_store_location,
+        trust_store_password_path=config.zk_ssl_trust_store_password_path,
+        client_authentication=bool(store), hostname_verification=config.zk_ssl_hostname_verification,
+        refresh_seconds=config.tls_cert_files_refresh_duration_seconds,
+    )  # fmt: skip
 
 
 def create_driver(reactor: object, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IMetadataDriver:

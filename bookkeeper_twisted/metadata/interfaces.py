@@ -3,7 +3,7 @@ coroutines.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, MutableSequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
 from twisted.python.failure import Failure
@@ -11,6 +11,9 @@ from zope.interface import Attribute, Interface
 
 from ..masking import masked
 from ..model import AuditorCheck, BookieServiceInfo, LedgerMetadata, UnderreplicatedLedger
+
+if TYPE_CHECKING:
+    from ..security.contexts import TlsSettings
 
 T = TypeVar("T")
 
@@ -43,6 +46,7 @@ class MetadataOptions:
     :ivar retry_max: most seconds before a repetition.
     :ivar create: whether to make an embedded store that does not exist, as bookies do.  If such a store stays unused,
         it is removed when it is closed.
+    :ivar tls: the TLS of connections to the store; None: they are in clear (``zkClientSecure``).
     :ivar operation_timeout: seconds after which a call ends with an error (``metadataOperationTimeoutSec``).
     """
 
@@ -54,6 +58,7 @@ class MetadataOptions:
     retry_start: float = 0.2
     retry_max: float = 10.0
     create: bool = False
+    tls: "TlsSettings | None" = None
     operation_timeout: float = 30.0
 
 

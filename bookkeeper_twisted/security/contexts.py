@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IOpenSSLServerConnectionCreator
@@ -11,9 +11,12 @@ from zope.interface import implementer
 
 from ..config.tls import TlsConfig
 from ..errors import ConfigError, IncorrectParameterError
+from ..masking import masked
 from .files import FromFiles
 
 if TYPE_CHECKING:
+    from ssl import SSLContext, SSLSocket
+
     from cryptography.x509 import Certificate
     from OpenSSL.SSL import Connection, Context
     from twisted.protocols.tls import TLSMemoryBIOProtocol
@@ -28,6 +31,9 @@ PROTOCOLS = ("TLSv1.2", "TLSv1.3")
 
 _OLD = frozenset({"SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1"})
 """Protocols that Java knows too; RFC 8996 forbids them, and they are not spoken here whatever is configured."""
+
+_SUFFIXES = {"tls": "", "httpServer": "Path", "zkSsl": "Location"}
+"""The ends of the configuration keys that name stores, as in ``httpServerKeyStorePath``, by the begin of these keys."""
 
 
 def _words(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -57,6 +63,10 @@ class TlsSettings:
         ("tlsEnabledCipherSuites").
     :ivar client_authentication: at a bookie: clients have to show a certificate, which is verified; at a client: its
         certificate is shown ("tlsClientAuthentication").
+    :ivar certificates_optional: at a bookie with ``client_authentication``: clients may also show no certificate.
+    :ivar key_store_password: the password of the key store, used where no file is named.
+    :ivar trust_store_password: the same of the trust store.
+    :ivar prefix: how the configuration keys of the files begin, for errors: one of :data:`_SUFFIXES`.
     :ivar hostname_verification: whether the certificate of a bookie has to name the host that the client connects to
         ("tlsHostnameVerificationEnabled").
     :ivar refresh_seconds: the shortest time between two looks at the files.
@@ -74,11 +84,15 @@ class TlsSettings:
     client_authentication: bool = False
     hostname_verification: bool = True
     refresh_seconds: float = 5.0
+    certificates_optional: bool = False
+    key_store_password: str = attrs.field(default="", repr=masked)
+    trust_store_password: str = attrs.field(default="", repr=masked)
+    prefix: str = "tls"
 
     def __attrs_post_init__(self) -> None:
-        for key, kind in (("tlsKeyStoreType", self.key_store_type), ("tlsTrustStoreType", self.trust_store_type)):
+        for key, kind in (("KeyStoreType", self.key_store_type), ("TrustStoreType", self.trust_store_type)):
             if kind not in KINDS:
-                raise ConfigError(f"{key} = {kind!r}: expected one of {', '.join(KINDS)}")
+                raise ConfigError(f"{self.prefix}{key} = {kind!r}: expected one of {', '.join(KINDS)}")
         for name in self.protocols:
             if name not in PROTOCOLS and name not in _OLD:
                 raise ConfigError(f"tlsEnabledProtocols: {name!r} is unknown, expected {' or '.join(PROTOCOLS)}")
@@ -97,15 +111,25 @@ class TlsSettings:
         """The files of the key store."""
         from .keys import StoreFiles
 
-        chain = self.certificate_path if self.key_store_type == "PEM" else ""
-        return StoreFiles("tlsKeyStore", self.key_store_type, self.key_store, self.key_store_password_path, chain)
+        return StoreFiles(
+            f"{self.prefix}KeyStore", self.key_store_type, self.key_store, self.key_store_password_path,
+            self.certificate_path if self.key_store_type == "PEM" else "", self.key_store_password,
+            self._suffix, "zkSslKeyStoreLocation" if self.prefix == "zkSsl" else f"{self.prefix}CertificatePath",
+        )  # fmt: skip
 
     @property
     def trusted(self) -> "StoreFiles":
         """The files of the trust store."""
         from .keys import StoreFiles
 
-        return StoreFiles("tlsTrustStore", self.trust_store_type, self.trust_store, self.trust_store_password_path)
+        return StoreFiles(
+            f"{self.prefix}TrustStore", self.trust_store_type, self.trust_store, self.trust_store_password_path,
+            password=self.trust_store_password, suffix=self._suffix,
+        )  # fmt: skip
+
+    @property
+    def _suffix(self) -> str:
+        return _SUFFIXES[self.prefix]
 
 
 def settings_of(config: TlsConfig) -> TlsSettings:
@@ -166,7 +190,9 @@ class ServerTls(_Tls):
 
         identity = keys.read_identity(self._settings.keys)
         trusted = keys.read_trusted(self._settings.trusted) if self._settings.client_authentication else None
-        context = openssl.server_context(identity, trusted, self._settings.spoken, self._settings.ciphers)
+        context = openssl.server_context(
+            identity, trusted, self._settings.spoken, self._settings.ciphers, not self._settings.certificates_optional
+        )
         read = (self._settings.keys, identity.chain), (self._settings.trusted, trusted or ())
         _warn(self._log, self._seconds(), read)
         return context
@@ -213,6 +239,43 @@ class ClientTls(_Tls):
         if not name:
             raise IncorrectParameterError(f"host: {host!r} is no host name")
         return _ToHost(name, self._context.get, self._settings.hostname_verification)
+
+
+class SocketTls:
+    """The TLS of a client whose connections are sockets of the threads of a library.
+
+    :param seconds: a clock of seconds since 1970 that any thread may call.
+    :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
+    """
+
+    _log = Logger()
+
+    def __init__(self, settings: TlsSettings, seconds: Callable[[], float]) -> None:
+        _require_library()
+        self._settings = settings
+        self._seconds = seconds
+        stores = (settings.keys, settings.trusted) if settings.client_authentication else (settings.trusted,)
+        paths = [path for store in stores for path in store.paths]
+        self._context = FromFiles("the files of TLS to ZooKeeper", paths, self._make, seconds, settings.refresh_seconds)
+
+    def _make(self) -> "SSLContext":
+        from . import keys, sockets
+
+        settings = self._settings
+        identity = keys.read_identity(settings.keys) if settings.client_authentication else None
+        trusted = keys.read_trusted(settings.trusted)
+        shown = identity.chain if identity is not None else ()
+        _warn(self._log, self._seconds(), ((settings.keys, shown), (settings.trusted, trusted)))
+        return sockets.socket_context(identity, trusted, settings.spoken, settings.hostname_verification)
+
+    def wrapped(self, plain: Any, host: str) -> "SSLSocket":
+        """Make the handshake on a connection; blocks.
+
+        :param plain: a connected socket, with a time limit.
+        :param host: the host name or address that it is connected to.
+        :raises OSError: a side refuses the other, or the time is over.
+        """
+        return self._context.get().wrap_socket(plain, server_hostname=host)
 
 
 @implementer(IOpenSSLClientConnectionCreator)

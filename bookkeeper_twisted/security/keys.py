@@ -28,10 +28,17 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed448 import Ed448PrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-from cryptography.hazmat.primitives.serialization import load_der_private_key, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_der_private_key,
+    load_pem_private_key,
+)
 from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
 
 from ..errors import CodecError, ConfigError
+from ..masking import masked
 from . import jks
 from .files import file_error, read_small_file
 
@@ -58,6 +65,9 @@ class StoreFiles:
     :ivar kind: ``PEM``, ``PKCS12`` or ``JKS``.
     :ivar password_path: the file with the password; empty: there is no password.
     :ivar certificate_path: the file with the certificates of a key in PEM, else empty.
+    :ivar password: the password itself, used where no file is named.
+    :ivar suffix: the end of the configuration key that names the file: ``Path`` in ``httpServerKeyStorePath``.
+    :ivar certificate_name: the configuration key that names the file with the certificates.
     """
 
     name: str
@@ -65,18 +75,33 @@ class StoreFiles:
     path: str
     password_path: str = ""
     certificate_path: str = ""
+    password: str = attrs.field(default="", repr=masked)
+    suffix: str = ""
+    certificate_name: str = "tlsCertificatePath"
+
+    @property
+    def key(self) -> str:
+        """The configuration key that names the file of the store."""
+        return self.name + self.suffix
 
     @property
     def paths(self) -> tuple[str, ...]:
         """All files of the store."""
         return tuple(path for path in (self.path, self.password_path, self.certificate_path) if path)
 
+    @property
+    def password_source(self) -> str:
+        """The configuration key that gives the password, with the file that the key names."""
+        if self.password and not self.password_path:
+            return f"{self.name}Password"
+        return f"{self.name}PasswordPath, {self.password_path!r}"
+
     def refusal(self, reason: str) -> ConfigError:
         """Return the error for a store that cannot be used.
 
         :param reason: a sentence about the file.
         """
-        return file_error(self.name, self.path, reason)
+        return file_error(self.key, self.path, reason)
 
 
 @attrs.frozen
@@ -96,7 +121,7 @@ def read_identity(files: StoreFiles) -> KeyAndChain:
 
     :raises ConfigError: a file cannot be read, has no key or no certificate, or the two do not belong together.
     """
-    data = _read(files.name, files.path)
+    data = _read(files.key, files.path)
     password = _password(files)
     if files.kind == "PEM":
         identity = KeyAndChain(files, _pem_key(files, data, password), _pem_chain(files))
@@ -116,9 +141,9 @@ def read_trusted(files: StoreFiles) -> tuple[x509.Certificate, ...]:
 
     :raises ConfigError: the file cannot be read or has no certificate.
     """
-    data = _read(files.name, files.path)
+    data = _read(files.key, files.path)
     if files.kind == "PEM":
-        return _pem_certificates(files.name, files.path, data)
+        return _pem_certificates(files.key, files.path, data)
     password = _password(files)
     if data.startswith(jks.MAGIC):
         store = _jks(files, data, password)
@@ -137,13 +162,23 @@ def expired(files: StoreFiles, certificates: Iterable[x509.Certificate], now: da
 
     :param files: the store that the certificates are from.
     """
-    named = ("tlsCertificatePath", files.certificate_path) if files.certificate_path else (files.name, files.path)
+    named = (files.certificate_name, files.certificate_path) if files.certificate_path else (files.key, files.path)
     return [
         f"{named[0]} = {named[1]!r}: the certificate of {certificate.subject.rfc4514_string()} expired at "
         f"{certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC"
         for certificate in certificates
         if certificate.not_valid_after_utc < now
     ]
+
+
+def certificates_pem(certificates: Iterable[x509.Certificate]) -> bytes:
+    """Return ``certificates`` in PEM."""
+    return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in certificates)
+
+
+def key_pem(identity: KeyAndChain) -> bytes:
+    """Return the private key of an ``identity`` in PEM, not encrypted; it must not leave the process."""
+    return identity.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 # ---- files and passwords -----------------------------------------------------------------------------
@@ -156,9 +191,9 @@ def _read(key: str, path: str) -> bytes:
 
 
 def _password(files: StoreFiles) -> str:
-    """Return the password of a store; empty if no file is named."""
+    """Return the password of a store: that in its password file, or in the configuration if no file is named."""
     if not files.password_path:
-        return ""
+        return files.password
     key = f"{files.name}PasswordPath"
     try:
         password = _read(key, files.password_path).decode()
@@ -202,12 +237,12 @@ def _pem_key(files: StoreFiles, data: bytes, password: str) -> PrivateKey:
         return _usable(files, _parsed(files, lambda: load_pem_private_key(block, None), "its key cannot be read"))
     if not password:
         raise files.refusal(f"its key is encrypted, and {files.name}PasswordPath gives no password")
-    wrong = f"its key cannot be read with the password of {files.name}PasswordPath, {files.password_path!r}"
+    wrong = f"its key cannot be read with the password of {files.password_source}"
     return _usable(files, _parsed(files, lambda: load_pem_private_key(block, password.encode()), wrong))
 
 
 def _pem_chain(files: StoreFiles) -> tuple[x509.Certificate, ...]:
-    key = "tlsCertificatePath"
+    key = files.certificate_name
     return _pem_certificates(key, files.certificate_path, _read(key, files.certificate_path))
 
 
@@ -226,8 +261,8 @@ def _pem_certificates(key: str, path: str, data: bytes) -> tuple[x509.Certificat
 
 def _wrong(files: StoreFiles) -> str:
     """Return the reason if a store cannot be opened."""
-    if files.password_path:
-        return f"its password is not that of {files.name}PasswordPath, {files.password_path!r}, or it is damaged"
+    if files.password_path or files.password:
+        return f"its password is not that of {files.password_source}, or it is damaged"
     return f"it has a password, and {files.name}PasswordPath names none; or it is damaged"
 
 
@@ -264,7 +299,7 @@ def _jks(files: StoreFiles, data: bytes, password: str) -> jks.JksStore:
     try:
         return jks.read_jks(data, password)
     except CodecError as error:
-        raise files.refusal(f"{error} ({files.name}PasswordPath = {files.password_path!r})") from None
+        raise files.refusal(f"{error} (the password is that of {files.password_source})") from None
 
 
 def _jks_identity(files: StoreFiles, data: bytes, password: str) -> KeyAndChain:

@@ -75,13 +75,15 @@ class PeerCertificateError(SSL.Error):
 
 
 def server_context(
-    identity: KeyAndChain, trusted: Sequence[Certificate] | None, protocols: Sequence[str], ciphers: Sequence[str]
-) -> SSL.Context:
+    identity: KeyAndChain, trusted: Sequence[Certificate] | None, protocols: Sequence[str], ciphers: Sequence[str],
+    required: bool = True,
+) -> SSL.Context:  # fmt: skip
     """Return the context of a bookie's connections.
 
     :param trusted: issuers of the certificates that clients have to show; None: they show none.
     :param protocols: of ``TLSv1.2`` and ``TLSv1.3``.
     :param ciphers: names of suites; empty: the default.
+    :param required: False: clients may also show no certificate; one that is shown is verified all the same.
     :raises ConfigError: OpenSSL refuses one of the arguments.
     """
     context = _context(protocols, ciphers)
@@ -91,7 +93,8 @@ def server_context(
         _trust(context, trusted)
         for certificate in trusted:
             context.add_client_ca(certificate)
-        context.set_verify(SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT, _verify_chain)
+        always = SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT
+        context.set_verify(always if required else SSL.VERIFY_PEER, _verify_chain)
     return context
 
 

@@ -18,6 +18,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ...security.contexts import SocketTls, TlsSettings
 from ..interfaces import MetadataOptions
 from .interfaces import (
     IZooKeeper,
@@ -72,7 +73,7 @@ class KazooZooKeeper:
         auth = [credential.partition(":")[::2] for credential in options.auth]
         self._kazoo: Any = KazooClient(
             hosts, timeout=options.session_timeout, connection_retry=dict(_RECONNECT), auth_data=auth,
-            logger=kazoo_log(reactor),
+            logger=kazoo_log(reactor), handler=_handler(reactor, options.tls), use_ssl=options.tls is not None,
         )  # fmt: skip
 
     def connect(self, changed: Callable[[SessionState], None]) -> None:
@@ -187,6 +188,15 @@ class KazooZooKeeper:
 
     def _acl_of(self, node: NewNode) -> Any:
         return OPEN_ACL_UNSAFE if node.open else self._acl
+
+
+def _handler(reactor: Any, settings: TlsSettings | None) -> Any:
+    """Return what makes the connections of a client; None for kazoo's own, which are in clear."""
+    if settings is None:
+        return None
+    from .encryption import EncryptedHandler
+
+    return EncryptedHandler(SocketTls(settings, reactor.seconds))
 
 
 _KAZOO_LOG = Logger(namespace="kazoo")

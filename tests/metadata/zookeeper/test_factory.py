@@ -8,7 +8,7 @@ from twisted.plugin import IPlugin
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.errors import InvalidMetadataUriError, MetadataError
+from bookkeeper_twisted.errors import ConfigError, InvalidMetadataUriError, MetadataError
 from bookkeeper_twisted.metadata.drivers import create_cluster_admin, create_driver
 from bookkeeper_twisted.metadata.interfaces import (
     IClusterAdmin,
@@ -17,6 +17,7 @@ from bookkeeper_twisted.metadata.interfaces import (
     MetadataOptions,
 )
 from bookkeeper_twisted.metadata.zookeeper.factory import ZooKeeperDriverFactory
+from bookkeeper_twisted.security.contexts import TlsSettings
 
 from .rig import URI
 
@@ -40,6 +41,13 @@ class FactoryTests(SynchronousTestCase):
         """A bad URI is refused by both."""
         for make in (create_driver, create_cluster_admin):
             self.assertRaises(InvalidMetadataUriError, make, reactor, "zk+hierarchical://h:1")
+
+    def test_tls(self) -> None:
+        """Files of TLS are read when a driver is made: a bookie that cannot read them does not start."""
+        options = MetadataOptions(tls=TlsSettings(prefix="zkSsl", trust_store="/none", trust_store_type="PEM"))
+        for make in (create_driver, create_cluster_admin):
+            error = self.assertRaises(ConfigError, make, reactor, URI, options)
+            self.assertIn("zkSslTrustStoreLocation = '/none'", str(error))
 
     def test_pulsar(self) -> None:
         """Pulsar's form of the URI gives both as well."""

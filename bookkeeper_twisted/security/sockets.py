@@ -1,0 +1,66 @@
+"""Contexts of the standard library's :mod:`ssl`, for connections that a library makes on threads of its own.
+
+The rules are those of :mod:`.openssl`: TLS 1.2 and 1.3, no compression, no renegotiation, and certificates of the trust
+store alone: those that the system trusts are not added.
+"""
+
+import os
+import ssl
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from cryptography.x509 import Certificate
+
+from .keys import KeyAndChain, certificates_pem, key_pem
+
+_VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+_PIPE = 60 * 1024
+"""Bytes that a pipe certainly takes before somebody reads them."""
+
+
+def socket_context(
+    identity: KeyAndChain | None, trusted: Sequence[Certificate], protocols: Sequence[str], verified: bool
+) -> ssl.SSLContext:
+    """Return the context of the connections of a client.
+
+    :param identity: shown to servers that ask for it; None: nothing is shown.
+    :param trusted: issuers of the certificates of servers.
+    :param protocols: of ``TLSv1.2`` and ``TLSv1.3``.
+    :param verified: whether the certificate of a server has to name the host that was connected to.
+    :raises ConfigError: OpenSSL refuses the certificate or its key.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    versions = [_VERSIONS[name] for name in protocols]
+    context.minimum_version, context.maximum_version = min(versions), max(versions)
+    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.check_hostname = verified
+    context.hostname_checks_common_name = False
+    context.load_verify_locations(cadata=certificates_pem(trusted).decode("ascii"))
+    if identity is not None:
+        _show(context, identity)
+    return context
+
+
+def _show(context: ssl.SSLContext, identity: KeyAndChain) -> None:
+    """Give a context a key that may have been encrypted; :mod:`ssl` takes files only, so pipes stand for two."""
+    with ExitStack() as opened:
+        paths = [_path_of(opened, identity, data) for data in (certificates_pem(identity.chain), key_pem(identity))]
+        try:
+            context.load_cert_chain(*paths)
+        except ssl.SSLError as error:
+            reason = f"OpenSSL refuses the certificate or its key: {error.reason}"
+        else:
+            return
+    raise identity.files.refusal(reason)
+
+
+def _path_of(opened: ExitStack, identity: KeyAndChain, data: bytes) -> str:
+    """Return a path under which ``data`` can be read once."""
+    if len(data) > _PIPE:
+        raise identity.files.refusal(f"its certificates have more than {_PIPE} bytes")
+    reading, writing = os.pipe()
+    opened.callback(os.close, reading)
+    with os.fdopen(writing, "wb") as pipe:
+        pipe.write(data)
+    return f"/dev/fd/{reading}"
