@@ -10,7 +10,7 @@ from ..errors import BookKeeperError
 from .bookies import Bookies, Startable
 from .exit_status import ExitStatus
 from .options import AutorecoveryOptions as Options
-from .tap import limit_log, say_what_runs
+from .tap import forbid_cores, limit_log, say_what_runs
 
 __all__ = ["Options", "makeService"]
 
@@ -20,6 +20,7 @@ def makeService(options: Options) -> IService:
     from twisted.internet import reactor
 
     limit_log(options.config.log_level)
+    forbid_cores(options.config)
     return autorecovery_service(reactor, options, ExitStatus(reactor).fail)
 
 

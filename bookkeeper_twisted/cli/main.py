@@ -118,10 +118,12 @@ def progress_bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
         yield bar.update
 
 
-def _send(reactor: Any, method: str, url: str, body: bytes) -> "Deferred[tuple[int, bytes]]":
+def _send(
+    reactor: Any, method: str, url: str, body: bytes, config: ClientConfig
+) -> "Deferred[tuple[int, bytes]]":
     from .http_requests import send  # imported here, because only one command needs HTTP
 
-    return Deferred.fromCoroutine(send(reactor, method, url, body))
+    return Deferred.fromCoroutine(send(reactor, method, url, body, config))
 
 
 def real_world(reactor: Any) -> ShellWorld:

@@ -19,6 +19,7 @@ from ..config.autorecovery import AutorecoveryConfig
 from ..config.bookie import BookieConfig
 from ..config.client import ClientConfig
 from ..config.fields import Field, Setting, fields_of, from_environment, from_file, from_options
+from ..config.http import HttpConfig
 from ..config.metadata import MetadataConfig
 from ..config.settings import Config
 from ..embedding.standalone import DATA_OPTION, standalone_configs
@@ -44,7 +45,8 @@ def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
     """
     found: dict[str, list[tuple[str, Field]]] = {}
     common, shared = fields_of(Config), fields_of(MetadataConfig)
-    inherited = _groups_of(AutorecoveryConfig) if issubclass(config, AutorecoveryConfig) else {}
+    of_bookies = issubclass(config, HttpConfig)
+    inherited = {**_groups_of(HttpConfig), **_groups_of(AutorecoveryConfig)} if of_bookies else {}
     group_of = {**inherited, **_groups_of(config)}
     for attribute, field in fields_of(config).items():
         group = PROTECTION if attribute in common else ZOOKEEPER if attribute in shared else group_of[attribute]
@@ -219,7 +221,7 @@ _CLIENT_SECTIONS = {
     f"client: {name}": [field for _, field in fields if field.key not in _BOOKIE_KEYS]
     for name, fields in groups(ClientConfig).items()
 }
-_SHARED_SECTIONS = ("address and identity", "metadata", "HTTP", "log", *groups(AutorecoveryConfig))
+_SHARED_SECTIONS = ("address and identity", "metadata", "HTTP", "HTTP over TLS", "log", *groups(AutorecoveryConfig))
 
 
 class AutorecoveryOptions(ConfigOptions):

@@ -61,8 +61,10 @@ class ShowProgress(Protocol):
 class Http(Protocol):
     """A function that sends a request to an HTTP server."""
 
-    def __call__(self, method: str, url: str, body: bytes) -> "Awaitable[tuple[int, bytes]]":
-        """Send a request; return status and body of the answer."""
+    def __call__(
+        self, method: str, url: str, body: bytes, config: ClientConfig
+    ) -> "Awaitable[tuple[int, bytes]]":
+        """Send a request with the TLS and the token of a client; return status and body of the answer."""
 
 
 class Files(Protocol):

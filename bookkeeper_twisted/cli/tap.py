@@ -42,6 +42,7 @@ def makeService(options: Options) -> IService:
     from twisted.internet import reactor
 
     limit_log(options.configs[0].log_level)
+    forbid_cores(options.configs[0])
     allow_files()
     collect_seldom()
     switch_often()
@@ -74,6 +75,16 @@ def allow_files(limit: Limit = resource.getrlimit, set_limit: SetLimit = resourc
     soft, hard = limit(resource.RLIMIT_NOFILE)
     if soft != hard:
         set_limit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def forbid_cores(config: BookieConfig, set_limit: SetLimit = resource.setrlimit) -> None:
+    """Forbid core dumps of this process if it has private keys or other secrets in its memory.
+
+    :param config: names the files with keys and secrets.
+    :param set_limit: sets both limits of a resource.
+    """
+    if config.has_keys:
+        set_limit(resource.RLIMIT_CORE, (0, 0))
 
 
 def collect_seldom(set_thresholds: Callable[[int, int, int], object] = gc.set_threshold) -> None:

@@ -10,21 +10,20 @@ import attrs
 
 from ..errors import IncorrectParameterError
 from ..model import check_bookie_id
-from .autorecovery import AutorecoveryConfig
 from .fields import BOOLEAN, DIRECTORIES, FRACTION, TEXT, TEXTS, decimal, integer, one_of, setting
+from .http import PORT, HttpConfig
 from .settings import FRAME, MIB, derived
 
-_PORT = integer(0, 65535)
 _WARN = 0.9
 _PROMETHEUS = ".PrometheusMetricsProvider"
 
 
 @attrs.frozen(kw_only=True)
-class BookieConfig(AutorecoveryConfig):
+class BookieConfig(HttpConfig):
     """The configuration of a bookie process.  Each attribute is a key of ``bk_server.conf``, in snake case."""
 
     # -- address and identity --
-    bookie_port: int = setting("bookiePort", 3181, _PORT, "TCP port; 0 lets the system choose one")
+    bookie_port: int = setting("bookiePort", 3181, PORT, "TCP port; 0 lets the system choose one")
     listening_interface: str = setting(
         "listeningInterface", "", TEXT, "network interface to listen on; empty: all, and the host name is advertised"
     )
@@ -347,25 +346,6 @@ class BookieConfig(AutorecoveryConfig):
         java="none",
     )  # fmt: skip
 
-    # -- HTTP --
-    http_server_enabled: bool = setting("httpServerEnabled", False, BOOLEAN, "serve /metrics and /heartbeat")
-    http_server_host: str = setting(
-        "httpServerHost", "127.0.0.1", TEXT,
-        "address the HTTP server listens on; nothing there asks for a password, 0.0.0.0 opens it to other machines",
-        java="0.0.0.0",
-    )  # fmt: skip
-    http_server_allowed_hosts: tuple[str, ...] = setting(
-        "httpServerAllowedHosts", (), TEXTS,
-        "names by which the HTTP server may be asked, besides its addresses and the names of this machine; * is any",
-        java="none",
-    )  # fmt: skip
-    http_server_port: int = setting("httpServerPort", 8080, _PORT, "HTTP port; 0 lets the system choose one")
-    http_server_endpoint: str = setting(
-        "httpServerEndpoint", "", TEXT,
-        "endpoint string of Twisted in the place of host and port, as unix:/run/bookie.sock",
-        java="none",
-    )  # fmt: skip
-
     # -- log --
     log_level: str = setting(
         "logLevel", "info", one_of("debug", "info", "warn", "error", "critical"),
@@ -385,7 +365,7 @@ class BookieConfig(AutorecoveryConfig):
         "prometheusStatsHttpAddress", "0.0.0.0", TEXT, "address of that port; 127.0.0.1 closes it to other machines"
     )
     prometheus_stats_http_port: int = setting(
-        "prometheusStatsHttpPort", 8000, _PORT, "number of that port; 0 lets the system choose one"
+        "prometheusStatsHttpPort", 8000, PORT, "number of that port; 0 lets the system choose one"
     )
 
     @property

@@ -219,6 +219,12 @@ TEXT: Kind[str] = Kind("text", str.strip, types=(str,))
 WORD: Kind[str] = Kind("word", lambda text: text.strip().lower(), types=(str,))
 """A name, which users may write in upper or lower case."""
 TEXTS: Kind[tuple[str, ...]] = Kind("texts, separated by commas", _parse_list, types=(tuple,))
+PRINCIPALS: Kind[tuple[str, ...]] = Kind(
+    "names, separated by semicolons", lambda text: tuple(part.strip() for part in text.split(";") if part.strip()),
+    types=(tuple,),
+)  # fmt: skip
+"""Names of principals: those of certificates have commas."""
+
 DIRECTORIES: Kind[tuple[str, ...]] = Kind("paths, separated by commas", _parse_list, _check_directories, (tuple,))
 
 

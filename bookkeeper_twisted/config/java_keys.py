@@ -14,7 +14,7 @@ _OFF = frozenset({"", "null", "none", "false", "no", "off", "f", "n"})
 _ABSENT = frozenset({"", "null", "none"})
 
 PROTECTION_KEYS: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(("httpServerTlsEnable", "bookieTLSEnabled"), _OFF),
+    "bookieTLSEnabled": _OFF,
     **dict.fromkeys(
         """
         authorizedRoles bookieAuthProviderFactoryClass certificatePath clientAuthProviderFactoryClass
@@ -35,7 +35,7 @@ _NO_AUTHENTICATION = "AuthenticationDisabledAuthProviderFactory"
 
 UNUSED_PREFIXES = (
     "dbStorage_rocksDB_", "dbStorage_directIOEntryLoggerTotal", "dbStorage_directIOEntryLoggerRead",
-    "prometheusStatsLatency", "httpServerKeyStore", "httpServerTrustStore", "codahale",
+    "prometheusStatsLatency", "codahale",
 )  # fmt: skip
 
 UNUSED_KEYS = frozenset(

@@ -12,11 +12,11 @@ from twisted.logger import Logger
 
 from ..autorecovery.service import AutoRecovery, Identity
 from ..bookie.lifecycle.endpoints import (
-    describe_http,
     describe_metrics,
     http_endpoint,
     listen,
     listen_for_metrics,
+    opened,
     stop_listening,
 )
 from ..bookie.lifecycle.identity import bookie_id
@@ -30,6 +30,7 @@ from ..instruments import Instruments
 from ..limits.adaptive import ISpeedLimits
 from ..metrics import new_registry, pieces
 from .local_host import host_name, http_names, local_host, resolve_addresses
+from .production import http_protection
 
 if TYPE_CHECKING:
     from ..authorization.access import AccessControl
@@ -102,6 +103,7 @@ class AutorecoveryService:
         self._instruments = instruments
         self._serves_http = serves_http
         self._http_endpoint = http_endpoint(reactor, config) if serves_http and config.http_server_enabled else None
+        self._protection = http_protection(reactor, config) if serves_http else None
         self._retry_pause = retry_pause
         self._attach = attach
         self._undo = AsyncExitStack()
@@ -157,7 +159,7 @@ class AutorecoveryService:
                 await deferLater(self._reactor, self._retry_pause)
 
     async def _serve_http(self, limits: ISpeedLimits) -> None:
-        if self._http_endpoint is None:
+        if self._http_endpoint is None or self._protection is None:
             return
         from ..client.admin import BookKeeperAdmin
         from ..http.cluster_api import SharedClient
@@ -171,12 +173,14 @@ class AutorecoveryService:
         shared = SharedClient(connect)
         self._undo.push_async_callback(shared.close)
         hosts = HostNames(http_names(self._config))
-        access = self._access(shared)
-        site = make_autorecovery_site(lambda: pieces(registry), limits, shared, self._reactor, hosts, access)
+        access, guard = self._access(shared), self._protection.guard(self._instruments)
+        site = self._protection.encrypted(
+            make_autorecovery_site(lambda: pieces(registry), limits, shared, self._reactor, hosts, access, guard)
+        )
         listening = await listen(self._http_endpoint, site, "httpServerEndpoint")
         self._undo.push_async_callback(stop_listening, listening)
         self.http_port = getattr(listening.getHost(), "port", 0)
-        self._log.info("{text}", text=describe_http(listening))
+        self._log.info("{text}", text=opened(site, listening))
 
     def _access(self, shared: "SharedClient") -> "AccessControl | None":
         """Return what decides who may use the HTTP server; None: everybody may.

@@ -2,11 +2,10 @@
 
 import resource
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IProtocolFactory
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
@@ -16,9 +15,13 @@ from ..config.bookie import BookieConfig
 from ..config.fields import fields_of
 from ..config.metadata import MetadataConfig
 from ..errors import ConfigError
+from ..instruments import Instruments
 from ..metadata.drivers import create_driver, options_of
 from ..storage.files.filesystem import RealFileSystem
 from .local_host import http_names, local_host, process_user, resolve_addresses
+
+if TYPE_CHECKING:
+    from ..http.access import HttpProtection
 
 _OTHER_FILES = 512
 """Number of open files that are not client connections: entry logs, journals, indexes, metadata, the HTTP server."""
@@ -48,13 +51,33 @@ def make_bookie(
     options = attrs.evolve(options_of(config), create=True)
     driver = create_driver(reactor, config.metadata_service_uri, options)
 
-    def make_site(admin: IBookieAdmin) -> IProtocolFactory:
-        return _make_site(reactor, config, admin)
+    protection = http_protection(reactor, config)
 
-    return BookieService(
+    def make_site(admin: IBookieAdmin) -> Any:
+        if protection is None:
+            from ..http.site import make_metrics_site
+
+            return make_metrics_site(admin.metrics, reactor)
+        return _make_site(reactor, config, admin, protection, bookie.instruments)
+
+    bookie = BookieService(
         reactor, config, driver, RealFileSystem(),
         local_host=local_host(config), make_site=make_site, on_failure=on_failure,
     )  # fmt: skip
+    return bookie
+
+
+def http_protection(reactor: Any, config: BookieConfig) -> "HttpProtection | None":
+    """Return what protects the HTTP server of a process; None if the process has no HTTP server.
+
+    :param config: names files, which are read here: a process that cannot read them does not start.
+    :raises ConfigError: a file cannot be used.
+    """
+    if not config.http_server_enabled:
+        return None
+    from ..http.access import HttpProtection
+
+    return HttpProtection(config, reactor)
 
 
 def require_permitted(config: BookieConfig, user: str) -> None:
@@ -89,11 +112,9 @@ def with_descriptors(config: BookieConfig, limit: int) -> BookieConfig:
     return attrs.evolve(config, max_connections=most)
 
 
-def _make_site(reactor: Any, config: BookieConfig, admin: IBookieAdmin) -> IProtocolFactory:
-    if config.serves_metrics_alone:
-        from ..http.site import make_metrics_site
-
-        return make_metrics_site(admin.metrics, reactor)
+def _make_site(
+    reactor: Any, config: BookieConfig, admin: IBookieAdmin, protection: "HttpProtection", instruments: Instruments
+) -> Any:
     # Imported here, because a bookie without an HTTP server needs no such modules, and they take memory.
     from ..client.admin import BookKeeperAdmin
     from ..client.bookkeeper import BookKeeper
@@ -113,4 +134,5 @@ def _make_site(reactor: Any, config: BookieConfig, admin: IBookieAdmin) -> IProt
         async with await BookKeeper.connect(reactor, uri, ClientConfig(**shared), placement) as client:
             return (await check_bookie(client)).passed
 
-    return make_site(admin, reactor, SharedClient(connect), check_sanity, HostNames(http_names(config)))
+    hosts, guard = HostNames(http_names(config)), protection.guard(instruments)
+    return protection.encrypted(make_site(admin, reactor, SharedClient(connect), check_sanity, hosts, guard))

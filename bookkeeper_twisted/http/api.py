@@ -214,7 +214,7 @@ class ApiPage(Resource):
         if handler is None:
             methods = " or ".join(method.decode() for method in self._handlers if method != b"HEAD")
             hint = self._hint or f"Should be {methods} method"
-            return _write(request, Answer(f"Not found method. {hint}", 404))
+            return begin_answer(request, Answer(f"Not found method. {hint}", 404))
         action = self._action or _CHANGING.get(request.method)
         access = request.site.access() if isinstance(request.site, BoundedSite) else None
         if access is not None and action is not None:
@@ -250,7 +250,7 @@ def _finish(answer: Answer, request: Request) -> None:
     """Send the ``answer`` to a ``request``, unless the client has disconnected."""
     if request.channel is None:
         return
-    request.write(_write(request, answer))
+    request.write(begin_answer(request, answer))
     request.finish()
 
 
@@ -263,8 +263,8 @@ def _question(request: Request) -> ApiRequest:
     return ApiRequest(parameters, body, peer_name(request.getClientAddress()), principal_of(request))
 
 
-def _write(request: Request, answer: Answer) -> bytes:
-    """Set status and headers of the HTTP response.
+def begin_answer(request: Request, answer: Answer) -> bytes:
+    """Set status and headers of the answer to a ``request``.
 
     :returns: the body to send, empty for HEAD.
     """

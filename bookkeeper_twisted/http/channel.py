@@ -10,9 +10,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from io import BytesIO
-from typing import Any
+from typing import Any, Protocol
 
-from twisted.internet.interfaces import IAddress, IDelayedCall, ILoggingContext
+from twisted.internet.error import ConnectionClosed
+from twisted.internet.interfaces import IAddress, IDelayedCall, IHandshakeListener, ILoggingContext
 from twisted.internet.protocol import connectionDone
 from twisted.logger import Logger
 from twisted.protocols.basic import LineReceiver
@@ -24,6 +25,9 @@ from twisted.web.server import Request, Site
 from zope.interface import implementer
 
 from ..authorization.access import AccessControl
+from ..instruments import Counter
+from ..protocol.peer_lines import PeerLines, peer_name
+from ..security.reasons import tls_reason
 from .hosts import HostNames
 
 MAX_CONNECTIONS = 64
@@ -105,10 +109,21 @@ class AnswerPhase(Enum):
     """The client must read the answer before its next request is parsed, or before the connection ends."""
 
 
+class _InTurn(Protocol):
+    """A connection that waits for its turn."""
+
+    transport: Any
+
+    def serve(self) -> None:
+        """Do the work that has waited."""
+
+
+@implementer(IHandshakeListener)
 class BoundedChannel(HTTPChannel):
     """A connection that parses one request at a time: the next one after the answer is sent.
 
     :ivar phase: see :class:`AnswerPhase`.
+    :ivar handshaken: whether the TLS handshake is complete; None for a connection without TLS.
     """
 
     site: "BoundedSite"
@@ -120,6 +135,7 @@ class BoundedChannel(HTTPChannel):
         self.phase = AnswerPhase.READING
         self._stuck = self._lost = self._refused = self._ending = self._begun = False
         self._held: list[bytes] = []
+        self.handshaken: bool | None = None
 
     @property
     def evictable(self) -> bool:
@@ -134,7 +150,12 @@ class BoundedChannel(HTTPChannel):
         self._lost = True
         self._held.clear()
         self.site.channels.pop(self, None)
+        if self.handshaken is False:
+            self.site.handshake_failed(peer_name(self.transport.getPeer()), reason)
         super().connectionLost(reason)
+
+    def handshakeCompleted(self) -> None:
+        self.handshaken = True
 
     # -- arriving bytes --
 
@@ -216,8 +237,9 @@ class BoundedChannel(HTTPChannel):
         self.transport.write(head + text)
         self._ending = True
         self.setTimeout(_LINGER)
-        half_close = getattr(self.transport, "loseWriteConnection", self.loseConnection)
-        half_close()
+        # TLS goes on to receive after it has sent its own end; half a TCP connection would be closed below it
+        half_close = None if self.handshaken else getattr(self.transport, "loseWriteConnection", None)
+        (half_close or self.loseConnection)()
 
     # -- answers --
 
@@ -297,7 +319,9 @@ class BoundedSite(Site):
     :param hosts: the values of ``Host`` that the server accepts.
     :param closing: functions to call when the server stops.
     :param access: returns what decides who may use the pages; None: everybody may use all of them.
+    :param opened: function to call when the server listens; see :meth:`opened`.
     :ivar channels: open connections; the one that was answered last is at the end.
+    :ivar failed_handshakes: number of connections over TLS that ended with an error of their handshake.
     """
 
     noisy = False
@@ -307,13 +331,17 @@ class BoundedSite(Site):
     def __init__(
         self, resource: IResource, reactor: Any, hosts: HostNames, closing: Sequence[Callable[[], object]] = (),
         access: Callable[[], AccessControl | None] = lambda: None,
+        opened: Callable[[bool], str] = lambda local: "",
     ) -> None:  # fmt: skip
         super().__init__(resource, PlainRequest, timeout=REQUEST_TIME, reactor=reactor)
         self.hosts = hosts
         self.access = access
         self.channels: dict[BoundedChannel, None] = {}
+        self.failed_handshakes = Counter()
+        self._opened = opened
+        self._lines = PeerLines(reactor.seconds)
         self._closing = closing
-        self._waiting: deque[BoundedChannel] = deque()
+        self._waiting: deque[_InTurn] = deque()
         self._turn: IDelayedCall | None = None
         self._rested = 0.0
 
@@ -346,9 +374,28 @@ class BoundedSite(Site):
         for close in self._closing:
             close()
 
+    def opened(self, local: bool) -> str:
+        """Take note that the server listens.
+
+        :param local: whether only processes of this machine reach the server.
+        :returns: who may use the server, as the end of a sentence in the log.
+        """
+        return self._opened(local)
+
+    def handshake_failed(self, peer: str, reason: Failure) -> None:
+        """Count and log a handshake that failed; a connection that was merely closed is not counted.
+
+        :param peer: host and port.
+        :param reason: why the connection has ended.
+        """
+        if not reason.check(ConnectionClosed):
+            self.failed_handshakes.value += 1
+            text = "the TLS handshake of the HTTP server with {peer} failed: {error}"
+            self._lines.log(self._log.info, text, peer, error=tls_reason(reason.value))
+
     # -- turns --
 
-    def enter(self, channel: BoundedChannel) -> None:
+    def enter(self, channel: _InTurn) -> None:
         """Queue a connection, ``channel``, that has a request to answer or bytes to parse."""
         self._waiting.append(channel)
         self._schedule()

@@ -1,10 +1,86 @@
-"""The principal of an HTTP request: who its sender has proven to be."""
+"""The principals of requests: a bearer token shows one, or the certificate of the connection.
 
-from twisted.web.server import Request
+A request with a token is that of the token's principal, whatever certificate its connection has.  A token that cannot
+be verified is an error: the certificate does not take its place.
+"""
 
+from collections.abc import Sequence
+from typing import Protocol
+
+from twisted.web.http import Request
+
+from ..errors import BookKeeperError
 from ..security.principals import NOBODY, Principal
+from ..security.principals import principal_of as principal_of_certificate
+
+_SCHEME = "bearer"
+_LONGEST_NAME = 200
+
+
+class Verifier(Protocol):
+    """Verifies the tokens of requests."""
+
+    def verify(self, token: str) -> Principal:
+        """Return the principal of a ``token``.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: the token is not valid; the error does not show it.
+        """
+        ...
+
+
+class CredentialsError(BookKeeperError):
+    """The credentials of a request cannot be verified."""
 
 
 def principal_of(request: Request) -> Principal:
-    """Return the principal of the sender of a ``request``; NOBODY, as no sender is authenticated yet."""
-    return NOBODY
+    """Return the principal of a ``request``; :data:`.NOBODY` if the request has shown none."""
+    found: Principal = getattr(request, "principal", NOBODY)
+    return found
+
+
+def shown_name(principal: Principal) -> str:
+    """Return the name of a ``principal`` for logs and answers, without control characters and not too long."""
+    name = principal.name[:_LONGEST_NAME]
+    return "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in name)
+
+
+def identify(request: Request, verifier: Verifier | None, in_clear: bool) -> Principal:
+    """Verify the credentials of a request, whose principal :func:`principal_of` then returns.
+
+    :param verifier: None: the server accepts no tokens.
+    :param in_clear: whether a token may come over a connection without TLS.
+    :returns: the principal; :data:`.NOBODY` for a request without credentials.
+    :raises CredentialsError: the request has a token, which is not valid, or another kind of credentials.
+    """
+    headers = request.requestHeaders.getRawHeaders(b"Authorization", [])
+    is_private = in_clear or request.isSecure()
+    principal = _of_token(headers, verifier, is_private) if headers else _of_certificate(request)
+    request.principal = principal  # type: ignore[attr-defined]
+    return principal
+
+
+def _of_token(headers: Sequence[bytes], verifier: Verifier | None, is_private: bool) -> Principal:
+    if len(headers) > 1:
+        raise CredentialsError("there should be one Authorization")
+    scheme, _, token = headers[0].decode("latin-1").partition(" ")
+    if scheme.lower() != _SCHEME:
+        raise CredentialsError("Authorization should be a bearer token")
+    if verifier is None:
+        raise CredentialsError("this server accepts no tokens")
+    if not is_private:
+        raise CredentialsError("the token was sent in clear: httpServerTlsEnable or tokenInClear has to be true")
+    principal, reason = NOBODY, ""
+    try:
+        principal = verifier.verify(token.strip())
+    except BookKeeperError as error:
+        reason = getattr(error, "detail", "") or str(error)
+    if reason:
+        raise CredentialsError(reason)  # outside the handler: no frame with the token is kept
+    return principal
+
+
+def _of_certificate(request: Request) -> Principal:
+    """Return the principal of the certificate that the handshake of the connection has verified."""
+    shown = getattr(getattr(request.channel, "transport", None), "getPeerCertificate", None)
+    certificate = shown() if shown is not None else None
+    return NOBODY if certificate is None else principal_of_certificate(certificate.to_cryptography())

@@ -1,6 +1,6 @@
 """Makes the HTTP servers of bookies and of autorecovery: metrics, a heartbeat, and pages with Apache's paths."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -12,7 +12,8 @@ from ..authorization.access import AccessControl
 from ..bookie.admin import IBookieAdmin
 from ..limits.adaptive import ISpeedLimits
 from ..metrics import pieces, process_registry
-from .api import Answer, ApiPage, ApiRequest
+from .access import AccessGuard
+from .api import Answer, ApiPage, ApiRequest, begin_answer
 from .autorecovery_api import AutorecoveryApi
 from .background_api import BackgroundApi
 from .bookie_api import BookieApi, CheckSanity
@@ -30,8 +31,9 @@ class _Paths(Resource):
 
     isLeaf = True
 
-    def __init__(self, pages: Mapping[str, Resource]) -> None:
+    def __init__(self, pages: Mapping[str, Resource], guard: AccessGuard | None = None) -> None:
         super().__init__()
+        self._guard = guard
         paths = "".join(f"/{path}\n" for path in sorted(pages))
 
         async def listing(question: ApiRequest) -> Answer:
@@ -41,12 +43,15 @@ class _Paths(Resource):
 
     def render(self, request: Request) -> object:
         path = request.path.decode("ascii", "replace").strip("/")
+        refusal = None if self._guard is None else self._guard.check(request, path)
+        if refusal is not None:
+            return begin_answer(request, refusal.answer(request))
         return self._pages.get(path, notFound()).render(request)
 
 
 def make_site(
     admin: IBookieAdmin, clock: Any, client: SharedClient | None = None, check_sanity: CheckSanity | None = None,
-    hosts: HostNames = _LOOPBACK,
+    hosts: HostNames = _LOOPBACK, guard: AccessGuard | None = None,
 ) -> BoundedSite:  # fmt: skip
     """Make the HTTP server of one bookie.
 
@@ -57,6 +62,7 @@ def make_site(
     :param client: client of the cluster, closed with the server; None: there are no pages about the cluster.
     :param check_sanity: writes to this bookie and reads back; None: there is no page for this check.
     :param hosts: the accepted values of ``Host``.
+    :param guard: decides which requests the server answers; None: it answers all of them.
     """
     bookie, limits = BookieApi(admin, check_sanity), LimitsApi(lambda: limits_of_bookie(admin))
     closing: list[Callable[[], object]] = []
@@ -74,12 +80,12 @@ def make_site(
         autorecovery = AutorecoveryApi(client, clock)
         pages |= _below("api/v1/autorecovery", autorecovery.pages())
         closing = [autorecovery.close, client.close]
-    return BoundedSite(_Paths(pages), clock, hosts, closing, lambda: admin.access)
+    return _guarded(pages, clock, hosts, closing, lambda: admin.access, guard)
 
 
 def make_autorecovery_site(
     metrics: Callable[[], Iterator[bytes]], limits: ISpeedLimits, client: SharedClient, clock: Any,
-    hosts: HostNames = _LOOPBACK, access: AccessControl | None = None,
+    hosts: HostNames = _LOOPBACK, access: AccessControl | None = None, guard: AccessGuard | None = None,
 ) -> BoundedSite:  # fmt: skip
     """Make the HTTP server of autorecovery in a process of its own.
 
@@ -91,6 +97,7 @@ def make_autorecovery_site(
     :param clock: the reactor.
     :param hosts: the accepted values of ``Host``.
     :param access: decides who may change something; None: everybody may.
+    :param guard: decides which requests the server answers; None: it answers all of them.
     """
     autorecovery = AutorecoveryApi(client, clock)
     pages = {
@@ -99,7 +106,7 @@ def make_autorecovery_site(
         **_below("api/v1/bookie", LimitsApi(lambda: limits_of_autorecovery(limits)).pages()),
         **_below("api/v1/autorecovery", autorecovery.pages()),
     }
-    return BoundedSite(_Paths(pages), clock, hosts, [autorecovery.close, client.close], lambda: access)
+    return _guarded(pages, clock, hosts, [autorecovery.close, client.close], lambda: access, guard)
 
 
 def make_metrics_site(metrics: Callable[[], Iterator[bytes]], clock: Any) -> BoundedSite:
@@ -111,6 +118,17 @@ def make_metrics_site(metrics: Callable[[], Iterator[bytes]], clock: Any) -> Bou
     :param clock: the reactor.
     """
     return BoundedSite(_Paths({"metrics": _with_process(metrics, clock)}), clock, HostNames(("*",)), [])
+
+
+def _guarded(
+    pages: Mapping[str, Resource], clock: Any, hosts: HostNames, closing: Sequence[Callable[[], object]],
+    access: Callable[[], AccessControl | None], guard: AccessGuard | None,
+) -> BoundedSite:  # fmt: skip
+    if guard is None:
+        return BoundedSite(_Paths(pages), clock, hosts, closing, access)
+    site = BoundedSite(_Paths(pages, guard), clock, hosts, closing, access, guard.opened)
+    site.failed_handshakes = guard.failed_handshakes
+    return site
 
 
 async def _alive(question: ApiRequest) -> Answer:

@@ -118,7 +118,9 @@ class ShellCase(SynchronousTestCase):
             raise NotConfirmedError
         return answer
 
-    def _http(self, method: str, url: str, body: bytes) -> "Deferred[tuple[int, bytes]]":
+    def _http(
+        self, method: str, url: str, body: bytes, config: ClientConfig
+    ) -> "Deferred[tuple[int, bytes]]":
         self.requests.append((method, url, body))
         return self.http_answer
 

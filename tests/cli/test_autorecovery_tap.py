@@ -128,11 +128,13 @@ class ServiceTests(SynchronousTestCase):
     def test_log_level(self) -> None:
         """The log of the process has the level of its options, info by default; a bad level is refused."""
         levels: list[str] = []
+        said: list[int] = []
         self.patch(autorecovery_tap, "limit_log", levels.append)
+        self.patch(autorecovery_tap, "forbid_cores", lambda config: said.append(config.http_server_port))
         self.patch(autorecovery_tap, "autorecovery_service", lambda *_: None)
         for arguments in ([], ["--logLevel=debug"]):
             autorecovery_tap.makeService(self._options(*arguments))
-        self.assertEqual(levels, ["info", "debug"])
+        self.assertEqual((levels, len(said)), (["info", "debug"], 2))
         refused = self.assertRaises(SystemExit, self._options, "--logLevel=2")
         self.assertRegex(str(refused.code), "^autorecovery: logLevel = '2', option --logLevel: expected one of debug, ")
 

@@ -17,6 +17,7 @@ from zope.interface.verify import verifyObject
 from bookkeeper_twisted import __version__
 from bookkeeper_twisted.cli import tap
 from bookkeeper_twisted.cli.bookies import Bookies
+from bookkeeper_twisted.config.bookie import BookieConfig
 
 
 class BookiesServiceTests(SynchronousTestCase):
@@ -45,6 +46,21 @@ class BookiesServiceTests(SynchronousTestCase):
         tap.allow_files(lambda number: (1024, 4096), lambda number, both: limits.append((number, both)))
         tap.allow_files(lambda number: (4096, 4096), lambda number, both: limits.append((number, both)))
         self.assertEqual(limits, [(resource.RLIMIT_NOFILE, (4096, 4096))])
+
+    def test_cores(self) -> None:
+        """A process with private keys or secrets writes no core dump; one without may, as far as its limit says."""
+        limits: list[tuple[int, tuple[int, int]]] = []
+        keys: list[dict[str, Any]] = [
+            {"zk_client_secure": True, "zk_ssl_trust_store_location": "t", "zk_ssl_key_store_location": "k"},
+            {"tls_provider_factory_class": "TLSContextFactory", "tls_key_store": "k"}, {"token_key_file": "k"},
+            {"http_server_tls_enable": True, "http_server_key_store_path": "k"}, {"client_auth_token_file": "k"},
+            {"sasl_jaas_config": "k", "bookie_auth_provider_factory_class": "sasl"},
+        ]  # fmt: skip
+        for each in keys:
+            tap.forbid_cores(BookieConfig(**each), lambda number, both: limits.append((number, both)))
+        self.assertEqual(limits, [(resource.RLIMIT_CORE, (0, 0))] * 6)
+        tap.forbid_cores(BookieConfig(), lambda number, both: limits.append((number, both)))
+        self.assertEqual(len(limits), 6)
 
     def test_collections(self) -> None:
         """The garbage collector of the process is asked to look seldom, and still to look at all generations."""
@@ -90,9 +106,10 @@ class BookiesServiceTests(SynchronousTestCase):
         for name in ("allow_files", "collect_seldom", "switch_often"):
             self.patch(tap, name, lambda name=name: said.append(name))
         self.patch(tap, "limit_log", lambda level: levels.append(level))
+        self.patch(tap, "forbid_cores", lambda config: levels.append("no cores"))
         self.patch(tap, "bookies_service", lambda *_: said.append("bookie"))
         tap.makeService(self._options("--logLevel=warn"))
-        self.assertEqual(levels, ["warn"])
+        self.assertEqual(levels, ["warn", "no cores"])
         self.assertEqual((sorted(said[:3]), said[3:]), (["allow_files", "collect_seldom", "switch_often"], ["bookie"]))
 
     def test_unknown_metadata(self) -> None:

@@ -65,10 +65,10 @@ class ProtectionTests(SynchronousTestCase):
 
     def test_allowed(self) -> None:
         """With allowInsecureConnections it starts, and each key is warned about."""
-        text = "allowInsecureConnections=true\nbookieTLSEnabled=true\nhttpServerTlsEnable=true"
+        text = "allowInsecureConnections=true\nbookieTLSEnabled=true\ncertificatePath=bk"
         warnings = BookieConfig.load(from_file(text, "f")).warnings
         settings = [warning.split(",")[0] for warning in warnings]
-        self.assertEqual(settings, ["bookieTLSEnabled = 'true'", "httpServerTlsEnable = 'true'"])
+        self.assertEqual(settings, ["bookieTLSEnabled = 'true'", "certificatePath = 'bk'"])
 
     def test_taken_back(self) -> None:
         """A later source can switch off what an earlier one demands."""

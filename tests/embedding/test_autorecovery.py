@@ -81,7 +81,7 @@ class AutorecoveryServiceTests(SynchronousTestCase):
         path = Path(self.mktemp())
         path.write_text("allow nobody read\n")
         rules = {"authorizer_class": "rules", "authorization_rules": str(path)}
-        service = self._made(http_server_enabled=True, http_server_port=8080, **rules)
+        service = self._made(http_server_enabled=True, http_server_port=8080, http_authentication="none", **rules)
         service.start()
         self._settle()
         site: Any = self.reactor.tcpServers[0][1]

@@ -19,7 +19,7 @@ PLANTS = (
     ),
     Plant(
         "a text that is no UTF-8 is not answered", _API,
-        'answer.body.encode(errors="backslashreplace")', "answer.body.encode()", _ASKED, where="_write",
+        'answer.body.encode(errors="backslashreplace")', "answer.body.encode()", _ASKED, where="begin_answer",
     ),
     Plant(
         "a handler that was cancelled does not answer", _API,
@@ -124,11 +124,11 @@ PLANTS = (
     Plant("scrapes take all the time", _PAGE, "_REST * spent", "0", _SCRAPED, where="MetricsPage._end"),
     Plant(
         "a loopback of another machine is asked", "cli/commands/limits.py",
-        "is_loopback(endpoint.host)", "False", ["tests.cli.commands.test_limits"], where="_http_address",
+        "is_loopback(endpoint.host)", "False", ["tests.cli.commands.test_limits"], where="_http_server",
     ),
     Plant(
-        "the HTTP server is open by default", "config/bookie.py",
-        '"127.0.0.1"', '"0.0.0.0"', ["tests.bookie.lifecycle.test_endpoints"], where="BookieConfig",
+        "the HTTP server is open by default", "config/http.py",
+        '"127.0.0.1"', '"0.0.0.0"', ["tests.bookie.lifecycle.test_endpoints"], where="HttpConfig",
     ),
     Plant(
         "metrics have a port beside the HTTP server", "config/bookie.py",

@@ -1,7 +1,8 @@
 """The endpoints of a bookie and its HTTP server, made from Apache's address keys or Twisted's endpoint strings."""
 
-from typing import Any
+from typing import Any, Protocol
 
+from twisted.internet.address import UNIXAddress
 from twisted.internet.endpoints import TCP4ServerEndpoint, serverFromString
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import (
@@ -109,13 +110,22 @@ def loopback_of(listening: IListeningPort) -> str:
     return host if is_loopback(host) else ""
 
 
-def describe_http(listening: IListeningPort) -> str:
-    """Describe for the log who can use the ``listening`` port of an HTTP server."""
+class HttpSite(Protocol):
+    """The factory of the connections of an HTTP server."""
+
+    def opened(self, local: bool) -> str:
+        """Take note that the server listens, and return who may use the server, as the end of a sentence.
+
+        :param local: whether only processes of this machine reach the server.
+        """
+
+
+def opened(site: HttpSite, listening: IListeningPort) -> str:
+    """Tell the ``site`` of an HTTP server who reaches its ``listening`` port; return a sentence on that for the log."""
     address: Any = listening.getHost()
     where = f"{address.host}:{address.port}" if hasattr(address, "port") else str(address)
-    if loopback_of(listening):
-        return f"the HTTP server listens on {where}, for this machine alone: httpServerHost=0.0.0.0 opens it"
-    return f"the HTTP server listens on {where}, and asks no one for a password: httpServerHost=127.0.0.1 closes it"
+    local = bool(loopback_of(listening)) or isinstance(address, UNIXAddress)
+    return f"the HTTP server listens on {where}, {site.opened(local)}".removesuffix(", ")
 
 
 def describe_metrics(listening: IListeningPort) -> str:

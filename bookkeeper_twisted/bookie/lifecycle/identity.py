@@ -77,7 +77,8 @@ def service_info(
     host = config.advertised_address or listening_address(config) or local_host
     endpoints = [Endpoint("bookie", host, port, "bookie-rpc")]
     if http_port is not None:
-        endpoints.append(Endpoint("httpserver", http_host or host, http_port, "http"))
+        protocol = "https" if config.http_server_tls_enable else "http"
+        endpoints.append(Endpoint("httpserver", http_host or host, http_port, protocol))
     return BookieServiceInfo(tuple(endpoints))
 
 

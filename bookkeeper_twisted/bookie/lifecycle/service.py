@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.interfaces import IListeningPort, IProtocolFactory
+from twisted.internet.interfaces import IListeningPort
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.python.randbytes import secureRandom
@@ -44,12 +44,12 @@ from .disk_monitor import DiskMonitor, DiskState, DiskThresholds
 from .endpoints import (
     Gate,
     bookie_endpoint,
-    describe_http,
     describe_metrics,
     http_endpoint,
     listen,
     listen_for_metrics,
     loopback_of,
+    opened,
     stop_listening,
 )
 from .identity import CookieCheck, bookie_id, expected_cookie, service_info
@@ -58,7 +58,7 @@ from .settings import engine_options, journal_settings, maintenance_options, sto
 from .storages import ledger_storage_factory
 from .store import Store
 
-MakeSite = Callable[[IBookieAdmin], IProtocolFactory]
+MakeSite = Callable[[IBookieAdmin], Any]
 """Makes the factory of HTTP connections from the administration of a bookie."""
 
 
@@ -416,7 +416,7 @@ class BookieService(Service):
         listening = await listen(self._http_endpoint, site, "httpServerEndpoint")
         self.http_port = getattr(listening.getHost(), "port", 0)  # a UNIX socket has no port
         self._http_host = loopback_of(listening)
-        self._log.info("{text}", text=describe_http(listening))
+        self._log.info("{text}", text=opened(site, listening))
         self._then_undo(lambda: stop_listening(listening))
 
     async def _register(self) -> None:

@@ -19,13 +19,13 @@ async def throttles(shell: ShellContext, options: Namespace) -> int:
     """Print the speed limits of a process; before that, change a limit or a latency bound if options say so."""
     if options.http and options.bookie:
         raise OperandError("-b and -http exclude each other: either names the process")
-    address = options.http or await _http_address(shell, options.bookie or shell.local_bookie())
+    root = _root(options.http) if options.http else await _http_server(shell, options.bookie or shell.local_bookie())
     body = _change(options)
     method, data = ("PUT", json.dumps(body).encode()) if body else ("GET", b"")
-    status, answer = await shell.world.http(method, f"http://{address}{_PATH}", data)
-    text = answer.decode("utf-8", "replace")
+    status, answer = await shell.world.http(method, f"{root}{_PATH}", data, shell.client_config)
+    text, address = answer.decode("utf-8", "replace"), root.partition("://")[2]
     if status != 200:
-        raise OperandError(text.strip() or f"{address} answered with status {status}")
+        raise OperandError(_reason(text) or f"{address} answered with status {status}")
     try:
         found = json.loads(text)
         lines = [line(key, **_known(found[key])) for key in _BOUNDS.values() if key in found]
@@ -35,6 +35,19 @@ async def throttles(shell: ShellContext, options: Namespace) -> int:
     for each in lines:
         shell.out(each)
     return OK
+
+
+def _root(address: str) -> str:
+    return address.rstrip("/") if address.startswith("https://") else f"http://{address}"
+
+
+def _reason(text: str) -> str:
+    """Return the reason in the ``text`` of a refusal, which is JSON if the request had no right to an answer."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text.strip()
+    return str(found["reason"]) if isinstance(found, dict) and "reason" in found else text.strip()
 
 
 def _known(status: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -57,8 +70,8 @@ def _change(options: Namespace) -> Mapping[str, Any]:
     return body | {key: {"latencyBoundMs": bound} for key, bound in bounds.items() if bound is not None}
 
 
-async def _http_address(shell: ShellContext, bookie_id: str) -> str:
-    """Return ``host:port`` of the HTTP server of a bookie, from the bookie's registration.
+async def _http_server(shell: ShellContext, bookie_id: str) -> str:
+    """Return ``scheme://host:port`` of the HTTP server of a bookie, from the bookie's registration.
 
     :raises OperandError: the bookie is not registered, has no HTTP server, or its server accepts only local clients.
     """
@@ -68,10 +81,10 @@ async def _http_address(shell: ShellContext, bookie_id: str) -> str:
         except BookKeeperError as error:
             raise OperandError(f"bookie {bookie_id} is not there: {error}") from None
     for endpoint in endpoints:
-        if endpoint.protocol == "http":
+        if endpoint.protocol in ("http", "https"):
             if is_loopback(endpoint.host) and not is_loopback(endpoints[0].host) and bookie_id != shell.local_bookie():
                 raise OperandError(f"bookie {bookie_id} serves HTTP on its own machine alone: httpServerHost opens it")
-            return f"{endpoint.host}:{endpoint.port}"
+            return f"{endpoint.protocol}://{endpoint.host}:{endpoint.port}"
     raise OperandError(f"bookie {bookie_id} has no HTTP server: start it with httpServerEnabled=true")
 
 
@@ -82,7 +95,7 @@ COMMANDS = (
         (
             Argument(("limiter",), "name of the limiter to be changed"),
             Argument(("-b", "bookie"), "id of the bookie (default: the local one)"),
-            Argument(("-a", "http"), "instead: HOST:PORT of an HTTP server, as autorecovery in its own process has"),
+            Argument(("-a", "http"), "instead: [https://]HOST:PORT of a server, as autorecovery alone has"),
             Argument(("-e", "entries"), "entries a second, 0: no limit", float),
             Argument(("-s", "bytes"), "bytes a second, 0: no limit", float),
             Argument(("-l", "latency"), "milliseconds (p99) above which background work yields, 0: never", float),

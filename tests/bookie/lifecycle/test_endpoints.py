@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IListeningPort, IProtocolFactory, IStreamServerEndpoint
@@ -16,6 +17,7 @@ from bookkeeper_twisted.bookie.lifecycle.endpoints import (
     http_endpoint,
     listen,
     listen_for_metrics,
+    opened,
 )
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import ConfigError
@@ -49,6 +51,36 @@ class _Taken(MemoryReactorClock):
 
     def listenTCP(self, port: int, factory: Any, backlog: int = 50, interface: str = "") -> IListeningPort:
         raise CannotListenError(interface, port, OSError(98, "Address already in use"))
+
+
+class _Listening:
+    """A port that listens at an address."""
+
+    def __init__(self, address: object) -> None:
+        self.getHost = lambda: address
+
+
+class OpenedTests(SynchronousTestCase):
+    """:func:`opened`: the site learns who reaches it, the log says it."""
+
+    def test_local(self) -> None:
+        """Loopback addresses and UNIX sockets are for this machine alone; all others, unknown ones too, are not."""
+        told: list[bool] = []
+
+        class Site:
+            def opened(self, local: bool) -> str:
+                told.append(local)
+                return "open"
+
+        for address, text in (
+            (IPv4Address("TCP", "127.0.0.1", 80), "127.0.0.1:80"), (IPv6Address("TCP", "::1", 80), "::1:80"),
+            (UNIXAddress("/run/s"), "UNIXAddress('/run/s')"), (IPv4Address("TCP", "0.0.0.0", 80), "0.0.0.0:80"),
+            (IPv4Address("TCP", "10.0.0.1", 80), "10.0.0.1:80"), (IPv6Address("TCP", "::", 80), ":::80"),
+            ("somewhere", "somewhere"),
+        ):  # fmt: skip
+            listening: Any = _Listening(address)
+            self.assertEqual(opened(Site(), listening), f"the HTTP server listens on {text}, open")
+        self.assertEqual(told, [True] * 3 + [False] * 4)
 
 
 class EndpointTests(SynchronousTestCase):

@@ -6,6 +6,8 @@ from typing import Any
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 
+from bookkeeper_twisted.config.client import ClientConfig
+from bookkeeper_twisted.http.api import json_answer
 from bookkeeper_twisted.http.cluster_api import SharedClient
 from bookkeeper_twisted.http.site import make_autorecovery_site, make_site
 from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, SpeedLimits
@@ -34,7 +36,9 @@ class ThrottlesTests(ShellCase, HttpCase):
         self.admin = FakeBookieAdmin()
         self.site = make_site(self.admin, Clock())
 
-    def _http(self, method: str, url: str, body: bytes) -> "Deferred[tuple[int, bytes]]":
+    def _http(
+        self, method: str, url: str, body: bytes, config: ClientConfig
+    ) -> "Deferred[tuple[int, bytes]]":
         self.requests.append((method, url, body))
         answer = self.ask("/" + url.split("/", 3)[3], method, body.decode())
         return succeed((answer.status, answer.body.encode()))
@@ -92,6 +96,22 @@ class ThrottlesTests(ShellCase, HttpCase):
         self.assertEqual(self.shell("throttles", "-b", "127.0.0.1:1"), 255)
         self.assertIn("bookie 127.0.0.1:1 is not there", self.complaints[0])
 
+    def test_encrypted(self) -> None:
+        """A server with TLS is asked so: where its bookie has registered it, or at an address."""
+        endpoints = (Endpoint("bookie", "10.0.0.9", 3181, "bookie-rpc"), Endpoint("h", "10.0.0.9", 8285, "https"))
+        self.do(self.cluster.registration.register_bookie("10.0.0.9:3181", False, BookieServiceInfo(endpoints)))
+        self.assertEqual(self.shell("throttles", "-b", "10.0.0.9:3181"), 0, self.complaints)
+        self.assertEqual(self.shell("throttles", "-http", "https://10.0.0.9:8285/"), 0, self.complaints)
+        url = "https://10.0.0.9:8285/api/v1/bookie/throttles"
+        self.assertEqual([asked for _, asked, _ in self.requests], [url, url])
+
+    def test_no_right(self) -> None:
+        """A refusal for want of a token or a right is its reason."""
+        found = json_answer({"reason": "a token or a certificate is needed"}, 401).body.encode()
+        self._http = lambda method, url, body, config: succeed((401, found))  # type: ignore[method-assign]
+        self.assertEqual(self.shell("throttles"), 255)
+        self.assertEqual(self.complaints, ["throttles: a token or a certificate is needed"])
+
     def test_loopback(self) -> None:
         """A server that its own machine alone can reach is asked by the local bookie's shell, by no other.
 
@@ -110,7 +130,7 @@ class ThrottlesTests(ShellCase, HttpCase):
     def test_other_server(self) -> None:
         """An answer of something else, and none at all, are failures."""
         found: list[Deferred[Any]] = []
-        self._http = lambda method, url, body: found.pop()  # type: ignore[method-assign]
+        self._http = lambda method, url, body, config: found.pop()  # type: ignore[method-assign]
         for answer in (b"[1]", b"<html>", json.dumps({"adaptive": {}}).encode(), b'{"adaptive": 1, "limiters": {}}'):
             found.append(succeed((200, answer)))
             self.assertEqual(self.shell("throttles"), 255)

@@ -1,0 +1,180 @@
+"""The rules of access to an HTTP server.
+
+Where requests are checked, a few pages are open to all, because probes and scrapers have no credentials: the states
+that they show are no secrets.  All other pages need a principal.  Requests that change a state, or read the entries of
+ledgers, need an administrator.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import attrs
+from twisted.logger import Logger
+from twisted.web.http import Request
+
+from ..config.http import AUTO, NONE, HttpConfig
+from ..instruments import Instruments
+from ..protocol.peer_lines import PeerLines, peer_name
+from ..security.principals import NOBODY, Principal
+from ..security.tokens import token_verifier
+from .api import Answer, json_answer
+from .principals import CredentialsError, Verifier, identify, shown_name
+
+OPEN = frozenset({"metrics", "heartbeat", "api/v1/bookie/is_ready", "api/v1/bookie/state"})
+"""The paths that everyone may read: what scrapers and the probes of orchestrators ask for."""
+
+_WRITING_READS = frozenset({"api/v1/bookie/sanity"})
+"""The paths whose GET changes a state: the check of a bookie writes a ledger, reads it and deletes it."""
+
+_OF_ADMINISTRATORS = frozenset({"api/v1/ledger/read"})
+"""The paths whose GET shows entries."""
+
+_READING = frozenset({b"GET", b"HEAD"})
+_ROLE = "role:"
+_SHOWN = 100
+
+_NOBODY_CAN = (
+    "no request can show who sends it: there are no tokens (tokenKeyFile, tokenPublicKeys) and no client certificates "
+    "(httpServerTrustStorePath)"
+)
+
+
+@attrs.frozen
+class RefusedRequest:
+    """The reason why a request is not answered.
+
+    :ivar status: 401 if the request has to show who sends it, else 403.
+    :ivar challenge: the value of ``WWW-Authenticate``, for 401.
+    """
+
+    status: int
+    reason: str
+    challenge: bytes = b""
+
+    def answer(self, request: Request) -> Answer:
+        """Return the answer to the refused ``request``; its headers are set here."""
+        if self.challenge:
+            request.setHeader(b"WWW-Authenticate", self.challenge)
+        return json_answer({"reason": self.reason}, self.status)
+
+
+class AccessGuard:
+    """Decides which requests an HTTP server answers.
+
+    All requests are checked until :meth:`opened` has said that only this machine reaches the server.
+
+    :param config: the keys ``httpAuthentication``, ``httpAdminPrincipals`` and ``httpReadOnly`` of an HTTP server.
+    :param verifier: verifies tokens; None: tokens are not accepted.
+    :param certificates: whether connections may show certificates.
+    :param seconds: returns the time of the clock.
+    :param instruments: export the numbers of refused requests.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, config: HttpConfig, verifier: Verifier | None, certificates: bool, seconds: Callable[[], float],
+        instruments: Instruments,
+    ) -> None:  # fmt: skip
+        self._mode = config.http_authentication
+        self._read_only = config.http_read_only
+        self._admins = frozenset(config.http_admin_principals)
+        self._verifier = verifier
+        self._identifies = verifier is not None or certificates
+        self._checks = self._mode != NONE
+        self._in_clear = config.token_in_clear
+        self._lines = PeerLines(seconds)
+        self.unauthenticated = instruments.counter("http_server_unauthenticated")
+        self.forbidden = instruments.counter("http_server_forbidden")
+        self.failed_handshakes = instruments.counter("http_server_failed_handshakes")
+
+    def opened(self, local: bool) -> str:
+        """Take note of who reaches the server.
+
+        :param local: whether only processes of this machine do.
+        :returns: who may use the server, as the end of a sentence in the log.
+        """
+        self._checks = self._mode != NONE and not (self._mode == AUTO and local)
+        self._in_clear = self._in_clear or local
+        if self._checks:
+            needed = "asks for a token or certificate, except at " + ", ".join(f"/{path}" for path in sorted(OPEN))
+            return needed if self._identifies else f"{needed}; {_NOBODY_CAN}; httpAuthentication=none opens everything"
+        if local:
+            return "for this machine alone: httpServerHost=0.0.0.0 opens it"
+        return "and asks no one for a password: httpAuthentication=auto closes it, httpServerHost=127.0.0.1 too"
+
+    def check(self, request: Request, path: str) -> RefusedRequest | None:
+        """Decide whether to answer a request.
+
+        :param path: the path of the page, without slashes at its ends.
+        :returns: None if the request may be answered.
+        """
+        reads = request.method in _READING and path not in _WRITING_READS
+        refusal = self._refusal(request, path, reads)
+        if refusal is not None:
+            counter = self.forbidden if refusal.status == 403 else self.unauthenticated
+            counter.value += 1
+            method = request.method.decode("ascii", "replace")
+            self._lines.log(
+                self._log.info, "{asked} of {peer} was refused: {reason}", peer_name(request.getClientAddress()),
+                asked=f"{method[:_SHOWN]} /{path[:_SHOWN]}", reason=refusal.reason,
+            )  # fmt: skip
+        return refusal
+
+    def _refusal(self, request: Request, path: str, reads: bool) -> RefusedRequest | None:
+        try:
+            principal, wrong = identify(request, self._verifier, self._in_clear), ""
+        except CredentialsError as error:
+            principal, wrong = NOBODY, str(error)
+        if self._checks and not (reads and path in OPEN) and principal.kind == NOBODY.kind:
+            challenge = b'Bearer realm="bookkeeper"' + (b', error="invalid_token"' if wrong else b"")
+            return RefusedRequest(401, wrong or "a token or a certificate is needed", challenge)
+        if self._read_only and not reads:
+            return RefusedRequest(403, "httpReadOnly=true: no request may change a state")
+        if self._checks and (not reads or path in _OF_ADMINISTRATORS) and not self._is_admin(principal):
+            name = shown_name(principal) or "a principal without a name"
+            return RefusedRequest(403, f"{name} is none of httpAdminPrincipals")
+        return None
+
+    def _is_admin(self, principal: Principal) -> bool:
+        """Test whether a ``principal`` is an administrator; a name that looks like a role gives no role."""
+        name = () if not principal.name or principal.name.startswith(_ROLE) else (principal.name,)
+        return not self._admins.isdisjoint((*name, *map(_ROLE.__add__, principal.roles), *_uris(principal)))
+
+
+def _uris(principal: Principal) -> Iterable[str]:
+    return (uri for uri in principal.uris if not uri.startswith(_ROLE))
+
+
+class HttpProtection:
+    """The protection of an HTTP server: its TLS, and the verification of tokens.
+
+    :param clock: the reactor.
+    :raises bookkeeper_twisted.errors.ConfigError: a file of TLS or of the tokens cannot be used.
+    """
+
+    def __init__(self, config: HttpConfig, clock: Any) -> None:
+        self._config = config
+        self._clock = clock
+        self._tls: Any = None
+        if config.http_server_tls_enable:
+            from .encryption import http_tls  # needs packages that only servers with TLS have
+
+            self._tls = http_tls(config, clock.seconds)
+        self._verifier: Verifier | None = token_verifier(config, clock.seconds)
+
+    def guard(self, instruments: Instruments) -> AccessGuard:
+        """Make the guard of the server.
+
+        :param instruments: export the numbers of refused requests.
+        """
+        certificates = self._tls is not None and self._config.http_server_tls_client_authentication != NONE
+        return AccessGuard(self._config, self._verifier, certificates, self._clock.seconds, instruments)
+
+    def encrypted(self, site: Any) -> Any:
+        """Return the factory of connections of a ``site``: over TLS if the configuration says so."""
+        if self._tls is None:
+            return site
+        from .encryption import EncryptedSite
+
+        return EncryptedSite(self._tls, site, self._clock)

@@ -1,0 +1,129 @@
+"""HTTP over TLS: the connections of a site within TLS, and its bounds on them.
+
+A connection belongs to its site from the moment it is accepted, so half-open and slow handshakes count against the
+site's connections and time limits like any other connection.  A handshake costs as much as many requests, because a
+private key signs it: handshakes take turns with requests.
+
+The module needs the packages of the extra ``tls``.
+"""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from twisted.internet.interfaces import IAddress, ILoggingContext, IProtocolFactory, ITCPTransport
+from twisted.internet.protocol import Protocol, ServerFactory
+from twisted.protocols.tls import TLSMemoryBIOFactory
+from zope.interface import implementer
+
+from ..config.http import NONE, OPTIONAL, HttpConfig
+from ..protocol.tls_layer import TlsLayer
+from ..security.contexts import ServerTls, TlsSettings
+from .channel import BoundedChannel, BoundedSite
+
+
+def http_tls(config: HttpConfig, seconds: Callable[[], float]) -> ServerTls:
+    """Return the TLS of an HTTP server.
+
+    :param seconds: returns the seconds since 1970.
+    :raises bookkeeper_twisted.errors.ConfigError: a file cannot be used, or the extra ``tls`` is not installed.
+    """
+    certificates = config.http_server_tls_client_authentication
+    settings = TlsSettings(
+        prefix="httpServer", key_store_type=config.http_server_key_store_type,
+        key_store=config.http_server_key_store_path, key_store_password=config.http_server_key_store_password,
+        key_store_password_path=config.http_server_key_store_password_path,
+        certificate_path=config.http_server_certificate_path,
+        trust_store_type=config.http_server_trust_store_type, trust_store=config.http_server_trust_store_path,
+        trust_store_password=config.http_server_trust_store_password,
+        trust_store_password_path=config.http_server_trust_store_password_path,
+        protocols=config.tls_enabled_protocols, ciphers=config.tls_enabled_cipher_suites,
+        client_authentication=certificates != NONE, certificates_optional=certificates == OPTIONAL,
+        refresh_seconds=config.tls_cert_files_refresh_duration_seconds,
+    )  # fmt: skip
+    return ServerTls(settings, seconds)
+
+
+class EncryptedHttpConnection(TlsLayer):
+    """The TLS of one connection; each step of its handshake waits for the connection's turn.
+
+    :param channel: the connection within TLS.
+    :param transport: the connection beneath TLS.
+    """
+
+    def __init__(self, factory: TLSMemoryBIOFactory, channel: BoundedChannel, transport: Any, clock: Any) -> None:
+        super().__init__(factory, channel, transport, clock, None)
+        self._channel = channel
+        self._arrived: list[bytes] = []
+        channel.handshaken = False
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._channel.handshaken:
+            super().dataReceived(data)
+            return
+        if not self._arrived:
+            self._channel.site.enter(self)
+        self._arrived.append(data)
+        self.pauseProducing()
+
+    def serve(self) -> None:
+        """Go on with the handshake; the layer takes nothing of a connection that was lost or dropped meanwhile."""
+        arrived, self._arrived = b"".join(self._arrived), []
+        self.resumeProducing()
+        super().dataReceived(arrived)
+
+
+class _AcceptedConnection(Protocol):
+    """A connection that was accepted; TLS takes its place at once."""
+
+    transport: Any
+
+    def __init__(self, begin: Callable[[Any], None]) -> None:
+        self._begin = begin
+
+    def connectionMade(self) -> None:
+        if ITCPTransport.providedBy(self.transport):
+            self.transport.setTcpNoDelay(True)
+        self._begin(self.transport)
+
+
+@implementer(ILoggingContext)
+class EncryptedSite(ServerFactory):
+    """The connections of a site over TLS.
+
+    :param tls: makes the TLS of each connection from the newest files.
+    :param clock: the reactor.
+    """
+
+    noisy = False
+
+    def __init__(self, tls: ServerTls, site: BoundedSite, clock: Any) -> None:
+        self._layers = TLSMemoryBIOFactory(tls, False, cast(IProtocolFactory, None), clock)
+        self._site = site
+        self._clock = clock
+
+    def logPrefix(self) -> str:
+        return self._site.logPrefix()
+
+    def startFactory(self) -> None:
+        self._site.doStart()
+
+    def stopFactory(self) -> None:
+        self._site.doStop()
+
+    def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
+        """Accept a connection; refuse it if the site refuses it."""
+        channel = self._site.buildProtocol(addr)
+        if channel is None:
+            return None
+
+        def begin(transport: Any) -> None:
+            layer = EncryptedHttpConnection(self._layers, channel, transport, self._clock)
+            transport.protocol = layer
+            layer.begin()
+            channel.makeConnection(layer)
+
+        return _AcceptedConnection(begin)
+
+    def opened(self, local: bool) -> str:
+        """See :meth:`.BoundedSite.opened`."""
+        return f"over TLS, {self._site.opened(local)}"
