@@ -1,4 +1,4 @@
-"""TLS and the identities of peers: private keys, certificates, and the contexts that connections are made from.
+"""TLS, the identities of peers, and encrypted entries: private keys, certificates, tokens, and what is made of them.
 
 Theory of operation.  A store of keys or certificates is one file, or two for PEM, as the keys of Apache's
 ``bk_server.conf`` name them (:mod:`.keys`); stores of Java are read without Java (:mod:`.jks`).  A bookie makes one
@@ -14,6 +14,9 @@ client the name or address that was connected to.  :mod:`.principals` says who t
 A signed token can say who a peer is, too (:mod:`.tokens`).  Its keys (:mod:`.token_keys`) are files that are read
 again when they have changed (:mod:`.files`), as those of TLS are.
 
-Only :mod:`.keys` and :mod:`.openssl` import the libraries of the extra ``tls``; the other modules import these two when
-the first context is made.  The extra ``jwt`` is imported when the first verifier of tokens is made.
+The entries of an encrypted ledger are encrypted by a key of the ledger (:mod:`.entry_cipher`), which a key provider
+wraps (:mod:`.ledger_keys`); the client decides when.
+
+Only :mod:`.keys`, :mod:`.openssl` and :mod:`.entry_cipher` import the libraries of the extra ``tls``; the other modules
+import these three when they are needed.  The extra ``jwt`` is imported when the first verifier of tokens is made.
 """
