@@ -1,4 +1,4 @@
-"""Reads entries from disk: one call on the read lane loads all entries of a chunk of requests."""
+"""Reads entries from disk: one call on the read lane (threads for reads) loads all entries of a chunk of requests."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -32,11 +32,11 @@ _LEAST_ROOM = 256 * 1024
 
 
 class DiskReads:
-    """An asynchronous reader of entries on disk: called on the reactor thread, it reads on the read lane.
+    """An asynchronous reader of entries on disk: called on the reactor thread, it reads on threads, the read lane.
 
     :param flush: sends the replies that were collected for the connections; called after each result.
     :param seconds: returns the time in seconds.  Failed reads of a ledger are logged at most once a minute.
-    :param limit: most reads that wait; further reads are refused (S11).
+    :param limit: most reads that wait; further reads are refused, so that they use limited memory (S11).
     """
 
     _log = Logger()

@@ -1,4 +1,7 @@
-"""Lanes as threads: the implementation of :class:`~.interfaces.IStorageExecutor` outside tests."""
+"""Runs blocking work, such as reads and writes of files, in threads: the executor of a bookie outside tests.
+
+A *lane* is a queue of one kind of work, for example the writes of one journal, and the threads that do this work.
+"""
 
 import threading
 from collections.abc import Callable
@@ -19,7 +22,7 @@ T = TypeVar("T")
 
 @attrs.define(eq=False)
 class Work:
-    """One piece of work that was submitted to a lane, with the Deferred for its result."""
+    """A blocking function call that was submitted to a lane (a queue of work), with the Deferred for its result."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -49,7 +52,8 @@ class Work:
 
 
 class Unfinished:
-    """The pieces of work that have not ended, and the Deferreds that wait for their end.  Reactor thread only."""
+    """The submitted work that has not ended, and the Deferreds that wait for its end.  Used on the reactor thread only.
+    """
 
     def __init__(self) -> None:
         self._works: set[Work] = set()
@@ -83,7 +87,7 @@ def refused() -> "Deferred[Any]":
 
 
 class _Lane:
-    """The queue of one lane and the threads that run its work."""
+    """A queue of one kind of blocking work, such as the writes of one journal, and the threads that do the work."""
 
     def __init__(
         self, name: str, n_threads: int, reactor: IReactorFromThreads, unfinished: Unfinished, ended: Callable[[], None]
@@ -108,7 +112,12 @@ class _Lane:
 
 @implementer(IStorageExecutor)
 class ThreadExecutor:
-    """An executor with one thread for each lane, created on first use; the lane ``"read"`` has several threads."""
+    """An executor with one thread for each lane (queue of work); only the lane ``"read"`` has several threads.
+
+    The threads of a lane are created when work is submitted to the lane for the first time.
+
+    :param read_threads: number of threads of the lane ``"read"``.
+    """
 
     def __init__(self, reactor: IReactorFromThreads, read_threads: int = 2) -> None:
         self._reactor = reactor

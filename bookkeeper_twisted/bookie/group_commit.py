@@ -58,7 +58,7 @@ class _Item:
 
 
 class _CommitGroup:
-    """The result of writing one group on the journal lane.
+    """The result of writing one group on the journal lane (the thread that writes the journal).
 
     :ivar items: the items to complete: items that need no sync are written, all others are durable.
     :ivar durable: position up to which the journal is synced.
@@ -81,7 +81,7 @@ class _CommitGroup:
 class GroupCommit:
     """The queue of records that wait for one journal, and the scheduler of the journal's group commits.
 
-    :param lane: name of the lane on which the journal is written.
+    :param lane: name of the lane (a queue of work with its own thread) on which the journal is written.
     :param flush: sends the replies that were collected for the connections; called once after the completions of each
         group.
     :param on_failure: called once, with the first failure; after that, no record is acknowledged any more (S10).

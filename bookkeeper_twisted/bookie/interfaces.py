@@ -1,4 +1,4 @@
-"""The interfaces of a bookie: the lanes on which its work runs, and its operations."""
+"""The interfaces of a bookie: the lanes (queues with threads) on which its blocking work runs, and its operations."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -31,9 +31,9 @@ class IStorageExecutor(Interface):
     """
 
     def submit(lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run ``work(*args)`` on a lane.
+        """Run ``work(*args)`` on a thread of a lane.
 
-        :param lane: name of the lane.
+        :param lane: name of the lane (queue) to which the work is added.
         :returns: fires on the reactor thread with the result or failure.  If it is cancelled before the work begins,
             the work does not run.  If it is cancelled later, the work runs to its end, and its result is dropped.
         """
@@ -57,24 +57,25 @@ class IStorageExecutor(Interface):
 class IBookie(Interface):
     """The operations of a bookie.  All methods are called on the reactor thread, and only touch memory.
 
-    Each completion is called exactly once, with None or the error.  The completions of one journal group are called in
-    the order of the requests; then the collected replies are sent.
+    When a group of records is written to the journal, the completions of its adds are called in the order of the
+    requests; then the collected replies are sent.
     """
 
     def add(
         entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool, done: AddDone
     ) -> None:
-        """Store entries.
-
-        If the entries are of several ledgers, some may be stored and others refused.
+        """Store entries of one or more ledgers.  Some of them may be stored while others are refused.
 
         :param master_key: the master key of all these ledgers; the first add to a ledger sets its key.
         :param recovery: whether fenced ledgers accept the entries.
-        :param high_priority: whether even a read-only bookie accepts the entries, as long as its disks have their
-            reserve.
-        :param done: called when entries are durable, or with ``deferred_sync`` when they are written.  If entries are
-            refused, called with LedgerFencedError, UnauthorizedAccessError, WriteOnReadOnlyBookieError,
-            TooManyRequestsError or BookieIOError.
+        :param deferred_sync: whether the adds complete when the journal has written the entries, before it syncs them.
+        :param high_priority: whether the bookie accepts the entries even while it is read-only.  It does so only while
+            each ledger disk has more free bytes than the reserve for such adds, and the last checkpoint did not fail.
+        :param done: called for each entry exactly once, but for all entries together or for one part after the other:
+            each call names its entries.  The error is None when these entries are durable in the journal (written to
+            it with ``deferred_sync``, or if the bookie is configured without syncs).  Otherwise they were refused or
+            not stored: BadRequestError, LedgerFencedError, UnauthorizedAccessError, WriteOnReadOnlyBookieError,
+            TooManyRequestsError, BookieIOError or StorageFailedError.
         """
 
     def fence(ledger_id: int, master_key: bytes) -> "Deferred[None]":
@@ -113,7 +114,7 @@ class IBookie(Interface):
         """
 
     def load(wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
-        """Read entries from disk by one call on the read lane.
+        """Read entries from disk by one call on the read lane, whose threads read files.
 
         For a while afterwards, :meth:`cached` or :meth:`resident` finds these entries.
 

@@ -116,7 +116,9 @@ def take_note(handles: Sequence[LedgerHandle], entries: Entries) -> None:
 
 
 class LedgerHandles:
-    """The handles of the ledgers that were used most recently; if there are too many, idle handles are closed (S11)."""
+    """The handles of the ledgers that were used most recently.  If there are too many, idle handles are closed, so that
+    their memory is limited (S11).
+    """
 
     def __init__(self, storage: ILedgerStorage, commits: Sequence[GroupCommit], limit: int = 131_072) -> None:
         self._storage = storage

@@ -222,7 +222,7 @@ class Throttles:
         return self._by_name[name]
 
     def find(self, name: str) -> Throttle:
-        """Return the limiter ``name`` if it exists, for a request of an operator.
+        """Return the limiter ``name`` for an operator who reads or changes its limit; unlike :meth:`get`, create none.
 
         :raises NoSuchThrottleError: no work uses a limiter of that name.
         """

@@ -2,8 +2,8 @@
 
 There are two write caches.  The reactor thread adds entries to the active cache.  A flush swaps the two caches.  Then
 it writes out the other one, the flushing cache, which stays readable until its index rows are committed.  So an entry
-is always in a cache, in the index, or in both.  A reader that found an entry in neither cache finds it in the index on
-the read lane.
+is always in a cache, in the index, or in both.  A reader that found an entry in neither cache finds it in the index.
+The look-ups in the index run on the *read lane* (threads for reads).
 
 Two kinds of index rows are also in memory: rows of the newest flushes (``recent``), and rows that look-ups on the read
 lane have found (``looked_up``).  The reactor thread adds and drops the looked-up rows.  It drops a row when a newer
@@ -283,8 +283,9 @@ class DirectoryStorage:
             done.update(part)
 
     def lend_reserve(self) -> bool:
-        """Delete the files of the space reserve for now; see :meth:`.SpaceReserve.lend`.
+        """Delete the reserve files of the disk, so that a deletion or compaction can use their space for a while.
 
+        :returns: whether space was freed; the caller then calls :meth:`take_reserve_back` after its work.
         :raises StorageError: a disk failed.
         """
         try:
@@ -320,7 +321,7 @@ class DirectoryStorage:
         batch.mixed += short
 
     def count_live(self) -> dict[int, tuple[int, int]]:
-        """Count the live entries, and their bytes, in each entry log; set :attr:`entries`.  Maintenance lane.
+        """Count the live entries, and their bytes, in each entry log; set :attr:`entries`.  On the maintenance lane.
 
         An entry is live if an index row refers to it; see :meth:`~.interfaces.IRunIndex.live`.
 

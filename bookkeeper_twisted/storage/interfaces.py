@@ -223,7 +223,7 @@ class IRunIndex(Interface):
     )
 
     def check() -> int:
-        """Verify that no damage of the file hides index rows; slow if the index is large.  Maintenance lane.
+        """Verify that no damage of the file hides index rows; slow if the index is large.  On the maintenance lane.
 
         :returns: the number of bytes that were read.
         :raises bookkeeper_twisted.errors.DamageError: the index is damaged, and rows may be hidden.
@@ -234,7 +234,7 @@ class IRunIndex(Interface):
         """Let a running :meth:`check`, and every later one, fail soon with a StorageError.  Any thread."""
 
     def commit(batch: IndexBatch) -> None:
-        """Apply a ``batch`` completely or not at all; it is durable on return.  Flush lane.
+        """Apply a ``batch`` completely or not at all; it is durable on return.  On the flush lane.
 
         An older row that contains entries of a new row is trimmed or split; its remaining parts have no checksums.
 
@@ -290,8 +290,8 @@ class IJournal(Interface):
     """The journal in one directory: it appends groups of records, recycles files, and replays records at a start.
 
     ``Journal.open`` creates it.  After any exception from a writing method, the journal has failed: every further call
-    raises :class:`~bookkeeper_twisted.errors.StorageFailedError`.  While the bookie serves, only the journal lane calls
-    it; :meth:`prepare` and :meth:`release` may run on one other lane.
+    raises :class:`~bookkeeper_twisted.errors.StorageFailedError`.  While the bookie serves, only one thread, the
+    journal lane, calls it; but :meth:`prepare` and :meth:`release` may run on one other thread.
     """
 
     directory: str = Attribute("Where its files are, ``current`` included.")
@@ -481,7 +481,7 @@ class ICheckpoint(Interface):
     n_directories: int = Attribute("How many directories :meth:`write` has to be called for.")
 
     def write(directory: int) -> None:
-        """Write a directory's cached entries to entry logs, sync these, commit the index rows.  Flush lane.
+        """Write a directory's cached entries to entry logs, sync these, commit the index rows.  On the flush lane.
 
         :param directory: number of the directory, from 0.
         :raises bookkeeper_twisted.errors.StorageError: it failed.  The entries stay readable in memory, and the next
@@ -489,7 +489,7 @@ class ICheckpoint(Interface):
         """
 
     def persist_marks() -> None:
-        """Write the new journal marks, after all directories were written.  Any one lane.
+        """Write the new journal marks, after all directories were written.  On any lane (thread).
 
         :raises bookkeeper_twisted.errors.StorageError: a write failed, or a directory was not written (S7); the marks
             are unchanged.

@@ -42,7 +42,7 @@ Check = Callable[[], Coroutine["Deferred[Any]", Any, None]]
 
 
 class ServedDirectories:
-    """A reader of the bookie's directories for the administrator; it reads the files on the read lane.
+    """A reader of the bookie's directories for the administrator; it reads files on the read lane (threads for reads).
 
     :param check: compares the cookies for :meth:`IBookieAdmin.check_directories`.
     """

@@ -97,7 +97,7 @@ def expected_cookie(config: BookieConfig, own_id: str, instance_id: str) -> Cook
 class CookieCheck:
     """A check that the cookies of the configuration, the directories and the metadata store agree.
 
-    Its methods do not block: they read and write the files on a lane.
+    Its methods do not block: they read and write the files on a lane (a worker thread).
 
     :param allow_expansion: whether new, empty ledger directories may be added to the bookie.
     :param take_over: whether to accept directories of Apache's bookie, which become ours.

@@ -68,9 +68,10 @@ class BookieService(Service):
     :param metadata: the metadata driver; the start opens it, the stop closes it.
     :param local_host: the name or address of this machine, used if the configuration names none.
     :param make_site: makes the site of the HTTP server (:func:`bookkeeper_twisted.http.site.make_site`).
-    :param executor: the lanes; threads by default.
-    :param on_failure: called once, after everything is stopped, if the start fails, or if the bookie loses a journal or
-        its registration while it serves (S10).
+    :param executor: runs blocking work on named lanes (queues with threads of their own); by default, real threads.
+    :param on_failure: called once, after everything is stopped, if the bookie ends by itself.  So it does if its start
+        fails; if it loses its registration, or a journal, without which it cannot keep further entries safe (S10); or
+        if it would have to become read-only, which ``readOnlyModeEnabled`` forbids.
     :ivar admin: the administration of the bookie; it can be used before the start and after the stop, too.
     :ivar role: the name of the service in the log of its process.
     :ivar bookie_id, port, http_port: set by :meth:`start`; a port is 0 if there is none.  ``port`` is the port that

@@ -1,6 +1,7 @@
 """The files of a bookie as one object: journals, their marks, and the ledger storage.
 
-All methods block.  The bookie's service calls them on the flush lane, before it serves and after it has served.
+All methods block.  The bookie's service calls them on a worker thread, the flush lane, before it serves and after it
+has served.
 """
 
 from collections.abc import Callable, Sequence

@@ -36,7 +36,7 @@ def step_limits(*throttles: Throttle) -> tuple[int, int]:
 
 
 class MaintainedJournal:
-    """One journal directory, with the lane on which its scrub runs.
+    """One journal directory, with the lane (thread) on which its scrub runs.
 
     :ivar number: the number under which its damage is recorded; journals have the numbers after the ledger directories.
     """
@@ -67,7 +67,7 @@ class MaintainedJournal:
 
 
 class MaintainedDirectory:
-    """One ledger directory, with the lanes on which its maintenance runs.
+    """One ledger directory, with the lanes (threads) on which its maintenance runs.
 
     :ivar number: index of the directory in the configuration.
     :ivar path: path of its ``current`` directory.

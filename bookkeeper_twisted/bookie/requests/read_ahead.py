@@ -11,11 +11,12 @@ _GROWTH = 4
 
 
 class SequentialReads:
-    """A record of the entries at which recent loads ended.
+    """Recognizes clients that read a ledger in order, so that more bytes are read from disk for them at once.
 
-    A read that begins where a load ended is sequential, so the next load gets more bytes.
+    A load is one read of consecutive entries from disk.  This remembers the last entry of each recent load.  A load
+    that begins right after it is sequential, and reads four times as many bytes, at most :data:`LAST_WINDOW`.
 
-    :param limit: most ends of loads that are remembered (S11).
+    :param limit: number of loads that are remembered at most, so that their memory is limited (S11).
     """
 
     __slots__ = ("_windows", "_limit")
@@ -25,7 +26,7 @@ class SequentialReads:
         self._windows: OrderedDict[tuple[int, int], int] = OrderedDict()
 
     def window(self, ledger_id: int, entry_id: int) -> int:
-        """Return how many bytes of ``ledger_id`` to load from the entry ``entry_id`` onwards."""
+        """Return how many bytes of ``ledger_id`` to read from disk, from the entry ``entry_id`` onwards."""
         return self._windows.get((ledger_id, entry_id), FIRST_WINDOW)
 
     def passed(self, ledger_id: int, entry_id: int, last: int) -> None:
@@ -39,7 +40,7 @@ class SequentialReads:
             self._windows[ledger_id, last + 1] = window
 
     def loaded(self, ledger_id: int, entry_id: int, last: int) -> None:
-        """Record that a load of ``ledger_id`` found all entries from ``entry_id`` to ``last``, inclusive."""
+        """Record that a load of ``ledger_id`` has read the entries from ``entry_id`` to ``last`` (inclusive)."""
         window = self._windows.pop((ledger_id, entry_id), FIRST_WINDOW)
         self._windows[ledger_id, last + 1] = min(window * _GROWTH, LAST_WINDOW)
         if len(self._windows) > self._limit:
@@ -48,9 +49,11 @@ class SequentialReads:
 
 @attrs.define(eq=False)
 class Load:
-    """One load in progress of a range of entries.
+    """One read of consecutive entries from disk, while it is in progress.
 
-    :ivar end: id after the last entry that the load is expected to return.
+    :ivar first: id of the first entry.
+    :ivar end: id after the last entry that it is expected to return.
+    :ivar waiting: the Deferreds of other reads that wait for its end.
     """
 
     ledger_id: int
@@ -66,7 +69,7 @@ class LoadsUnderWay:
     """
 
     def __init__(self, limit: int = 4096) -> None:
-        """:param limit: most ledgers whose entry size is remembered (S11)."""
+        """:param limit: most ledgers whose entry size is remembered, so that their memory is limited (S11)."""
         self._limit = limit
         self._loads: dict[int, list[Load]] = {}
         self._sizes: OrderedDict[int, int] = OrderedDict()

@@ -42,6 +42,9 @@ known.
 class ReadCursor:
     """The reads of a run that are not answered yet.
 
+    :ivar pieces: these reads; each piece is reads of consecutive entries of one ledger, given by their indexes in the
+        run.
+    :ivar began: the time at which the run began, in seconds of the clock.
     :ivar has_loaded: whether entries of the run were loaded from disk before.
     """
 
@@ -54,7 +57,10 @@ class ReadCursor:
         self.has_loaded = has_loaded
 
     def singles(self) -> list[int]:
-        """Return the indexes of the next single reads of one ledger, up to a piece of consecutive entries."""
+        """Return the indexes in the run of the next single reads of one ledger.
+
+        A single read is a piece of one entry.  The list ends before a longer piece or another ledger.
+        """
         ledger_ids = self.run.ledger_ids
         ledger_id = ledger_ids[self.pieces[0][0]]
         found: list[int] = []
@@ -131,9 +137,11 @@ class ReadProcessor:
         return True
 
     def _answer_row(self, session: RequestSession, cursor: ReadCursor, missing: list[Piece]) -> None:
-        """Answer the next reads of consecutive indexes from memory, in one reply buffer.
+        """Answer the next reads of the run from memory, and put their replies into one buffer.
 
-        If the first of them cannot be answered from memory, its piece is added to ``missing``.
+        It stops at the first entry that is not in memory, after :data:`_LOOK_UP_BYTES`, and where reads that were left
+        out before make a gap in the run.  If even the first entry is not in memory, its piece (the reads of consecutive
+        entries that begin with it) is added to ``missing``; the caller loads the entries of ``missing`` from disk.
         """
         run, pieces = cursor.run, cursor.pieces
         begin = after = pieces[0][0]

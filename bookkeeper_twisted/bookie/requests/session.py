@@ -1,6 +1,7 @@
-"""The requests of one connection.  They are started in order within limits; the others wait in a queue (S11).
+"""The requests of one connection.  They begin in order of arrival; while a limit is reached, they wait in a queue.
 
-After the loss of a connection, only its adds are completed; its other requests are cancelled.
+The limits bound the memory that clients can use in the bookie (S11).  After the loss of a connection, only its adds are
+completed; its other requests are cancelled.
 """
 
 from collections import deque
@@ -25,9 +26,13 @@ Start = Callable[["RequestSession", Any], bool]
 
 @implementer(IRequestSession)
 class RequestSession:
-    """The session of a connection, which starts the requests of the connection.
+    """The requests of one connection to the bookie: those that wait in a queue, and those in progress.
 
-    :param starts: the function that begins a request, by the type of the request.
+    It begins the requests in their order, as far as the limits of the connection and of the bookie allow, and sends
+    the replies over the connection.
+
+    :param starts: for each type of request, the function that begins a request of this type.
+    :ivar loading: the number of bytes that are being loaded from disk, or are kept for a reply.
     """
 
     _log = Logger()

@@ -1,8 +1,8 @@
 """Reads entries from entry logs, at the offsets in index rows, and verifies them.
 
-Threads of the read lane and the reactor thread share one reader without locks.  A thread takes an open file out of a
-pool, uses it alone, and puts it back; so no file is closed while it is read.  The reactor thread has a pool of its own.
-It opens no files itself: the read lane opens logs for it and adds them to its pool.
+The reactor thread and the threads for reads (the *read lane*) share one reader without locks.  A thread takes an open
+file out of a pool, uses it alone, and puts it back; so no file is closed while it is read.  The reactor thread has a
+pool of its own.  It opens no files itself: the read lane opens logs for it and adds them to its pool.
 """
 
 import errno
@@ -104,7 +104,7 @@ class EntryLogReader:
         self._offsets: OrderedDict[OffsetKey, Sequence[int]] = OrderedDict()
 
     def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """Read entries of an index row from ``entry_id`` on: as many as fit ``max_bytes``, at least one.  Read lane.
+        """Read entries of an index row from ``entry_id`` on: as fit ``max_bytes``, at least one.  On the read lane.
 
         If one of these entries is damaged, only the first entry is read, so that damage of later entries does not make
         it unreadable.  Only complete blocks are verified against their checksums.  The client verifies the digest of

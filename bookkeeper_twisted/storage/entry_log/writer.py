@@ -8,7 +8,7 @@ could succeed although bytes were lost (S10).  So the log is then left as it is,
 Logs are written in complete blocks, past the page cache.  A sync fills up the last block with filler, bytes that every
 reader skips.
 
-All methods block, may raise :class:`OSError`, and run on the flush lane.
+All methods block, may raise :class:`OSError`, and run on the flush lane (the thread that writes entry logs).
 """
 
 import posixpath

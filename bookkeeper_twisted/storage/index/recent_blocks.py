@@ -1,8 +1,12 @@
-"""The packed index rows of the newest flushes, in memory, for clients that read many ledgers just after the writes.
+"""Keeps packed index rows of the newest flushes in memory: reads of new entries need no look-up in the index file.
 
-A flush here is the packed rows that one flush of the write cache committed.  The flush lane (a thread) adds flushes and
-drops old ones; any thread reads.  No lock is needed, because the list of flushes is never changed, only replaced by a
-new list.
+A flush writes the entries of a write cache to entry logs, and commits their index rows to the index file.  If the cache
+has short runs of many ledgers, their rows are *packed*: written in a form of 36 bytes each, many to a block.  This
+module keeps a copy of the packed rows of each of the newest flushes, for clients that read many ledgers just after the
+writes.
+
+The flush lane (a thread) adds the rows of each new flush and drops those of the oldest; any thread reads.  No lock is
+needed, because the list of flushes is never changed, only replaced by a new list.
 """
 
 from bisect import bisect_right
@@ -26,10 +30,10 @@ _END = b"\xff" * 16
 
 
 class LedgerBlocks(UnpackedRows):
-    """The packed rows of one ledger that one flush wrote, for look-ups by one thread.
+    """The index rows of one ledger among the packed rows of one flush, for look-ups by one thread.
 
-    :param blocks: the packed rows of the flush in blocks, sorted.
-    :param firsts: the key of the first row of each block.
+    :param blocks: all packed rows of the flush, sorted by ledger and entry, in blocks.
+    :param firsts: the key (ledger id and entry id) of the first row of each block.
     """
 
     __slots__ = ("ledger_id", "_blocks", "_firsts", "_begin", "_end", "_block")
@@ -63,12 +67,12 @@ class LedgerBlocks(UnpackedRows):
 
 
 class _Flush:
-    """The packed rows of one flush.
+    """The packed index rows that one flush of the write cache committed.
 
     If a row of a ledger may be out of date, all rows of this ledger in the flush are hidden, so that no look-up finds
     them.
 
-    :ivar blocks: the packed rows in blocks, sorted.
+    :ivar blocks: the packed rows, sorted by ledger and entry, in blocks.
     :ivar log_ids: ids of the entry logs that the flush wrote to.
     """
 
@@ -117,7 +121,7 @@ class _Flush:
 
 
 class RecentBlocks:
-    """The packed rows of the newest flushes, up to a number of bytes; the oldest flush is dropped first.
+    """The packed index rows of the newest flushes.  If they exceed the limit, the rows of the oldest flush are dropped.
 
     :ivar limit: most bytes of all rows.
     """

@@ -1,8 +1,9 @@
 """The index rows of the newest flushes, in memory: a reader close behind a writer needs no look-up in the file.
 
-A flush commits unpacked rows and packed rows (36 bytes each); they are kept apart (:mod:`.recent_rows`,
-:mod:`.recent_blocks`).  No entry is in both: when a row is added to one, the rows of the same entries are dropped from
-the other.  The flush lane adds and drops rows; any thread reads.
+A flush writes the entries of a write cache to entry logs, and commits their index rows to the index file: some packed
+(in a form of 36 bytes), the others unpacked.  Copies of both are kept here, but apart (:mod:`.recent_rows` for unpacked
+rows, :mod:`.recent_blocks` for packed rows).  No entry is in both: when a row is added to one, the rows of the same
+entries are dropped from the other.  The flush lane (a thread) adds and drops rows; any thread reads.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,9 +16,9 @@ from .stored_runs import MAX_ID
 
 
 class RecentIndex:
-    """The index rows of the newest flushes; the rows of the oldest flush are dropped first.
+    """The index rows of the newest flushes of the write cache.  To respect the limit, the oldest rows are dropped.
 
-    :ivar limit: most bytes of the unpacked rows; the packed rows may take so many bytes, too.
+    :ivar limit: most bytes of the unpacked rows; the packed rows (36 bytes each) may take so many bytes, too.
     """
 
     def __init__(self, limit: int) -> None:

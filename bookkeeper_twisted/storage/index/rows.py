@@ -1,7 +1,7 @@
 """Computations with index rows: offsets of records, parts of rows, checksums.
 
-An index row describes one contiguous piece of an entry log, which begins with the record at ``offset``.  In this
-module, the offset of a record counts from the beginning of this piece.
+An index row describes contiguous records of an entry log: those of a run (consecutive entries of one ledger), the
+first at ``offset``.  In this module, the offset of a record counts from the beginning of the first record.
 """
 
 import struct

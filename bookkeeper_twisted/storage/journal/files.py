@@ -30,15 +30,16 @@ class JournalSettings:
     """Settings for the files of a journal; all sizes are in bytes.
 
     :ivar max_size: when a file is longer than this, the next one is begun.
-    :ivar alignment: each group ends at a multiple of this number, which is a multiple of 512.
-    :ivar block: the zeros behind a group end at a multiple of this number, which is a multiple of 512.  So the kernel
-        never has to read the rest of a page of a recycled file.
-    :ivar max_backups: number of files before the mark that are kept as backups.
+    :ivar alignment: each group of records is padded up to a multiple of this number, itself a multiple of 512.
+    :ivar block: each group is followed by zeros up to a multiple of this number, itself a multiple of 512.  So whole
+        pages are written, and the kernel never has to read the rest of a page of a recycled file.
+    :ivar max_backups: number of files that are kept as backups although a replay no longer needs them, because all
+        their records are in the storage.
     :ivar preallocate: a new file is filled with zeros up to this size before its use.
     :ivar fill_step: most bytes of zeros that one call of
         :meth:`~bookkeeper_twisted.storage.interfaces.IJournal.prepare` writes.
-    :ivar reuse: whether old files are recycled.
-    :ivar max_spares: most old files that are kept as spares.
+    :ivar reuse: whether files that are no longer needed are recycled: overwritten as the next journal files.
+    :ivar max_spares: most files that are kept for this purpose; further ones are deleted.
     :ivar direct: whether writes bypass the page cache, which would not help, because only a replay reads the journal.
     """
 

@@ -62,9 +62,13 @@ assert _HEADER.size == 32 and TRAILER_SIZE == 52
 
 @attrs.frozen
 class FileMark:
-    """The mark in the header of a journal file of our bookie; files of Apache's bookie have none.
+    """The mark in the header of a journal file that this bookie wrote; files of Apache's bookie have none.
 
-    :ivar nonce: 8 bytes that clients cannot guess, different for each file.
+    The trailer of each group of records repeats the mark.  A reader accepts only trailers with the mark of their file.
+    So it never takes an old group in a recycled file, or bytes of an entry, for a trailer.
+
+    :ivar file_id: id of the journal file.  The name of the file has an older id if a power cut has undone its renaming.
+    :ivar nonce: 8 bytes, different for each file; clients cannot guess them, so no entry can imitate a trailer.
     """
 
     file_id: int

@@ -15,7 +15,7 @@ from .replay import Cut, JournalReplay
 class Journal:
     """The journal of one directory; see :class:`~bookkeeper_twisted.storage.interfaces.IJournal`.
 
-    The journal lane calls all methods; one other lane may call :meth:`prepare` and :meth:`release`.
+    All methods are called on the journal lane (a thread); one other thread may call :meth:`prepare`, :meth:`release`.
 
     An existing journal must be replayed before it is written, because only a replay finds its end.  The first group
     after a start goes to a new file.  So a start writes to an old file only at its end: it writes the last groups

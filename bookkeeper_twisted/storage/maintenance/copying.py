@@ -77,9 +77,9 @@ class _JoinedRow:
 
 
 class LogCopy:
-    """A new entry log to which live entries are copied.  Maintenance lane.
+    """A new entry log to which a compaction copies live entries.
 
-    Call :meth:`finish` or :meth:`abandon` at the end.
+    All methods are called on the maintenance lane (a thread); at the end, call :meth:`finish` or :meth:`abandon`.
 
     :ivar log_id: the id of the new log.
     :param queue: writes the new log.

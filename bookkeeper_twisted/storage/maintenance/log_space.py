@@ -41,7 +41,7 @@ class LogSpace:
         return [log_id for log_id in entry_log_ids(self._fs, self.directory.path) if log_id != active]
 
     def usage(self, log_ids: Sequence[int]) -> list[LogUsage]:
-        """Return the size and the live bytes of each of some sealed logs.  Maintenance lane.
+        """Return the size and the live bytes of each of some sealed logs.  On the maintenance lane.
 
         :param log_ids: the ids of the logs.
         :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
@@ -64,7 +64,7 @@ class LogSpace:
         return max((header.map_offset or size) - layout.HEADER_SIZE, 0)
 
     def files(self) -> list[tuple[int, int]]:
-        """Return (log id, size of the file) for every entry log, the active one included.  Maintenance lane."""
+        """Return (log id, size of the file) for every entry log, also the active one.  On the maintenance lane."""
         found = []
         for log_id in entry_log_ids(self._fs, self.directory.path):
             if self._fs.exists(self.path(log_id)):  # another lane may have deleted this log since the listing
@@ -76,7 +76,7 @@ class LogSpace:
         return found
 
     def mapped_bytes(self, log_id: int) -> dict[int, int] | None:
-        """Return the number of bytes of each ledger in ``log_id``, from its ledgers map.  Maintenance lane.
+        """Return the number of bytes of each ledger in ``log_id``, from its ledgers map.  On the maintenance lane.
 
         :returns: None if the log has no valid map.
         :raises OSError: the log cannot be read.
@@ -94,7 +94,7 @@ class LogSpace:
             file.close()
 
     def remove_left_over(self) -> int:
-        """Delete the files that interrupted compactions have left.  Maintenance lane, while no compaction runs.
+        """Delete the files that interrupted compactions have left.  On the maintenance lane, while no compaction runs.
 
         :returns: the number of deleted files.
         """
@@ -106,7 +106,7 @@ class LogSpace:
         return len(names)
 
     def remove(self, log_id: int) -> int:
-        """Delete a log that has passed :meth:`checks`; the deletion is durable after :meth:`sync`.  Maintenance lane.
+        """Delete a log that has passed :meth:`checks`; durable after :meth:`sync`.  On the maintenance lane.
 
         :param log_id: the id of the log.
         :returns: the size that the file had, in bytes.
@@ -122,7 +122,7 @@ class LogSpace:
         return size
 
     def sync(self) -> None:
-        """Make the deletions durable.  Maintenance lane."""
+        """Make the deletions durable.  On the maintenance lane."""
         self._fs.sync_directory(self.directory.path)
 
     def checks(self, log_ids: Sequence[int]) -> "RemovalChecks":
@@ -147,7 +147,7 @@ class RemovalChecks:
         self._steps = self._run()
 
     def step(self) -> tuple[int, int] | None:
-        """Check a limited number of index rows, or read a limited part of a log.  Maintenance lane.
+        """Check a limited number of index rows, or read a limited part of a log.  On the maintenance lane.
 
         :returns: (number of bytes of a log, number of index rows) that this step read; None when all checks have
             passed.

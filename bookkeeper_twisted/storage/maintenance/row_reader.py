@@ -64,7 +64,7 @@ class RowPiece:
 
 @attrs.frozen
 class Extent:
-    """Adjacent pages of an entry log that one read reads, from offset ``start`` to ``end``, for one or more pieces."""
+    """Adjacent pages of an entry log that one read reads, from offset ``start`` to ``end``."""
 
     log_id: int
     start: int
@@ -73,7 +73,7 @@ class Extent:
 
 @attrs.frozen
 class Step:
-    """A step of a reader: the pieces of index rows that are read together.
+    """The records that a reader reads together: those of several pieces, each a part of an index row or a whole row.
 
     :ivar n_bytes: number of bytes of all pieces.
     :ivar n_entries: number of entries of the index rows whose last piece is in the step.
@@ -140,13 +140,13 @@ def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
 
 
 class RowCutter:
-    """Cuts the records of all index rows into steps of limited size.  Maintenance lane.
+    """Cuts the records of all index rows into steps of limited size; called on the maintenance lane (a thread).
 
     :ivar after: ledger id and first entry id of the last row that is completely in the steps so far.
     :ivar is_last: whether that was the last row of the index.
     :param after: ledger id and first entry id of the row after which to begin.
     :param sources: ids of the entry logs whose rows are wanted; None for all.
-    :param admits: called with each row before its first piece is used; if it returns False, the step ends before this
+    :param admits: called with each row before its first record is used; if it returns False, the step ends before this
         row.
     """
 
@@ -204,7 +204,9 @@ class RowCutter:
 
 
 class RowReader:
-    """Reads and verifies one step after the other; keeps entry logs open until :meth:`close`.  Maintenance lane.
+    """Reads and verifies one step (records of some index rows) after the other, on the maintenance lane (a thread).
+
+    It keeps entry logs open until :meth:`close`.
 
     :ivar queue: the disk queue through which it reads.
     """
