@@ -40,7 +40,7 @@ _Answers = dict[int, bytes | Exception] | BookKeeperError
 class Fragment:
     """A range of consecutive entries of a ledger that one ensemble keeps.
 
-    :ivar bookies: the bookies by position in the ensemble.
+    :ivar bookies: the ensemble, the bookies in the order of their positions.
     """
 
     ledger_id: int

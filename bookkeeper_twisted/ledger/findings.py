@@ -52,7 +52,7 @@ class Inconclusive:
 class FragmentReport:
     """The result of the check of one fragment.
 
-    :ivar losses: the lost entries, one item for each position and kind of loss.
+    :ivar losses: the lost entries: for each position of the ensemble, one item for each kind of loss.
     :ivar inconclusive: the positions that could not be checked.
     """
 
@@ -107,6 +107,6 @@ class CheckReport:
                     yield fragment.first, fragment.last, position, bookie_id
 
     def losses(self) -> Iterator[ReplicaLoss]:
-        """Yield the lost entries of all fragments, one item for each position and kind of loss."""
+        """Yield what each fragment has lost: for each position of its ensemble, one item for each kind of loss."""
         for report in self.fragments:
             yield from report.losses

@@ -51,12 +51,13 @@ class RecoveryRules:
         return self.schedule.is_covered(answered)
 
     def confirmed(self, heard_lac: int) -> int:
-        """Return the id of the last entry that is known to be acknowledged, so that the recovery need not read it.
+        """Return the id of the last entry that is certainly acknowledged; the recovery reads only the entries after it.
 
-        A new ensemble begins right after the writer's LAC.  So all entries before the newest ensemble are acknowledged,
-        even if the bookies of the newest ensemble have no entry.
+        Two rules give such an entry, and the higher id counts.  All entries up to a LAC are acknowledged.  All entries
+        before the newest ensemble are acknowledged, too, because a writer lets a new ensemble begin right after its
+        LAC.  The second rule decides if the bookies of the newest ensemble have no entry yet, and so know no LAC.
 
-        :param heard_lac: the highest LAC that a bookie of the last ensemble knows, -1 if none does.
+        :param heard_lac: the highest LAC that a bookie of the newest ensemble has reported; -1 without any.
         """
         return max(heard_lac, self.metadata.segments[-1].first_entry_id - 1)
 

@@ -1,15 +1,21 @@
 """The rule by which replication workers and bulk repairs remove an underreplicated mark.
 
-A mark is removed when every bookie that it names has left the ledger, or was found to store all entries that it should.
-If the mark names no bookie, this holds for every bookie of the ledger.  Other clients may mark the ledger during this
-check.  So the mark is read before the check, and is removed only if it still has the version that was read.  A ledger
-that was marked again stays marked.
+A mark says that a ledger may lack replicas, and names lost bookies.  The caller has read the mark, then checked the
+ledger: each bookie that the mark names has left the ledger's ensembles, or stores all entries that it should.  (If the
+mark names no bookie, the caller has checked all bookies of the ledger.)  During the check, an auditor may have marked
+the ledger again.  So the mark is removed only if it still has the version that was read.
 
-Apache's auditor does not change a mark that names the lost bookie already, so a second loss of this bookie leaves the
-version as it is.  Therefore, if a named bookie is still in the ledger, its name is first removed from the mark.  If the
-bookie is lost after that, the auditor adds the name again, which makes a new version.  If it was lost before, it is not
-registered: this is found, and the ledger is marked again.  So a ledger that lacks entries is never without a mark.
-After a crash in between, the mark names no bookie, and a worker checks every bookie of the ledger.
+The version alone is not enough.  If a bookie that the mark names is lost again, Apache's auditor leaves the mark as it
+is, so its version does not change.  Therefore, if a named bookie is still in an ensemble of the ledger, three steps
+follow:
+
+1. Remove the names from the mark.  If the bookie is lost after this step, the auditor adds its name again, which gives
+   the mark a new version.
+2. Look whether the bookie is registered.  If it is not, it was lost before step 1, so mark the ledger again.
+3. Remove the mark if it has the version of step 1.
+
+So a ledger that lacks replicas is never without a mark.  After a crash between the steps, the mark names no bookie, and
+a worker checks every bookie of the ledger.
 """
 
 from collections.abc import Collection

@@ -57,7 +57,7 @@ class BookieWatcher:
         """Choose the ensemble of a new ledger.
 
         :param custom_metadata: the custom metadata of the ledger, which a policy may use.
-        :returns: ids of the bookies by position, all different.
+        :returns: ids of the bookies, all different, in the order of their positions in the ensemble.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer than ``size`` bookies are writable.
         """
 

@@ -35,7 +35,7 @@ class IPlacementPolicy(Interface):
         :param size: number of bookies in the ensemble.
         :param candidates: the bookies to choose from; :meth:`prepare` was called for them.
         :param custom_metadata: the custom metadata of the ledger, which a policy may use.
-        :returns: ids of the bookies by position.
+        :returns: ids of the bookies, in the order of their positions in the ensemble.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer than ``size`` bookies can be chosen.
         """
 
@@ -46,7 +46,7 @@ class IPlacementPolicy(Interface):
         """Choose a bookie for one position of an ensemble, never a member of the ensemble.
 
         :param position: index in the ensemble, from 0.
-        :param ensemble: ids of the bookies by position; the bookie to replace is still at its position.
+        :param ensemble: ids of the bookies of the ensemble, in order; the bookie to replace is still at its position.
         :param candidates: the bookies to choose from; :meth:`prepare` was called for them.
         :param custom_metadata: the custom metadata of the ledger, which a policy may use.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can be chosen.
@@ -55,7 +55,7 @@ class IPlacementPolicy(Interface):
     def adherence(ensemble: Sequence[str], write_quorum: int) -> Adherence:
         """Return how well an ensemble follows the rules of the policy.
 
-        :param ensemble: ids of the bookies by position; :meth:`prepare` was called for them.
+        :param ensemble: ids of the bookies of the ensemble, in order; :meth:`prepare` was called for them.
         """
 
 

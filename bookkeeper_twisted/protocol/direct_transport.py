@@ -81,9 +81,9 @@ DIRECT = not missing()
 
 @implementer(IGatheringTransport)
 class DirectConnection(Connection):
-    """The base class of both ends of a connection that passes bytes to the kernel within ``write``.
+    """The base class of both ends of a TCP connection; within ``write``, it passes bytes to the kernel.
 
-    It precedes Twisted's own class of that end in the list of base classes.
+    A subclass for one end has two base classes: this one, then Twisted's own class for that end.
     """
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -264,7 +264,10 @@ class DirectPort(Port):
 
 
 class DirectClient(DirectConnection, Client):
-    """An outgoing connection that passes bytes to the kernel within ``write``, also while it is being established."""
+    """The end of a TCP connection that connects to a port.  Once connected, ``write`` passes bytes to the kernel.
+
+    As in Twisted, bytes that are written before the connection is established are dropped.
+    """
 
 
 class DirectConnector(Connector):

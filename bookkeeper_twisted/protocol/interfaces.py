@@ -100,7 +100,7 @@ class IRequestSession(Interface):
 
 
 class IGatheringTransport(ITransport):
-    """A transport that accepts memory views, and sends several pieces of bytes without joining them."""
+    """A transport that accepts memory views, and sends several buffers by one call without joining them."""
 
     taken: int = Attribute("Bytes that the kernel has taken of what was written.")
     unread: int = Attribute("Of these, bytes of which the other end has not told that it has them; 0 if unknown.")

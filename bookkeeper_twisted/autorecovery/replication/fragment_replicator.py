@@ -37,7 +37,7 @@ class _FragmentWork:
     """The progress of the repair of one fragment.
 
     :ivar hopeless: entries that every bookie of their write set has lost, as runs (consecutive entries).
-    :ivar lost: the entries that are lacking at each position that is not repaired yet, by position.
+    :ivar lost: for each position of the ensemble that is not repaired yet, the entries that its bookie lacks.
     :ivar excluded: ids of bookies that must not get copies.
     :ivar repaired: the bookie that has the entries of a position now, for each repaired position.
     :ivar shortage: the error of the placement policy if it found no bookie for a position.
@@ -60,7 +60,7 @@ class _FragmentWork:
     def done(self, targets: Mapping[int, str], failed: Mapping[str, Exception]) -> None:
         """Record the results of one round of copying.
 
-        :param targets: the bookie that was to get the entries of each position, by position in the ensemble.
+        :param targets: for each position in the ensemble, the bookie that was to get the entries of this position.
         :param failed: the error of each bookie that did not store its entries, by bookie id.
         """
         for position, target in targets.items():

@@ -72,7 +72,7 @@ class ClaimLog:
     ) -> None:  # fmt: skip
         """
         :param wake: wakes the sender; called on any thread, but not again before the sender has looked for frames.
-        :param window: most bytes that are claimed and not acknowledged, by default the size of three terms.
+        :param window: most bytes of claimed frames that are not acknowledged yet; by default the size of three terms.
         :param start: the first position; positions count bytes.
         :param max_terms: most terms (pieces of memory) that the log may hold.
         """
@@ -239,12 +239,12 @@ class ClaimLog:
 
     @property
     def in_flight(self) -> int:
-        """The number of bytes that are claimed and not acknowledged."""
+        """The number of bytes that threads have claimed and that :meth:`acknowledge` has not yet passed."""
         return self.tail - self.acknowledged
 
     @property
     def waiting(self) -> bool:
-        """Whether the sender has not yet taken a frame that was claimed."""
+        """Whether threads have claimed frames that the sender has not yet taken; their claims may still be open."""
         return self.tail > self.taken
 
     def disarm(self) -> None:

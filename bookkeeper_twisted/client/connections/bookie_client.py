@@ -50,7 +50,7 @@ class BookieAddresses:
 class NetworkBookieClient(Flow):
     """The requests of a client that belong to no ledger handle.
 
-    It makes the flows, each for the requests of one handle, and owns the connection pool that all flows share.
+    It also makes the flows, one for the requests of each ledger handle, and owns the connections that all flows share.
 
     :param resolve: looks up the endpoint of a bookie id; see :class:`BookieAddresses`.
     :param answered: called with the outcome of every request; None to call nothing.

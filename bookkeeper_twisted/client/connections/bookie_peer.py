@@ -55,7 +55,7 @@ class BookiePeer:
     """The sockets to one bookie in one wire protocol.
 
     :ivar sockets: the usable sockets.
-    :ivar key: bookie id and wire protocol.  Every flow uses this same object as a key, to save memory.
+    :ivar key: bookie id and wire protocol.  All flows (ledger handles) use this same object as a key, to save memory.
     :ivar n_lost: number of established connections that were lost: this client did not close them.
     :ivar n_failed: number of attempts to connect that failed.
     :ivar n_reconnects: number of attempts made after a lost connection or a failed attempt.

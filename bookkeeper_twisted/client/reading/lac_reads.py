@@ -45,7 +45,9 @@ class Confirmed:
 
 @attrs.frozen
 class _News:
-    """The answer of a bookie that ends a wait for an entry.  It contains the confirmed entries; None if there are none.
+    """The answer of a bookie that ends a wait for an entry.
+
+    :ivar entries: the confirmed entries from the requested one on; None if the bookie sent none.
     """
 
     entries: EntryRun | None = None
@@ -70,10 +72,10 @@ class _Poll:
 
 
 class LacReads:
-    """Requests for the LAC of one ledger; each answer updates the reader's view of the ledger, which keeps the highest
-    LAC.
+    """Asks bookies for the LAC of one ledger, for the reader that has opened it.
 
-    The LAC that a reader has seen never decreases (S13).
+    Each answer is passed to the reader's view of the ledger.  The view keeps the highest LAC, so that the LAC that a
+    reader sees never decreases (S13).
     """
 
     def __init__(self, context: ReadingContext, digester: Digester, view: LedgerView, order: ReadOrder) -> None:
@@ -187,7 +189,13 @@ class LacReads:
             forget()
 
     async def _poll(self, poll: _Poll, ask: "_Ask") -> _News:
-        """Ask the bookies one after the other for an entry; if one does not answer soon, ask the next bookie as well.
+        """Long-poll the bookies of the newest ensemble for an entry, until one of them knows a higher LAC.
+
+        The bookies are asked one after the other.  While a bookie does not answer soon, the next one is asked as well.
+
+        :returns: the confirmed entries from the requested one on; without entries if the wait must end for another
+            reason, for example because the time is up.
+        :raises BookKeeperError: every bookie failed.
         """
         # An entry is known to be confirmed once the next entry arrives, so begin with the write set of that next entry.
         bookies = self._order.everybody(self._ensemble, poll.first + 1)
@@ -248,7 +256,12 @@ class LacReads:
         return verified_batch(reply.entries, ledger_id, poll.first, MAX_COUNT, self._digester), reply.max_lac
 
     def _enough(self, poll: _Poll) -> _News | None:
-        """If more answers cannot help, return a result without entries, which ends the wait; otherwise return None."""
+        """Decide, after an answer without a higher LAC, whether the wait for the entry ends or goes on.
+
+        It ends when the time is up, or when so many bookies have answered that every ack quorum includes one of them.
+
+        :returns: to end the wait, a result without entries; to go on with the other bookies, None.
+        """
         metadata = self._view.metadata
         needed = metadata.ensemble_size - metadata.ack_quorum_size + 1
         if poll.empty >= needed or self._clock.seconds() >= poll.deadline:

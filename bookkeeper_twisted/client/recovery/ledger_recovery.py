@@ -41,9 +41,12 @@ _KEPT = (UnauthorizedAccessError, RequestTimeoutError, ClientClosedError, Metada
 
 
 class LedgerRecovery:
-    """One recovery of one ledger; the object can be used once.
+    """The recovery of one ledger by this client: :meth:`run` closes the ledger; it can be called once.
 
-    :param rules: a function that makes the rules of the recovery from the ledger's metadata.
+    :param context: the client's; its bookies and its metadata store are used.
+    :param digester: computes and verifies the digests of the ledger's entries; it has the master key, too.
+    :param rules: makes the object that takes the decisions of the recovery, from the ledger's metadata; tests pass
+        weaker rules.
     """
 
     def __init__(
@@ -134,10 +137,8 @@ class LedgerRecovery:
     async def _length_of(self, metadata: LedgerMetadata, last: int, lengths: dict[int, int]) -> int:
         """Return the length of the ledger, in bytes, up to an entry; read the entry if no bookie has reported it.
 
-        The entry that contained the LAC is of no use for that: the length in its header counts its own payload and
-        those before it, which may never have been acknowledged.
-
-        The length in the entry that contained the LAC may include entries that were never acknowledged.
+        The length in the header of the entry that contained the LAC is of no use: it also counts the entries from the
+        LAC up to that entry, which may never have been acknowledged.
         """
         if last == INVALID_ENTRY_ID:
             return 0

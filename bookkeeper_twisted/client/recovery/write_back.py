@@ -1,6 +1,4 @@
-"""The write-back (S17): before a recovery closes a ledger, it writes the entries that it keeps to their whole write
-quorum.
-"""
+"""Sends the entries that a recovery keeps to all bookies of their write quorum, before it closes the ledger (S17)."""
 
 import struct
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The context of a client's writers, which all of them share, and the state of one ledger that is open for writing."""
+"""The objects that the ledger writers of a client share, and those that belong to one ledger open for writing."""
 
 from typing import TYPE_CHECKING
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @attrs.frozen(eq=False, slots=False)
 class WritingContext(OperationContext):
-    """The objects that all writers of a client share, among them their limits and batchers.
+    """The objects that a client makes once, and that the writers of all its ledgers use.
 
     :ivar budget: the limit on the bytes that all writers together have in flight.
-    :ivar terms: the pool of memory for claim logs, which threads fill with entries.
-    :ivar batchers: the batchers that gather the appends of a turn.
+    :ivar terms: the pool of memory for claim logs: queues which other threads fill with entries for the reactor thread.
+    :ivar batchers: gather the appends of one turn of the reactor, also of several ledgers, to send them together.
     :ivar notices: sends the last add confirmed of idle writers to bookies.
-    :ivar threads: the thread operations that claim logs need.
+    :ivar threads: the operations on threads and locks that claim logs need; tests may replace them.
     """
 
     budget: ByteBudget = attrs.field(kw_only=True)
@@ -56,9 +56,9 @@ class WritingContext(OperationContext):
 
 @attrs.frozen(kw_only=True)
 class OpenLedger:
-    """The state of one ledger that is open for writing.
+    """The values and objects that the parts of a writer need for their ledger; they stay the same while it is open.
 
-    :ivar context: the context of the client that created the ledger.
+    :ivar context: what all writers of the client share.
     :ivar bookies: makes the requests to bookies for this ledger only.
     :ivar metadata: the metadata with which the ledger was created.
     :ivar write_flags: the write flags, which are sent with adds and not stored in the metadata.

@@ -34,8 +34,9 @@ def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segmen
 def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes: Mapping[int, str]) -> tuple[str, ...]:
     """Return an ensemble in which substitutes replace the failed bookies that are still in it.
 
-    :param failed: ids of the failed bookies by position.  If another bookie is at the position now, it stays.
-    :param substitutes: ids of the new bookies by position; a position without one keeps its bookie.
+    :param failed: ids of the failed bookies by position in the ensemble.  If another bookie is at a position now, it
+        stays.
+    :param substitutes: ids of the new bookies by position in the ensemble; other positions keep their bookies.
     """
     return tuple(
         substitutes[position] if position in substitutes and failed[position] == bookie_id else bookie_id
@@ -49,9 +50,9 @@ async def find_substitutes(
     """Choose substitutes for failed bookies, for as many positions of the ensemble as possible.
 
     :param metadata: the metadata whose newest ensemble is to be changed.
-    :param failed: ids of the failed bookies by position, at least one.
+    :param failed: ids of the failed bookies by position in the ensemble, at least one.
     :param excluded: more bookies that must not be chosen.
-    :returns: ids of the new bookies by position, at least one.
+    :returns: ids of the new bookies by position in the ensemble, at least one.
     :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no failed bookie has a substitute.
     """
     ensemble = list(metadata.segments[-1].bookies)

@@ -63,7 +63,7 @@ async def choose_ensemble(wanted: NewLedger, watcher: BookieWatcher, opportunist
     :param wanted: the properties of the ledger, with sizes and custom metadata.
     :param watcher: knows the available bookies, and asks the placement policy.
     :param opportunistic: whether fewer bookies than the ensemble size are allowed, but at least a write quorum.
-    :returns: ids of the bookies by position.
+    :returns: ids of the bookies, in the order of their positions in the ensemble.
     :raises bookkeeper_twisted.errors.NotEnoughBookiesError: too few bookies are writable.
     """
     size = wanted.ensemble_size

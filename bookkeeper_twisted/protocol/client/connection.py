@@ -73,7 +73,7 @@ class ConnectionOwner:
     """The data and callbacks that a connection gets from its owner.
 
     :ivar bookie_id: the bookie at the other end.
-    :ivar flow_ids: the flow ids of the client.
+    :ivar flow_ids: allocates the ids of the client's flows (a flow: the requests of one ledger handle).
     :ivar traffic: measures the load of the connection.
     :ivar lost: called once, as soon as the connection is unusable.
     :ivar writes: histograms of the sizes of writes.

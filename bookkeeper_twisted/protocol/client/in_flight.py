@@ -29,7 +29,7 @@ SentRequest = Answered | SentReads | SentCall
 
 
 class SendingFlow:
-    """The outstanding requests of one ledger handle on one connection.
+    """The outstanding requests of one ledger handle (a flow) on one connection.
 
     :ivar waiting: number of entries and requests that wait for replies.
     :ivar expected_replies: number of numbered replies to this flow that can still arrive, also to requests that were
@@ -49,18 +49,19 @@ class SendingFlow:
 
 
 class InFlight:
-    """The requests of one connection until they are answered or given up, and the flows that sent them.
+    """The requests of a connection until they are answered or given up, and the flows (ledger handles) that sent them.
 
     :ivar own: the request ids for requests that the connection itself makes.
     :ivar unacknowledged: bytes of the outstanding requests; 0 if there is none.
-    :ivar abandoned: number of keys that stay taken although their requests were given up, as a late reply may come.
+    :ivar abandoned: number of adds and reads that were given up, but whose keys (ledger and entry) must not be used
+        again yet, because a late reply may come.
     """
 
     def __init__(self, numbered: bool, flow_ids: FlowIds) -> None:
         """:param numbered: whether the protocol numbers its requests.  If not, replies to adds and reads are matched by
             ledger and entry.
-        :param flow_ids: the flow ids of the client.  The id of a flow stays in use while the flow uses the connection
-            or a reply to it may still come.
+        :param flow_ids: allocates the ids of the client's flows (ledger handles).  The id of a flow stays in use while
+            the flow uses the connection or a reply to it may still come.
         """
         self.own = RequestIds(CONNECTION_FLOW)
         self.unacknowledged = 0
@@ -126,16 +127,19 @@ class InFlight:
         self, ids: RequestIds, adds: Adds, size: int, replies: bytes, numbers: range | None, deadline: float,
         done: AddsDone, fresh: bool,
     ) -> bool:  # fmt: skip
-        """Record adds that are about to be sent.
+        """Record adds that are about to be sent, unless replies to them could not be told from other replies.
 
-        :param ids: the request ids of the handle that sends the adds.
+        That is so in a protocol without request ids (V2), if another add of the same entry is outstanding, or was given
+        up but may still be answered.
+
+        :param ids: the allocator of the request ids of the handle that sends the adds.
         :param size: bytes of their frames.
         :param replies: the bytes of the replies if all adds succeed; empty if they are not known in advance.
-        :param numbers: numbers of the requests, None if they have none.
+        :param numbers: the request ids of the adds, one for each; None in a protocol without request ids.
         :param done: the caller's callback, which is stored with the adds.
         :param fresh: whether the entries are sent for the first time.
-        :returns: False if a key is taken, so that the adds must not be sent on this connection.
-        :raises ValueError: another flow uses the same flow id.
+        :returns: whether the adds were recorded; if not, the caller must not send them on this connection.
+        :raises ValueError: another ledger handle uses the same flow id (the high half of its request ids).
         """
         if (self._n_again or not fresh) and self.is_taken(adds, fresh):
             return False
@@ -230,7 +234,8 @@ class InFlight:
         """Record reads that are about to be sent.
 
         :param ids: the request ids of the handle that sends the reads.
-        :param keys: the key of each read; none of them may be taken.
+        :param keys: the key of each read: its request id, or ledger and entry in a protocol without request ids.  No
+            other outstanding read may have one of these keys (:meth:`can_read`).
         :param size: bytes of their frames.
         :param deferred: the caller's result, which is stored with the reads.
         :raises ValueError: another flow uses the same flow id.

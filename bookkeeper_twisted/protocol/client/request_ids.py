@@ -15,7 +15,7 @@ CONNECTION_FLOW = 0
 
 
 class FlowIds:
-    """An allocator of the flow ids of one client.
+    """An allocator of the flow ids of one client; a flow is the requests of one ledger handle.
 
     It never returns 0, nor an id that a flow still uses or that an expected reply can contain.
 

@@ -121,7 +121,7 @@ class WriteHistograms:
 
 @implementer(IPushProducer)
 class RequestWriter:
-    """A writer of the frames that the flows of one connection send.
+    """The writer of one connection: it writes the frames of requests that the flows (ledger handles) send.
 
     :ivar queue: the waiting frames.  After frames were added to it directly, and not by :meth:`put`, :meth:`write` must
         be called.

@@ -27,9 +27,9 @@ class SentAdds:
     :ivar flow: the flow (ledger handle) that sent them.
     :ivar order: position among all requests that the connection has sent.
     :ivar size: bytes of their frames.
-    :ivar places: the indexes of all adds.
+    :ivar places: the indexes of the adds: 0 up to, but not including, ``count``.
     :ivar replies: the bytes of the replies if all adds succeed; empty if they are not known in advance.
-    :ivar numbers: numbers of the requests, None if they have none.
+    :ivar numbers: the request ids of the adds; None in a protocol without request ids (V2).
     :ivar again: whether the adds have no numbers and their entries may have been sent before.
     :ivar done: callback for the outcomes; None once the adds were given up.
     :ivar n_answered: number of answered adds.

@@ -1,4 +1,4 @@
-"""The load of a connection, which consists of unacknowledged bytes and recently written bytes."""
+"""Measures the load of a connection, so that new requests go to the least busy of several connections to a bookie."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,10 @@ _HALF_LIFE = 10.0
 
 
 class Traffic:
-    """A measure of the load of one connection; it begins before the connection is made.
+    """The load of one connection: the bytes of unanswered requests, and the recently written bytes.
+
+    Written bytes count less the older they are: half after :data:`_HALF_LIFE` seconds.  The object exists before the
+    connection does, so that the expected bytes of requests that wait for the connection can be counted already.
 
     :param now: returns the time in seconds.
     """
@@ -26,10 +29,10 @@ class Traffic:
         self._in_flight: InFlight | None = None
 
     def follow(self, writer: RequestWriter, in_flight: InFlight) -> None:
-        """Begin to measure a connection.
+        """Begin to measure a connection that is now established.
 
         :param writer: the writer of the connection, which counts the written bytes.
-        :param in_flight: the account of the connection.
+        :param in_flight: the outstanding requests of the connection, and the number of their bytes.
         """
         self._fresh -= writer.written
         self._writer = writer
