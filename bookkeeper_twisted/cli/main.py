@@ -127,7 +127,10 @@ def _send(
 
 
 def real_world(reactor: Any) -> ShellWorld:
-    """Return the shell's access to this process, its terminal, the files of this machine and, by ``reactor``, TCP."""
+    """Return what commands use outside tests: the terminal, the environment, the files of this machine, and TCP.
+
+    :param reactor: connects to bookies, the metadata store and HTTP servers; looks up host names in its threads.
+    """
 
     def connect(
         uri: str, config: ClientConfig, placement: IPlacementPolicy | None = None

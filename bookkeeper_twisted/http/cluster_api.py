@@ -61,7 +61,7 @@ class SharedClient:
         if not isinstance(outcome, Failure):
             self._client = outcome
         for one in waiting:
-            if not one.called:  # a cancelled Deferred has fired already
+            if not one.called:  # skip a Deferred that its request has cancelled: it has fired already
                 one.callback(outcome)
 
     def close(self) -> "Deferred[None]":

@@ -166,7 +166,10 @@ class _Tls:
         self._context = FromFiles("the files of TLS", paths, self._make, seconds, settings.refresh_seconds)
 
     def _stores(self, settings: TlsSettings) -> Iterable["StoreFiles"]:
-        """Return the stores whose files are used."""
+        """Return the stores (own key, trusted certificates) whose files are read, and read again when they change.
+
+        Each subclass defines it.
+        """
         raise NotImplementedError
 
     def _make(self) -> "Context":

@@ -34,8 +34,8 @@ class LackingPart:
 
     :ivar number: number of the fragment in its ledger.
     :ivar fragment: the fragment, cut to the first and the last id of the part.
-    :ivar losses: the entries that bookies lack, by position of the bookie in the ensemble.
-    :ivar targets: the bookies that get these entries, by position in the ensemble.
+    :ivar losses: the entries that bookies lack; each item names the bookie and its position in the ensemble.
+    :ivar targets: for each of these positions, the bookie that gets the entries.
     :ivar addresses: addresses of the bookies of the ensemble and of the targets, by id.
     """
 

@@ -49,13 +49,16 @@ _HOLDER = "bookkeeper-spark"
 
 @attrs.define
 class FragmentRepair:
-    """The repair of one fragment: what is to be done, and its result.  A position is an index in the ensemble.
+    """The repair of one fragment (entries with the same ensemble): the plan, and the results so far.
 
-    :ivar lost: the entries that the bookie at each position lacks, by position.
-    :ivar targets: the bookie that gets these entries, by position.
-    :ivar copied: the number of entries that were sent to each target, by its bookie id.
-    :ivar problems: the state of each position that was not repaired and the reason, by position.
-    :ivar named: the bookies that the metadata name since the repair, by position.
+    The keys of most mappings are positions: indexes of bookies in the ensemble of the fragment.
+
+    :ivar number: index of the fragment in its ledger.
+    :ivar lost: for each position whose bookie lacks entries, these entries.
+    :ivar targets: for each of these positions, the bookie that gets the entries: the same bookie or a new one.
+    :ivar copied: for each target (bookie id), the number of entries that were sent to it.
+    :ivar problems: for each position that was not repaired, its state in the report and the reason.
+    :ivar named: for each repaired position, the bookie that the ledger's metadata name there since the repair.
     """
 
     number: int

@@ -251,7 +251,10 @@ def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
 
 
 def _publications(cluster: ClusterView, manifest: str, records: Iterable[int]) -> dict[int, Publication]:
-    """Read some records and return those that are publications of ``manifest``, by ledger id of the record."""
+    """Read the metadata of some ledgers; return the publications of ``manifest`` that are among them, by ledger id.
+
+    :param records: ids of ledgers that may be publications; ledgers that are none, or do not exist, are left out.
+    """
     found = {n: Publication.of(metadata) for n, metadata in cluster.metadata(records).items()}
     return {n: one for n, one in found.items() if one is not None and one.key.manifest == manifest}
 

@@ -128,7 +128,10 @@ class BatchSink(_Sink, DataSourceArrowWriter):
 
 @attrs.frozen
 class Restored(WriterCommitMessage):
-    """The report of a task of an import to the driver: the ids of the ledgers that the task wrote."""
+    """The message of an import task to the driver at its end: the ids of the ledgers that the task has written.
+
+    When all tasks have ended, the driver removes the marks of the import from these ledgers.
+    """
 
     ledger_ids: Sequence[int]
 
