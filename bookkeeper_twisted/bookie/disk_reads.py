@@ -32,7 +32,7 @@ _LEAST_ROOM = 256 * 1024
 
 
 class DiskReads:
-    """An asynchronous reader of entries on disk: called on the reactor thread, it reads on threads, the read lane.
+    """An asynchronous reader of entries on disk: called on the reactor thread, it reads on those of the read lane.
 
     :param flush: sends the replies that were collected for the connections; called after each result.
     :param seconds: returns the time in seconds.  Failed reads of a ledger are logged at most once a minute.

@@ -489,7 +489,7 @@ class ICheckpoint(Interface):
         """
 
     def persist_marks() -> None:
-        """Write the new journal marks, after all directories were written.  On any lane (thread).
+        """Write the new journal marks, after all directories were written.  On any one lane (thread).
 
         :raises bookkeeper_twisted.errors.StorageError: a write failed, or a directory was not written (S7); the marks
             are unchanged.

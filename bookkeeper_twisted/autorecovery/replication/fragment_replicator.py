@@ -39,7 +39,7 @@ class _FragmentWork:
     :ivar hopeless: entries that every bookie of their write set has lost, as runs (consecutive entries).
     :ivar lost: for each position of the ensemble that is not repaired yet, the entries that its bookie lacks.
     :ivar excluded: ids of bookies that must not get copies.
-    :ivar repaired: the bookie that has the entries of a position now, for each repaired position.
+    :ivar repaired: for each repaired position of the ensemble, the bookie that has its entries now.
     :ivar shortage: the error of the placement policy if it found no bookie for a position.
     :ivar failed: the error of the last bookie that failed to store copies.
     """

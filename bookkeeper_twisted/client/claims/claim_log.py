@@ -2,10 +2,11 @@
 
 Theory of operation.  Frames are stored in *terms*, which are pieces of preallocated memory.  A thread *claims* a frame,
 which reserves room for it; frames are sent in the order of the claims.  The thread then *commits* the frame, or
-*aborts* it, which leaves a hole.  The sender *takes* runs of consecutive frames and seals them (:mod:`.frames`).  A
-*position* is the number of bytes that were claimed before it.  Frames are *acknowledged* by a position: all frames
-below it are acknowledged.  The memory of a term is reused only once all its frames are acknowledged, so a frame that
-has to be sent again still has the same bytes.
+*aborts* it, which leaves a hole.  The sender (the writer of the ledger, on the reactor's thread) *takes* runs of
+consecutive frames and seals them (:mod:`.frames`).  A *position* is the number of bytes that threads have claimed
+before it.  A frame is *acknowledged* once its entry and all entries before it have their ack quorum; so one position
+tells which frames are.  The memory of a term is reused only once all its frames are acknowledged, so a frame that has
+to be sent again still has the same bytes.
 
 A claim that ends at or below :attr:`ClaimLog.limit` (the gate) needs no lock.  A claim that would end above it takes
 the lock, which allows it to begin another term, or to find out why there is no room.  Methods that hold the lock set
@@ -51,8 +52,8 @@ class ClaimLog:
     :ivar tail: position after the last claim; positions count the bytes that were claimed before.
     :ivar limit: position up to which claims need no lock.
     :ivar term: the term (piece of memory) in which frames are claimed now.
-    :ivar taken: position up to which frames were given to the sender.
-    :ivar acknowledged: position up to which all frames are acknowledged.
+    :ivar taken: position up to which the sender has taken the frames.
+    :ivar acknowledged: position up to which bookies have acknowledged the entries of all frames.
     :ivar failure: the reason why the log accepts no more claims, None while it accepts them.
     :ivar lost_from: first position that will never be acknowledged; None before the log is abandoned.
     :ivar shapes: the cached shapes of :class:`~.frames.FrameLayout` by payload size; :meth:`shape` makes missing ones.
@@ -239,7 +240,7 @@ class ClaimLog:
 
     @property
     def in_flight(self) -> int:
-        """The number of bytes that threads have claimed and that :meth:`acknowledge` has not yet passed."""
+        """The number of bytes of frames that threads have claimed, and whose entries lack their ack quorum so far."""
         return self.tail - self.acknowledged
 
     @property

@@ -87,8 +87,8 @@ class ProducersLog(Protocol):
 class Producer:
     """The handle through which one thread claims frames in a claim log; its frames keep their order.
 
-    :ivar start: the claimed position; :data:`IDLE` without an open claim, :data:`REVOKED` if the log has revoked the
-        claim.
+    :ivar start: position of the frame that this thread has claimed; :data:`IDLE` without an open claim,
+        :data:`REVOKED` if the log has revoked the claim.
     :ivar size: bytes of the last claim; stored before ``start``, so that the sender never sees a new ``start`` with an
         old ``size``.
     :ivar term: the term (piece of memory) of the last claim that was made under the lock; the log can find the term of

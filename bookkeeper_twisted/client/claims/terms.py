@@ -11,7 +11,7 @@ class Term:
     """A piece of memory for the frames of a claim log, and the range of the log's positions that it stores.
 
     :ivar base: position of the first byte.
-    :ivar end: position after the last frame; while frames are still claimed in this term, the position after its
+    :ivar end: position after the last frame; while threads may claim more frames in this term, the position after its
         memory.
     :ivar buffer: the memory; bytes are stored through :attr:`view`.
     :ivar holes: ranges of positions whose claims were aborted, in order; used by the reactor's thread only.

@@ -25,7 +25,7 @@ _QUERY_ID, _BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
 @attrs.frozen
 class Written(WriterCommitMessage):
-    """The report of a task to the driver: the ledgers that the task wrote.
+    """The message of a task of a batch to the driver at its end: the ledgers that the task has written.
 
     :ivar rows: manifest rows of these ledgers; empty if the batch had been published before.
     """

@@ -104,7 +104,7 @@ class EntryLogReader:
         self._offsets: OrderedDict[OffsetKey, Sequence[int]] = OrderedDict()
 
     def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """Read entries of an index row from ``entry_id`` on: as fit ``max_bytes``, at least one.  On the read lane.
+        """Read entries of a row from ``entry_id`` on, as many as fit ``max_bytes``, at least one.  On the read lane.
 
         If one of these entries is damaged, only the first entry is read, so that damage of later entries does not make
         it unreadable.  Only complete blocks are verified against their checksums.  The client verifies the digest of

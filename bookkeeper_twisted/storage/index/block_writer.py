@@ -256,7 +256,7 @@ class BlockWriter(StoredBlocks):
 
 
 class _Knife:
-    """Removes packed rows from the blocks of one generation."""
+    """Removes packed index rows from the blocks of one generation (the blocks that one flush or one merge wrote)."""
 
     def __init__(self, writer: BlockWriter, generation: Generation, log_ids: Collection[int] | None) -> None:
         self._writer = writer

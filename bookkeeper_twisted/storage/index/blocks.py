@@ -112,7 +112,7 @@ def live_of(rows: bytes) -> list[tuple[int, int, int]]:
 
 
 class Block:
-    """A block of packed rows whose checksum was verified."""
+    """A block of packed index rows (36 bytes each), whose checksum was verified."""
 
     __slots__ = ("generation", "rows")
 

@@ -1,4 +1,4 @@
-"""The unpacked index rows of the newest flushes, in memory.
+"""The unpacked index rows of the newest flushes, in memory, so that reads of new entries need no look-up in the file.
 
 One thread adds rows, any thread reads.  No lock is needed: the table of a ledger's rows is never changed, only replaced
 by a new one.  So a look-up sees either all old rows or all new rows.
@@ -114,7 +114,7 @@ def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
 
 
 class RecentRows:
-    """The unpacked rows of the newest commits, up to a number of bytes; the oldest commit is dropped first.
+    """The unpacked index rows of the newest commits to the index; to respect the limit, the oldest commit is dropped.
 
     :ivar limit: most bytes of all rows.
     :ivar cost: memory cost in bytes of the rows in memory.

@@ -47,7 +47,7 @@ _FROM = f"{_BLOCKS} WHERE (generation, first) >= (?, ?) ORDER BY generation, fir
 
 
 class StoredBlocks:
-    """The blocks of packed rows that a connection sees in its present transaction.
+    """The blocks of packed index rows that an SQLite connection sees in its present transaction.
 
     :ivar generations: the generations that have blocks, the oldest first.
     :raises DamageError: the list of generations is damaged.  All methods also raise this error if they find damage.
@@ -224,7 +224,7 @@ class StoredBlocks:
 
 
 class Cursor:
-    """A cursor that visits ascending keys of one generation.
+    """A cursor that visits ascending keys of one generation (the blocks that one flush or one merge wrote).
 
     :ivar block: the last block whose first key is at or before the key at which the cursor is, or None.
     :ivar following: the block behind :attr:`block`, or None at the end of the generation.

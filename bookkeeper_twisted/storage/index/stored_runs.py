@@ -23,7 +23,7 @@ _LIVE = (
 
 
 class StoredRuns:
-    """The rows of the table of runs that a connection sees in its present transaction.
+    """The rows of the table of runs that an SQLite connection sees in its present transaction.
 
     It has the same look-up methods as :class:`~.stored_blocks.StoredBlocks`.
 
