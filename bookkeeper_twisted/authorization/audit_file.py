@@ -3,7 +3,7 @@
 import os
 import stat
 
-_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _PRIVATE = 0o600
 
 
@@ -28,10 +28,13 @@ class AuditFile:
         if self._descriptor >= 0:
             return
         descriptor = os.open(self.path, _FLAGS, _PRIVATE)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
             os.close(descriptor)
             raise ValueError(f"{self.path} is no regular file")
         self._descriptor = descriptor
+        # The process before this one may have ended in the middle of a line.
+        self._is_cut = found.st_size > 0 and os.pread(descriptor, 1, found.st_size - 1) != b"\n"
 
     def write(self, lines: list[bytes]) -> int:
         """Append lines, to a new file if the present one was renamed or removed.
@@ -42,7 +45,8 @@ class AuditFile:
         try:
             self._leave_renamed()
             self.open()
-            self._append(b"\n" if self._is_cut else b"")
+            if self._is_cut and not self._append(b"\n"):
+                return 0
             data = b"".join(lines)
             written = self._append(data)
         except (OSError, ValueError) as error:

@@ -89,7 +89,7 @@ class Rules:
 def parse(text: str) -> Rules:
     """Parse the text of a file of rules.
 
-    :raises ValueError: a line is no rule, or the last line does not end: it may be cut.
+    :raises ValueError: a line is no rule, there is none, or the last line does not end: the text may be cut.
     """
     if text and not text.endswith("\n"):
         raise ValueError("the last line has no end: the file may be cut")
@@ -101,6 +101,8 @@ def parse(text: str) -> Rules:
                 rules.append(_rule(words))
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from None
+    if not rules:
+        raise ValueError("it has no rule: the file may be cut; a rule that refuses everything is deny * all")
     if len(rules) > MOST_RULES:
         raise ValueError(f"{len(rules)} rules, more than {MOST_RULES}")
     return Rules(tuple(rules), frozenset(key for rule in rules for key, _ in rule.custom))

@@ -42,6 +42,14 @@ class ServerDecoder:
         """Whether the buffer still has complete frames: one call of :meth:`receive` decodes a limited number."""
         return self._buffer.ready
 
+    def limit(self, max_frame_size: int) -> None:
+        """Change the limit of frames, for frames that begin from now on.
+
+        :param max_frame_size: bytes of the longest frame with its length word.
+        """
+        self._limit = max_frame_size
+        self._buffer.limit(max_frame_size)
+
     def receive(self, chunk: bytes) -> list[object]:
         """Decode the requests that are complete with this chunk.
 

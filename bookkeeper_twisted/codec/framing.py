@@ -93,6 +93,13 @@ class FrameBuffer:
             self._need += frame_length(data, at, self._limit)
         self._pieces = [data[at:]]
 
+    def limit(self, limit: int) -> None:
+        """Change the limit, for frames that begin from now on.
+
+        :param limit: bytes of the longest frame with its length word.
+        """
+        self._limit = limit
+
     def clear(self) -> None:
         """Drop the buffered bytes."""
         self._pieces = []

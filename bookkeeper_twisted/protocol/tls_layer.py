@@ -31,6 +31,12 @@ from zope.interface import implementer
 
 from .interfaces import IGatheringTransport
 
+MAX_IDLE_ANSWERS = 4 * 1024
+"""Bytes that OpenSSL may write by itself for a peer that sends no data: answers to some hundred KeyUpdates.
+
+Each KeyUpdate costs some 10 us, and no peer needs more than one in many megabytes: the connection is dropped.
+"""
+
 MAX_ANSWERS = 4 * 1024
 """Bytes of OpenSSL's own answers in a full transport beyond which nothing more is read; an honest peer causes few."""
 
@@ -161,12 +167,19 @@ class _Receiver:
 
     def __init__(self, protocol: Any) -> None:
         self.protocol = protocol
+        self.is_open = False
         self._received: list[bytes] = []
+
+    @property
+    def has_received(self) -> bool:
+        """Whether plain text waits to be passed on."""
+        return bool(self._received)
 
     def makeConnection(self, transport: object) -> None:
         raise AssertionError("the protocol is connected already")
 
     def handshakeCompleted(self) -> None:
+        self.is_open = True
         self.protocol.handshakeCompleted()
 
     def dataReceived(self, data: bytes) -> None:
@@ -199,6 +212,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
         self._below = _Beneath(transport, answers_wait)
         self._clock = clock
         self._closing: IDelayedCall | None = None
+        self._idle_answers = 0  # bytes that OpenSSL has written by itself since the last plain text was received
         super().__init__(factory, self._above, False)
 
     @property
@@ -222,11 +236,16 @@ class TlsLayer(TLSMemoryBIOProtocol):
         if self._below.is_closing:
             return  # OpenSSL would keep the bytes until the transport has closed
         self._below.wait()
+        was_open = self._above.is_open
         try:
             super().dataReceived(data)
         finally:
             n_bytes = self._below.go_on()
         self._below.count_answers(n_bytes)
+        self._idle_answers = 0 if self._above.has_received or not was_open else self._idle_answers + n_bytes
+        if self._idle_answers > MAX_IDLE_ANSWERS:
+            self.abortConnection()
+            return
         self._close_in_time()
         self._above.pass_on()
 

@@ -8,10 +8,12 @@ The payload of an encrypted entry, which bookies and digests treat as any other 
 
 The nonce of an entry is the random bytes of the writer and the entry id (8 bytes, big-endian).  GCM breaks if a nonce
 is used twice with one key.  A writer uses each entry id once, and repeats an add with the same bytes; the random bytes
-keep the nonces apart if a program makes two writers of one ledger.  The tag also covers the ledger id, and the nonce
-the entry id, so that no bookie can return the encrypted bytes of one entry as those of another one.
+keep the nonces apart if a program makes two writers of one ledger.  The tag also covers the ledger id and the length
+of the ledger up to the entry, and the nonce the entry id: so no bookie can return the encrypted bytes of one entry as
+those of another one, or with another length.  The last add confirmed in the header of an entry is not covered.
 """
 
+import struct
 from collections.abc import Sequence
 
 from cryptography.exceptions import InvalidTag
@@ -19,6 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from ..errors import DigestMatchError
 
+_COVERED = struct.Struct(">qq")
 PREFIX_SIZE, TAG_SIZE = 4, 16
 OVERHEAD = PREFIX_SIZE + TAG_SIZE
 """Bytes by which an encrypted payload is longer than the payload."""
@@ -34,39 +37,46 @@ class EntryCipher:
 
     overhead = OVERHEAD
 
-    __slots__ = ("_ledger_id", "_aead", "_covered", "_prefix")
+    __slots__ = ("_ledger_id", "_aead", "_prefix")
 
     def __init__(self, ledger_id: int, key: bytes, prefix: bytes = bytes(PREFIX_SIZE)) -> None:
         self._ledger_id = ledger_id
         self._aead = AESGCM(key)
-        self._covered = ledger_id.to_bytes(8, "big")
         self._prefix = prefix
 
-    def encrypt(self, entry_id: int, payload: bytes) -> bytes:
-        """Return the encrypted ``payload`` of the entry ``entry_id``."""
-        prefix = self._prefix
-        return prefix + self._aead.encrypt(prefix + entry_id.to_bytes(8, "big"), payload, self._covered)
+    def encrypt(self, entry_id: int, payload: bytes, length: int) -> bytes:
+        """Return the encrypted ``payload`` of the entry ``entry_id``.
 
-    def encrypt_many(self, first: int, payloads: Sequence[bytes]) -> list[bytes]:
+        :param length: bytes of all encrypted payloads before this entry.
+        """
+        prefix, covered = self._prefix, _COVERED.pack(self._ledger_id, length + len(payload) + OVERHEAD)
+        return prefix + self._aead.encrypt(prefix + entry_id.to_bytes(8, "big"), payload, covered)
+
+    def encrypt_many(self, first: int, payloads: Sequence[bytes], length: int) -> list[bytes]:
         """Return the encrypted ``payloads`` of consecutive entries.
 
         :param first: id of the first entry.
+        :param length: bytes of all encrypted payloads before it.
         """
-        prefix, covered, encrypt = self._prefix, self._covered, self._aead.encrypt
-        return [
-            prefix + encrypt(prefix + entry_id.to_bytes(8, "big"), payload, covered)
-            for entry_id, payload in enumerate(payloads, first)
-        ]
+        prefix, ledger_id, encrypt, cover = self._prefix, self._ledger_id, self._aead.encrypt, _COVERED.pack
+        encrypted: list[bytes] = []
+        for entry_id, payload in enumerate(payloads, first):
+            length += len(payload) + OVERHEAD
+            nonce = prefix + entry_id.to_bytes(8, "big")
+            encrypted.append(prefix + encrypt(nonce, payload, cover(ledger_id, length)))
+        return encrypted
 
-    def decrypt(self, entry_id: int, encrypted: bytes) -> bytes:
+    def decrypt(self, entry_id: int, encrypted: bytes, length: int) -> bytes:
         """Return the payload of an entry.
 
+        :param length: bytes of all encrypted payloads up to this entry, as the header of the entry has it.
         :raises bookkeeper_twisted.errors.DigestMatchError: the bytes are not what a writer with this key has encrypted
             as this entry.
         """
         nonce = encrypted[:PREFIX_SIZE] + entry_id.to_bytes(8, "big")
         try:
-            return self._aead.decrypt(nonce, encrypted[PREFIX_SIZE:], self._covered)
+            covered = _COVERED.pack(self._ledger_id, length)
+            return self._aead.decrypt(nonce, encrypted[PREFIX_SIZE:], covered)
         except InvalidTag:
             detail = "it cannot be decrypted: the bytes were changed, or were encrypted with another key"
             raise DigestMatchError(self._ledger_id, entry_id, detail) from None

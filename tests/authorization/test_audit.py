@@ -169,6 +169,16 @@ class RotationTests(AuditCase):
         self.log.allowed(ALICE, "a:1", Permission.FENCE, 3)
         self.assertEqual([line["ledger"] for line in self.lines()], [3])
 
+    def test_cut_before_the_start(self) -> None:
+        """The line that an earlier process has left without its end does not swallow the first one of this process."""
+        path = self.mktemp()
+        Path(path).write_bytes(b'{"a": 1}\n{"b"')
+        file = AuditFile(path)
+        file.open()
+        self.assertEqual(file.write([b"{}\n"]), 1)
+        file.close()
+        self.assertEqual(Path(path).read_bytes(), b'{"a": 1}\n{"b"\n{}\n')
+
     def test_truncated(self) -> None:
         """A file that is copied and truncated is appended to from its beginning."""
         self.log.allowed(ALICE, "a:1", Permission.FENCE, 1)

@@ -91,9 +91,14 @@ def _model(lines: list[Any], who: Principal, action: Permission, ledger: int | N
 class ModelTests(SynchronousTestCase):
     """The rules as a whole."""
 
+    def test_no_rule(self) -> None:
+        """A file without a rule is refused: it may be one that was cut."""
+        for text in ("", "# nothing\n"):
+            self.assertIn("it has no rule", str(self.assertRaises(ValueError, parse, text)))
+
     @given(
-        st.lists(rules, max_size=6), principals, st.sampled_from(Permission), st.none() | st.integers(0, 10),
-        st.lists(st.sampled_from(_CUSTOM), max_size=2).map(dict),
+        st.lists(rules, min_size=1, max_size=6), principals, st.sampled_from(Permission),
+        st.none() | st.integers(0, 10), st.lists(st.sampled_from(_CUSTOM), max_size=2).map(dict),
     )  # fmt: skip
     def test_first_match(
         self, lines: list[Any], who: Principal, action: Permission, ledger: int | None, custom: dict[str, str]

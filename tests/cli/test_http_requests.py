@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from unittest import SkipTest
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone, ConnectionLost, ConnectionRefusedError
@@ -76,6 +77,10 @@ class SendTests(SynchronousTestCase):
 
     def test_encrypted(self) -> None:
         """A server with TLS is verified by the trust store of a client of bookies, which has to be named."""
+        try:
+            import OpenSSL  # noqa: F401
+        except ImportError:
+            raise SkipTest("needs the extra tls") from None
         sending = Deferred.fromCoroutine(send(self.reactor, "GET", "https://192.0.2.1:80/x", b"", ClientConfig()))
         self.assertIn("tlsTrustStore is not set", self.failureResultOf(sending, ConfigError).getErrorMessage())
 

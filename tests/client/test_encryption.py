@@ -176,7 +176,7 @@ class EncryptedLedgerTests(_Tests, _EncryptedCase):
         one, other = self.do(encryption.new_key()), self.do(encryption.new_key())
         self.assertNotEqual(one.key, other.key)
         self.assertNotIn(str(one.key), repr(one))
-        self.assertNotEqual(one.cipher(1).encrypt(0, b"x")[:4], one.cipher(1).encrypt(0, b"x")[:4])
+        self.assertNotEqual(one.cipher(1).encrypt(0, b"x", 0)[:4], one.cipher(1).encrypt(0, b"x", 0)[:4])
 
     def test_configuration(self) -> None:
         """Encryption without a provider is refused; a provider alone only reads."""

@@ -233,6 +233,15 @@ PLANTS = (
     ),
     Plant(
         "a line that the disk has cut swallows the next one", "authorization/audit_file.py",
-        'b"\\n" if self._is_cut else b""', 'b""', _AUDIT, where="AuditFile.write",
+        'self._is_cut and not self._append(b"\\n")', "False", _AUDIT, where="AuditFile.write",
+    ),
+    Plant(
+        "a line that was cut before the start swallows the next one", "authorization/audit_file.py",
+        'found.st_size > 0 and os.pread(descriptor, 1, found.st_size - 1) != b"\\n"', "False", _AUDIT,
+        where="AuditFile.open",
+    ),
+    Plant(
+        "an empty file of rules refuses everybody", "authorization/rules.py",
+        "not rules", "False", ["tests.authorization.test_rules"], where="parse",
     ),
 )

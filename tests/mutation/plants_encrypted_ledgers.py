@@ -17,7 +17,12 @@ PLANTS = (
     ),
     Plant(
         "the tag does not cover the ledger", _CIPHER,
-        'ledger_id.to_bytes(8, "big")', "bytes(8)", _CIPHERS, where="EntryCipher.__init__",
+        "_COVERED.pack(self._ledger_id, length)", "_COVERED.pack(7, length)", _CIPHERS, where="EntryCipher.decrypt",
+    ),
+    Plant(
+        "the tag does not cover the length", _CIPHER,
+        "_COVERED.pack(self._ledger_id, length)", "_COVERED.pack(self._ledger_id, 7 + OVERHEAD)", _CIPHERS,
+        where="EntryCipher.decrypt",
     ),
     Plant(
         "all ledgers have one key", _KEYS, "os.urandom(KEY_SIZE)", "bytes(KEY_SIZE)", _LEDGERS, where="random_key",

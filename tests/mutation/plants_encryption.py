@@ -188,4 +188,23 @@ PLANTS = (
         "a client's closed socket keeps its connection", "client/connections/bookie_socket.py",
         "self.connection = None", "", _CLIENT, where="BookieSocket._disconnected",
     ),
+    Plant(
+        "a peer that is not authenticated may send frames of any length", "protocol/server/connection.py",
+        "min(LONGEST_TOKEN_FRAME, self._factory.limits.max_frame_size)", "self._factory.limits.max_frame_size",
+        ["tests.bookie.requests.test_authentication"], where="ServerConnection.enter",
+    ),
+    Plant(
+        "frames stay short after the authentication", "protocol/server/connection.py",
+        "self._decoder.limit(self._factory.limits.max_frame_size)", "pass",
+        ["tests.bookie.requests.test_authentication"], where="ServerConnection.enter",
+    ),
+    Plant(
+        "an authenticated peer is dropped before strangers", "protocol/server/connection.py",
+        "connection.state in _STRANGERS", "False", ["tests.protocol.server.test_held_bytes"], where="is_stranger",
+    ),
+    Plant(
+        "a peer may ask OpenSSL for answers without an end", "protocol/tls_layer.py",
+        "self._idle_answers > MAX_IDLE_ANSWERS", "False", ["tests.protocol.test_tls_layer"],
+        where="TlsLayer.dataReceived",
+    ),
 )  # fmt: skip

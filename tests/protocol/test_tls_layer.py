@@ -205,3 +205,18 @@ class ClosingBookieTests(BookieLayerCase):
         self.assertTrue(self.transport.is_read)
         self.transport.protocol.dataReceived(self.end.bio_read(1000))
         self.assertEqual((self.transport.disconnecting, self.transport.aborted), (True, False))
+
+
+class IdleAnswersTests(BookieLayerCase):
+    """A peer that asks for answers of OpenSSL and sends nothing else."""
+
+    max_idle_answers = 2000
+
+    def test_dropped(self) -> None:
+        """It is dropped after some of them, even if it reads them all."""
+        rounds = 0
+        while not self.transport.aborted and rounds < 100:
+            self.transport.protocol.dataReceived(self.updates.records(20))
+            self.transport.take()
+            rounds += 1
+        self.assertIn(rounds, range(2, 100))

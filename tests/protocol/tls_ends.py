@@ -88,11 +88,15 @@ class TlsLayerCase(SynchronousTestCase):
     """A bookie with TLS, and peers of it in OpenSSL alone."""
 
     skip = missing()
+    max_idle_answers = 1 << 30
 
     def setUp(self) -> None:
+        from bookkeeper_twisted.protocol import tls_layer
+
         from ..security.certificates import Folder, authority, bookie, client
         from ..security.key_updates import SUITE
 
+        self.patch(tls_layer, "MAX_IDLE_ANSWERS", self.max_idle_answers)
         files = Folder(Path(self.mktemp()))
         files.put_pair(bookie(), authority())
         self.server_tls = ServerTls(files.settings(ciphers=SUITE), lambda: NOW)

@@ -1,8 +1,8 @@
 """The bookie's side of authorization: refuses what the principal of a connection may not do, request by request.
 
-A refused request gets the status EUA, in its place among the requests that are answered.  Of a run of adds or reads
-of several ledgers, exactly the requests of forbidden ledgers are refused.  While a decision needs a look-up, the later
-requests of the connection wait behind it.
+A refused request gets the status EUA.  Of a run of adds or reads of several ledgers, exactly the requests of forbidden
+ledgers are refused.  A refusal may be sent before the answers to earlier requests, which wait for the disk.  While a
+decision needs a look-up, the later requests of the connection wait behind it.
 """
 
 from collections import deque

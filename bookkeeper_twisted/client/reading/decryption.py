@@ -10,6 +10,8 @@ from ...model import DigestType
 if TYPE_CHECKING:
     from ...security.entry_cipher import EntryCipher
 
+_LENGTH_AT = ENTRY_HEADER_SIZE - 8  # the length of the ledger is the last number of a header
+
 _OPENED = Digester(DigestType.DUMMY, b"")
 """The digester of decrypted entries, which have no digest."""
 
@@ -54,7 +56,8 @@ class DecryptingDigester(Digester):
     def _decrypted(self, run: EntryRun, cipher: "EntryCipher") -> EntryRun:
         payload_at, decrypt = ENTRY_HEADER_SIZE + self.size, cipher.decrypt
         entries = [
-            stored[:ENTRY_HEADER_SIZE] + decrypt(entry_id, stored[payload_at:])
+            stored[:ENTRY_HEADER_SIZE]
+            + decrypt(entry_id, stored[payload_at:], int.from_bytes(stored[_LENGTH_AT:ENTRY_HEADER_SIZE], "big"))
             for entry_id, stored in enumerate(run.entries(), run.first)
         ]
         return EntryRun.of_entries(run.ledger_id, run.first, entries)

@@ -28,10 +28,10 @@ class _EncryptingWriter(AppendingWriter):
         return cast("EntryCipher", self._ledger.cipher)
 
     def _push(self, payload: bytes, waiter: Waiter) -> None:
-        super()._push(self._cipher.encrypt(self.last_add_pushed + 1, payload), waiter)
+        super()._push(self._cipher.encrypt(self.last_add_pushed + 1, payload, self.length), waiter)
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
-        encrypted = self._cipher.encrypt_many(self.last_add_pushed + 1, payloads)
+        encrypted = self._cipher.encrypt_many(self.last_add_pushed + 1, payloads, self.length)
         super()._push_many(encrypted, sum(map(len, encrypted)), waiter)
 
 

@@ -22,6 +22,7 @@ from ...codec.wires import INCLUDED
 from ...metrics import ConnectionMetrics
 from ...security.principals import NOBODY, principal_of
 from ...security.reasons import tls_reason
+from ..authentication import MAX_TOKEN
 from ..connection_state import ConnectionState, following
 from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
 from ..peer_lines import PeerLines, peer_name
@@ -33,6 +34,12 @@ from .outbox import Outbox
 
 _ASKING = (ConnectionState.CONNECTING, ConnectionState.READY)
 _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
+
+
+LONGEST_TOKEN_FRAME = 2 * MAX_TOKEN
+"""Bytes of the longest frame of a peer that is not authenticated: a token, and what is around it."""
+
+_STRANGERS = frozenset({ConnectionState.CONNECTING, ConnectionState.ENCRYPTING, ConnectionState.AUTHENTICATING})
 
 
 @implementer(IServerConnection, IPushProducer)
@@ -198,7 +205,10 @@ class ServerConnection(Protocol):
 
     def enter(self, state: ConnectionState) -> None:
         self.state = following(self.state, state)
-        if state is ConnectionState.READY:
+        if state is ConnectionState.AUTHENTICATING:
+            self._decoder.limit(min(LONGEST_TOKEN_FRAME, self._factory.limits.max_frame_size))
+        elif state is ConnectionState.READY:
+            self._decoder.limit(self._factory.limits.max_frame_size)
             self._expect_rest()
             if not self._factory.peers.identified(self):
                 self.end()
@@ -385,6 +395,11 @@ class ServerConnection(Protocol):
             self._go_on()  # the transport has accepted all replies, so continue requests that waited for room
 
 
+def is_stranger(connection: ServerConnection) -> bool:
+    """Test whether the peer of a ``connection`` is not, or not yet, let in."""
+    return connection.state in _STRANGERS
+
+
 class BookieServerFactory(ServerFactory):
     """The factory of a bookie's connections; it limits their number.
 
@@ -426,7 +441,7 @@ class BookieServerFactory(ServerFactory):
         self.turns = Turns(clock, outbox.flush)
         drop = ServerConnection.abort
         self.incomplete = HeldBytes(
-            "frames that are not complete", limits.incomplete_bytes, clock, metrics.shed, drop
+            "frames that are not complete", limits.incomplete_bytes, clock, metrics.shed, drop, is_stranger
         )
         self.unread = HeldBytes("replies that are not read", limits.unread_bytes, clock, metrics.shed, drop)
 

@@ -21,7 +21,8 @@ class _Held:
 class HeldBytes(Generic[C]):
     """A limit on the bytes of one kind that all connections hold in memory together.
 
-    Above the limit, connections are dropped, first the one with the largest product of held bytes and seconds.
+    Above the limit, connections are dropped: first those of strangers, and among these and among the others the one
+    with the largest product of held bytes and seconds.
 
     This product is small for a peer that sends or reads a long frame fast, and large for a peer that stops in the
     middle of a frame or of its replies.
@@ -30,17 +31,22 @@ class HeldBytes(Generic[C]):
     :param limit: most bytes of all connections.
     :param dropped: the counter of dropped connections.
     :param drop: a function that drops a connection.
+    :param is_stranger: tests whether the peer of a connection is not authenticated; such peers are dropped first.
     """
 
     _log = Logger()
 
-    def __init__(self, held: str, limit: int, clock: IReactorTime, dropped: Counter, drop: Callable[[C], None]) -> None:
+    def __init__(
+        self, held: str, limit: int, clock: IReactorTime, dropped: Counter, drop: Callable[[C], None],
+        is_stranger: Callable[[C], bool] = lambda connection: False,
+    ) -> None:  # fmt: skip
         self.n_bytes = 0
         self._held = held
         self._limit = limit
         self._clock = clock
         self._dropped = dropped
         self._drop = drop
+        self._is_stranger = is_stranger
         self._holding: dict[C, _Held] = {}
         self._dropping = False
 
@@ -68,7 +74,12 @@ class HeldBytes(Generic[C]):
 
     def _drop_heaviest(self) -> None:
         now = self._clock.seconds()
-        heaviest = max(self._holding, key=lambda each: self._holding[each].n_bytes * (now - self._holding[each].since))
+
+        def weight(connection: C) -> tuple[bool, float]:
+            held = self._holding[connection]
+            return self._is_stranger(connection), held.n_bytes * (now - held.since)
+
+        heaviest = max(self._holding, key=weight)
         # Log again only after the held bytes fell to half of the limit, so that a flood does not fill the log.
         if not self._dropping:
             self._dropping = True

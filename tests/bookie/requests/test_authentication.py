@@ -15,6 +15,7 @@ from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
+from bookkeeper_twisted.protocol.server.connection import LONGEST_TOKEN_FRAME
 from bookkeeper_twisted.security.principals import NOBODY
 from bookkeeper_twisted.testing.authentication import CONTINUE, SUCCESS, TokenAuthentication
 
@@ -92,6 +93,16 @@ class ExchangeTests(SynchronousTestCase):
 
     def state(self) -> ConnectionState:
         return self.peer.connection.state
+
+    def test_long_frame(self) -> None:
+        """A peer that is not authenticated can send no long frame; it can afterwards."""
+        other = self.rig.connect()
+        other.send((LONGEST_TOKEN_FRAME + 1).to_bytes(4, "big"))
+        self.assertTrue(other.ended)
+        self.peer.send(_auth(2, CONTINUE))
+        self.wait.callback(None)
+        self.peer.send((LONGEST_TOKEN_FRAME + 1).to_bytes(4, "big"))
+        self.assertFalse(self.peer.ended)
 
     def test_requests_wait_for_a_token(self) -> None:
         """Requests behind an AUTH request are answered after it, in order, once its token is made."""

@@ -3,6 +3,7 @@
 from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
+from unittest import SkipTest
 
 import attrs
 
@@ -163,6 +164,10 @@ class RewrapTests(ShellCase):
     """New keys around the keys of ledgers."""
 
     def setUp(self) -> None:
+        try:
+            import cryptography  # noqa: F401
+        except ImportError:
+            raise SkipTest("needs the extra tls") from None
         super().setUp()
         self.keys = self.mktemp()
 

@@ -6,6 +6,7 @@ from twisted.python.failure import Failure
 
 from bookkeeper_twisted.codec.v2 import requests_out
 from bookkeeper_twisted.entries.entry_run import EntryRun
+from bookkeeper_twisted.protocol.connection_state import ConnectionState
 from bookkeeper_twisted.protocol.server.limits import ServerLimits
 
 from .test_connection import ServerTestCase
@@ -32,6 +33,16 @@ class IncompleteFrameTests(ServerTestCase):
         self.assertEqual((self.factory.incomplete.n_bytes, self.metrics.shed.value), (1204 + 4904, 1))
         long[0].connectionLost(Failure(ConnectionDone()))
         self.assertEqual(self.factory.incomplete.n_bytes, 1204 + 4904)
+
+    def test_strangers_first(self) -> None:
+        """Peers that are not authenticated are dropped before others, however long these hold more bytes."""
+        known, stranger, late = [self.connect() for _ in range(3)]
+        known[0].dataReceived(_FRAME + bytes(4900))
+        self.clock.advance(10)
+        stranger[0].state = ConnectionState.AUTHENTICATING
+        stranger[0].dataReceived(_FRAME + bytes(3000))
+        late[0].dataReceived(_FRAME + bytes(4900))
+        self.assertEqual([transport.aborted for _, transport in (known, stranger, late)], [False, True, False])
 
     def test_a_frame_a_time(self) -> None:
         """A connection that completes its frames is not taken for one that holds the first of them still."""
