@@ -1,10 +1,11 @@
 """Look-ups of the custom metadata of ledgers in the metadata store, for rules that depend on them (S11).
 
-Only the entries that rules ask for are kept.  The custom metadata of a ledger do not change after its creation.
+Only the entries that rules ask for are kept.  The custom metadata of a ledger do not change after its creation.  The
+look-ups of different principals take turns, so that one who asks about many ledgers does not make the others wait.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 
 from twisted.internet.defer import CancelledError, Deferred, fail
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -38,7 +39,7 @@ class CustomMetadata:
         self._known: OrderedDict[int, Mapping[str, bytes]] = OrderedDict()
         self._failed: OrderedDict[int, float] = OrderedDict()
         self._waiting: dict[int, list[Deferred[None]]] = {}
-        self._queue: deque[int] = deque()
+        self._queues: OrderedDict[Hashable, deque[int]] = OrderedDict()  # by principal, the next one first
         self._reading: dict[int, Deferred[None]] = {}
         self._logged_at: float | None = None
         self._left_out = 0
@@ -55,27 +56,26 @@ class CustomMetadata:
             self._known.move_to_end(ledger_id)
         return found
 
-    def look_up(self, ledger_id: int) -> "Deferred[None]":
+    def look_up(self, ledger_id: int, principal: Hashable) -> "Deferred[None]":
         """Read the custom metadata of a ledger from the metadata store: :meth:`known` has them when the Deferred fires.
 
         The Deferred fails if the store does not know the ledger, or does not answer in time.  Cancelling it ends the
         wait of this caller only.
 
         :param ledger_id: the id of the ledger.
+        :param principal: who asks.
         """
         failed_at = self._failed.get(ledger_id)
         if failed_at is not None and self._clock.seconds() - failed_at < REFUSED_FOR:
             return fail(MetadataError(f"the look-up of ledger {ledger_id} has just failed"))
-        return self._wait(ledger_id)
+        return self._wait(ledger_id, principal)
 
-    def _wait(self, ledger_id: int) -> "Deferred[None]":
+    def _wait(self, ledger_id: int, principal: Hashable) -> "Deferred[None]":
         waiter: Deferred[None] = Deferred()
-        waiters = self._waiting.get(ledger_id)
-        if waiters is None:
-            waiters = self._waiting[ledger_id] = []
-            if ledger_id not in self._reading:
-                self._queue.append(ledger_id)
-        waiters.append(waiter)
+        if ledger_id not in self._reading:
+            # also if another principal waits for the ledger already: that one may have many others before it
+            self._queues.setdefault(principal, deque()).append(ledger_id)
+        self._waiting.setdefault(ledger_id, []).append(waiter)
         limit = self._clock.callLater(TIME_LIMIT, self._late, ledger_id, waiter)
         waiter.addBoth(self._ended, ledger_id, waiter, limit)
         self._begin()
@@ -100,8 +100,15 @@ class CustomMetadata:
             waiter.errback(MetadataError(f"no answer about ledger {ledger_id} in {TIME_LIMIT:g} s"))
 
     def _begin(self) -> None:
-        while self._queue and len(self._reading) < AT_ONCE:
-            ledger_id = self._queue.popleft()
+        while self._queues and len(self._reading) < AT_ONCE:
+            principal, queue = next(iter(self._queues.items()))
+            ledger_id = queue.popleft()
+            if queue:
+                self._queues.move_to_end(principal)
+            else:
+                del self._queues[principal]
+            if ledger_id in self._reading:
+                continue
             if self._waiting.get(ledger_id):
                 self._start(ledger_id)
             else:
@@ -154,7 +161,7 @@ class CustomMetadata:
 
     def stop(self) -> None:
         """Cancel all look-ups; those who wait for them get failures."""
-        self._queue.clear()
+        self._queues.clear()
         for reading in list(self._reading.values()):
             reading.cancel()
         for waiters in list(self._waiting.values()):

@@ -86,7 +86,7 @@ class RulesAuthorizer:
         """Look up the custom metadata of the ledger, and decide by the rules that are in force then."""
         for _ in range(_MOST_TRIES):
             assert ledger_id is not None
-            await self._custom.look_up(ledger_id)
+            await self._custom.look_up(ledger_id, principal)
             found = self._decide(principal, action, ledger_id)
             if found is not None:
                 return found

@@ -160,6 +160,18 @@ class LookUpTests(RulesCase):
         for each in asked[1:]:
             self.failureResultOf(each, MetadataError)
 
+    def test_turns(self) -> None:
+        """Principals take turns: who asks about many ledgers does not make others wait, not even for the same one."""
+        look_up, ask = self.authorizer._custom.look_up, self.asked
+        many = [look_up(ledger_id, "a") for ledger_id in range(1000, 1100)]
+        other = [look_up(ledger_id, "b") for ledger_id in (5000, 1099)]
+        for number in range(4):
+            ask[number][1].callback({})
+        self.assertEqual([ledger_id for ledger_id, _ in ask[AT_ONCE:]], [1000 + AT_ONCE, 5000, 1001 + AT_ONCE, 1099])
+        for each in (*many, *other):
+            each.addErrback(lambda _: None)
+        self.authorizer.stop()
+
     def test_cancelled(self) -> None:
         """Who asks no more ends its own wait; what nobody waits for is not looked up."""
         first, second = self.decide(), self.decide()

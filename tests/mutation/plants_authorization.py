@@ -244,4 +244,8 @@ PLANTS = (
         "an empty file of rules refuses everybody", "authorization/rules.py",
         "not rules", "False", ["tests.authorization.test_rules"], where="parse",
     ),
+    Plant(
+        "who asks about many ledgers makes all others wait", _LOOKS,
+        "self._queues.move_to_end(principal)", "pass", _FILE, where="CustomMetadata._begin",
+    ),
 )
