@@ -136,6 +136,14 @@ def bookie_authentication(config: AuthenticationConfig) -> IBookieAuthentication
     return plugin.for_bookie(config)
 
 
+def check_client_plugin(config: AuthenticationConfig) -> None:
+    """Check that a plugin has the name in ``clientAuthProviderFactoryClass``, for a process that may become a client.
+
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name.
+    """
+    _plugin(config, "client_auth_provider_factory_class", config.client_auth_provider_factory_class)
+
+
 def client_authentication(config: AuthenticationConfig) -> IClientAuthentication:
     """Return the client's side of the authentication that ``clientAuthProviderFactoryClass`` names.
 

@@ -1,12 +1,19 @@
 """How a configuration chooses its authentication."""
 
+from typing import cast
+
+from twisted.internet.task import Clock
 from twisted.plugin import IPlugin
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.authentication.plugins import DisabledPlugin, bookie_authentication, client_authentication
+from bookkeeper_twisted.bookie.lifecycle.settings import engine_options
 from bookkeeper_twisted.config.authentication import AuthenticationConfig
+from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.fields import Setting
 from bookkeeper_twisted.errors import ConfigError
+from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.metadata.interfaces import IMetadataDriver
 from bookkeeper_twisted.protocol.authentication import AuthenticationDisabled, Peer
 from bookkeeper_twisted.testing.contracts import authentication_contract
 
@@ -50,6 +57,13 @@ class ChoiceTests(SynchronousTestCase):
             ConfigError, client_authentication, self.load(clientAuthProviderFactoryClass="nothing")
         )
         self.assertRegex(str(error), "clientAuthProviderFactoryClass = 'nothing', file x: .*disabled")
+
+    def test_unknown_client_plugin(self) -> None:
+        """A bookie, which may become a client, does not start with an unknown plugin of clients."""
+        config = BookieConfig(client_auth_provider_factory_class="org.example.Auth")
+        unused = cast(IMetadataDriver, None)
+        error = self.assertRaises(ConfigError, engine_options, config, Clock(), unused, Instruments())
+        self.assertIn("clientAuthProviderFactoryClass = 'org.example.Auth'", str(error))
 
     def test_insecure(self) -> None:
         """Where insecure connections are allowed, such a name means that no peer is authenticated."""

@@ -223,4 +223,8 @@ PLANTS = (
         "os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _PRIVATE)",
         "os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)", _COMMAND, where="_make_key",
     ),
+    Plant(
+        "a bookie ignores an unknown plugin of clients", "bookie/lifecycle/settings.py",
+        "check_client_plugin(config)", "", ["tests.authentication.test_plugins"], where="engine_options",
+    ),
 )  # fmt: skip

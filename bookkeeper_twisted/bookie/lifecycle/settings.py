@@ -5,7 +5,7 @@ from functools import partial
 
 from twisted.internet.interfaces import IReactorTime
 
-from ...authentication.plugins import bookie_authentication
+from ...authentication.plugins import bookie_authentication, check_client_plugin
 from ...authorization.access import access_control
 from ...config.bookie import BookieConfig
 from ...errors import NoSuchLedgerMetadataError
@@ -134,6 +134,7 @@ def engine_options(
         authorization cannot be used.
     """
     n_journals, n_readers = len(config.journal_directories), max(1, config.num_read_worker_threads)
+    check_client_plugin(config)
     return EngineOptions(
         bookie=BookieOptions(
             write_data=config.journal_write_data,
