@@ -109,7 +109,7 @@ class SaslTests(_SaslCase):
                 ours: Actor = await self.ours(wire, keys)
                 apache: Actor = JavaActor(java, "writer", wire)
                 for bookie, whose in _sides():
-                    # within TLS Apache's client is not always admitted: its first token may come in clear after StartTLS
+                    # within TLS Apache's client is not always admitted: its first token may come after StartTLS
                     pairs = [(ours, ours)] if _TLS in keys else [(ours, apache), (apache, ours)]
                     for writer, reader in pairs:
                         with self.subTest(bookie=whose, wire=wire, tls=_TLS in keys, writer=type(writer).__name__):
