@@ -89,7 +89,6 @@ class AuditFile:
             now = None
         if now is None or (now.st_dev, now.st_ino) != (ours.st_dev, ours.st_ino):
             self._close()
-            self._is_cut = False
 
     def _close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1

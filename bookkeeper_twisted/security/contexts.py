@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IOpenSSLServerConnectionCreator
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from OpenSSL.SSL import Connection, Context
     from twisted.protocols.tls import TLSMemoryBIOProtocol
 
-    from .keys import StoreFiles
+    from .keys import KeyAndChain, StoreFiles
+
+C = TypeVar("C")
 
 KINDS = ("PEM", "PKCS12", "JKS")
 """Types of stores, as Java names them."""
@@ -149,13 +151,15 @@ def settings_of(config: TlsConfig) -> TlsSettings:
     )  # fmt: skip
 
 
-class _Tls:
+class _Tls(Generic[C]):
     """The contexts of one side, made from files that its settings name.
 
+    :cvar what: the name of the files in the log.
     :param seconds: a clock of seconds since 1970, as a reactor's.
     :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
     """
 
+    what = "the files of TLS"
     _log = Logger()
 
     def __init__(self, settings: TlsSettings, seconds: Callable[[], float]) -> None:
@@ -163,7 +167,7 @@ class _Tls:
         self._settings = settings
         self._seconds = seconds
         paths = [path for store in self._stores(settings) for path in store.paths]
-        self._context = FromFiles("the files of TLS", paths, self._make, seconds, settings.refresh_seconds)
+        self._context = FromFiles(self.what, paths, self._make, seconds, settings.refresh_seconds)
 
     def _stores(self, settings: TlsSettings) -> Iterable["StoreFiles"]:
         """Return the stores (own key, trusted certificates) whose files are read, and read again when they change.
@@ -172,13 +176,13 @@ class _Tls:
         """
         raise NotImplementedError
 
-    def _make(self) -> "Context":
+    def _make(self) -> C:
         """Read the files and make a context."""
         raise NotImplementedError
 
 
 @implementer(IOpenSSLServerConnectionCreator)
-class ServerTls(_Tls):
+class ServerTls(_Tls["Context"]):
     """The TLS of a bookie.
 
     :param seconds: a clock of seconds since 1970, as a reactor's.
@@ -206,7 +210,24 @@ class ServerTls(_Tls):
         return openssl.EncryptedConnection(self._context.get(), None)
 
 
-class ClientTls(_Tls):
+class _ClientStores(_Tls[C]):
+    """The TLS of a client, whatever makes its connections: a key store if it shows a certificate, and a trust store."""
+
+    def _stores(self, settings: TlsSettings) -> Iterable["StoreFiles"]:
+        return (settings.keys, settings.trusted) if settings.client_authentication else (settings.trusted,)
+
+    def _read(self) -> tuple["KeyAndChain | None", tuple["Certificate", ...]]:
+        """Return the client's own key with its certificates, if it shows them, and the trusted certificates."""
+        from . import keys
+
+        identity = keys.read_identity(self._settings.keys) if self._settings.client_authentication else None
+        trusted = keys.read_trusted(self._settings.trusted)
+        shown = identity.chain if identity is not None else ()
+        _warn(self._log, self._seconds(), ((self._settings.keys, shown), (self._settings.trusted, trusted)))
+        return identity, trusted
+
+
+class ClientTls(_ClientStores["Context"]):
     """The TLS of a client.
 
     A bookie verifies the certificate of a client after the client's handshake has ended (TLS 1.3): a refusal is then
@@ -216,18 +237,10 @@ class ClientTls(_Tls):
     :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
     """
 
-    def _stores(self, settings: TlsSettings) -> Iterable["StoreFiles"]:
-        return (settings.keys, settings.trusted) if settings.client_authentication else (settings.trusted,)
-
     def _make(self) -> "Context":
-        from . import keys, openssl
+        from . import openssl
 
-        identity = keys.read_identity(self._settings.keys) if self._settings.client_authentication else None
-        trusted = keys.read_trusted(self._settings.trusted)
-        context = openssl.client_context(identity, trusted, self._settings.spoken, self._settings.ciphers)
-        shown = identity.chain if identity is not None else ()
-        _warn(self._log, self._seconds(), ((self._settings.keys, shown), (self._settings.trusted, trusted)))
-        return context
+        return openssl.client_context(*self._read(), self._settings.spoken, self._settings.ciphers)
 
     def connecting_to(self, host: str) -> IOpenSSLClientConnectionCreator:
         """Return the creator of connections to a bookie.
@@ -244,32 +257,19 @@ class ClientTls(_Tls):
         return _ToHost(name, self._context.get, self._settings.hostname_verification)
 
 
-class SocketTls:
+class SocketTls(_ClientStores["SSLContext"]):
     """The TLS of a client whose connections are sockets of the threads of a library.
 
     :param seconds: a clock of seconds since 1970 that any thread may call.
     :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
     """
 
-    _log = Logger()
-
-    def __init__(self, settings: TlsSettings, seconds: Callable[[], float]) -> None:
-        _require_library()
-        self._settings = settings
-        self._seconds = seconds
-        stores = (settings.keys, settings.trusted) if settings.client_authentication else (settings.trusted,)
-        paths = [path for store in stores for path in store.paths]
-        self._context = FromFiles("the files of TLS to ZooKeeper", paths, self._make, seconds, settings.refresh_seconds)
+    what = "the files of TLS to ZooKeeper"
 
     def _make(self) -> "SSLContext":
-        from . import keys, sockets
+        from . import sockets
 
-        settings = self._settings
-        identity = keys.read_identity(settings.keys) if settings.client_authentication else None
-        trusted = keys.read_trusted(settings.trusted)
-        shown = identity.chain if identity is not None else ()
-        _warn(self._log, self._seconds(), ((settings.keys, shown), (settings.trusted, trusted)))
-        return sockets.socket_context(identity, trusted, settings.spoken, settings.hostname_verification)
+        return sockets.socket_context(*self._read(), self._settings.spoken, self._settings.hostname_verification)
 
     def wrapped(self, plain: Any, host: str) -> "SSLSocket":
         """Make the handshake on a connection; blocks.

@@ -72,7 +72,7 @@ PLANTS = (
     Plant(
         "a client shows its certificate unasked", _CONTEXTS,
         "keys.read_identity(self._settings.keys) if self._settings.client_authentication else None",
-        "keys.read_identity(self._settings.keys)", _MADE, where="ClientTls._make",
+        "keys.read_identity(self._settings.keys)", _MADE, where="_ClientStores._read",
     ),
     Plant(
         "only roots can be trusted", _OPENSSL,
@@ -146,7 +146,7 @@ PLANTS = (
     Plant(
         "a client does not see that its certificate has changed", _CONTEXTS,
         "(settings.keys, settings.trusted) if settings.client_authentication else (settings.trusted,)",
-        "(settings.trusted,)", _RENEWED, where="ClientTls._stores",
+        "(settings.trusted,)", _RENEWED, where="_ClientStores._stores",
     ),
     Plant(
         "an expired certificate is no line of the log", _CONTEXTS,

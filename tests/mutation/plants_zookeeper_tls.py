@@ -43,8 +43,8 @@ PLANTS = (
     ),
     Plant(
         "files for ZooKeeper are read once", _CONTEXTS,
-        "stores = (settings.keys, settings.trusted) if settings.client_authentication else (settings.trusted,)",
-        "stores = ()", _MADE, where="SocketTls.__init__",
+        "(settings.keys, settings.trusted) if settings.client_authentication else (settings.trusted,)",
+        "()", _MADE, where="_ClientStores._stores",
     ),
     Plant(
         "a decrypted answer waits for the next one", _HANDLER,
