@@ -15,7 +15,7 @@ from .keys import KeyAndChain, certificates_pem, key_pem
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _PIPE = 60 * 1024
-"""Bytes that a pipe certainly takes before somebody reads them."""
+"""The most bytes written to a pipe of the usual size before somebody reads them."""
 
 
 def socket_context(
@@ -27,7 +27,7 @@ def socket_context(
     :param trusted: issuers of the certificates of servers.
     :param protocols: of ``TLSv1.2`` and ``TLSv1.3``.
     :param verified: whether the certificate of a server has to name the host that was connected to.
-    :raises ConfigError: OpenSSL refuses the certificate or its key.
+    :raises ConfigError: OpenSSL refuses the certificate or its key, or they are too long for a pipe.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     versions = [_VERSIONS[name] for name in protocols]
@@ -56,11 +56,19 @@ def _show(context: ssl.SSLContext, identity: KeyAndChain) -> None:
 
 
 def _path_of(opened: ExitStack, identity: KeyAndChain, data: bytes) -> str:
-    """Return a path under which ``data`` can be read once."""
+    """Return a path under which ``data`` can be read once.
+
+    :raises ConfigError: a pipe has no room for it.
+    """
     if len(data) > _PIPE:
         raise identity.files.refusal(f"its certificates have more than {_PIPE} bytes")
     reading, writing = os.pipe()
     opened.callback(os.close, reading)
-    with os.fdopen(writing, "wb") as pipe:
-        pipe.write(data)
+    try:
+        os.set_blocking(writing, False)  # nobody reads before all is written
+        written = os.write(writing, data)
+    finally:
+        os.close(writing)
+    if written < len(data):  # Linux makes small pipes for a user who has very many
+        raise identity.files.refusal(f"a pipe of this user takes only {written} of {len(data)} bytes")
     return f"/dev/fd/{reading}"

@@ -38,8 +38,12 @@ PLANTS = (
         "identity is not None", "False", _MADE, where="socket_context",
     ),
     Plant(
-        "a certificate that is too long for a pipe stops the process", _SOCKETS,
+        "a certificate that is too long for a pipe is written to it", _SOCKETS,
         "len(data) > _PIPE", "False", _MADE, where="_path_of",
+    ),
+    Plant(
+        "the part of a certificate that a small pipe takes is shown", _SOCKETS,
+        "written < len(data)", "False", _MADE, where="_path_of",
     ),
     Plant(
         "files for ZooKeeper are read once", _CONTEXTS,

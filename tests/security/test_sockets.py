@@ -1,5 +1,7 @@
 """Contexts of the standard library: what is shown, who is trusted, and files that change."""
 
+import fcntl
+import os
 import ssl
 from typing import Any
 
@@ -108,6 +110,20 @@ class SocketTlsTests(TlsCase):
             self.assertIn(reason, str(self.assertRaises(ConfigError, self.tls, **keys)))
         self.client.put("chain.pem", client().chain_pem() * 200)
         self.assertIn("more than 61440 bytes", str(self.assertRaises(ConfigError, self.tls)))
+
+    def test_small_pipe(self) -> None:
+        """A pipe that is too small for the certificates is an error: the process is not stopped until it is read."""
+        make = os.pipe
+
+        def make_small() -> tuple[int, int]:
+            pipe = make()
+            fcntl.fcntl(pipe[1], fcntl.F_SETPIPE_SZ, 4096)
+            return pipe
+
+        self.patch(os, "pipe", make_small)
+        self.tls()
+        self.client.put("chain.pem", client().chain_pem() * 20)
+        self.assertIn("takes only 4096 of", str(self.assertRaises(ConfigError, self.tls)))
 
     def test_changed(self) -> None:
         """A changed file is used by the next connection; one that cannot be used is a line, and the last stays."""
