@@ -234,6 +234,7 @@ class OwnServerTests(_ZooKeeperCase):
         driver = await self.open(self.server.uri(), MetadataOptions(operation_timeout=0.5))
         await driver.ledgers.create(1, OPEN)
         os.kill(self.server.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, self.server.pid, os.WSTOPPED | os.WNOWAIT)  # until then its threads may still answer
         try:
             reading = self.assertFailure(Deferred.fromCoroutine(driver.ledgers.read(1)), MetadataUnavailableError)
             removing = self.assertFailure(Deferred.fromCoroutine(driver.ledgers.remove(1)), MetadataOutcomeUnknownError)
