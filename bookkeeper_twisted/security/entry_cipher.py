@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from ..errors import DigestMatchError
 
 _COVERED = struct.Struct(">qq")
+_NONCE = struct.Struct(">4sQ")
 PREFIX_SIZE, TAG_SIZE = 4, 16
 OVERHEAD = PREFIX_SIZE + TAG_SIZE
 """Bytes by which an encrypted payload is longer than the payload."""
@@ -50,7 +51,7 @@ class EntryCipher:
         :param length: bytes of all encrypted payloads before this entry.
         """
         prefix, covered = self._prefix, _COVERED.pack(self._ledger_id, length + len(payload) + OVERHEAD)
-        return prefix + self._aead.encrypt(prefix + entry_id.to_bytes(8, "big"), payload, covered)
+        return prefix + self._aead.encrypt(_NONCE.pack(prefix, entry_id), payload, covered)
 
     def encrypt_many(self, first: int, payloads: Sequence[bytes], length: int) -> list[bytes]:
         """Return the encrypted ``payloads`` of consecutive entries.
@@ -58,12 +59,12 @@ class EntryCipher:
         :param first: id of the first entry.
         :param length: bytes of all encrypted payloads before it.
         """
-        prefix, ledger_id, encrypt, cover = self._prefix, self._ledger_id, self._aead.encrypt, _COVERED.pack
+        prefix, ledger_id, encrypt = self._prefix, self._ledger_id, self._aead.encrypt
+        cover, nonce = _COVERED.pack, _NONCE.pack
         encrypted: list[bytes] = []
         for entry_id, payload in enumerate(payloads, first):
             length += len(payload) + OVERHEAD
-            nonce = prefix + entry_id.to_bytes(8, "big")
-            encrypted.append(prefix + encrypt(nonce, payload, cover(ledger_id, length)))
+            encrypted.append(prefix + encrypt(nonce(prefix, entry_id), payload, cover(ledger_id, length)))
         return encrypted
 
     def decrypt(self, entry_id: int, encrypted: bytes, length: int) -> bytes:
@@ -73,7 +74,7 @@ class EntryCipher:
         :raises bookkeeper_twisted.errors.DigestMatchError: the bytes are not what a writer with this key has encrypted
             as this entry.
         """
-        nonce = encrypted[:PREFIX_SIZE] + entry_id.to_bytes(8, "big")
+        nonce = _NONCE.pack(encrypted[:PREFIX_SIZE], entry_id)
         try:
             covered = _COVERED.pack(self._ledger_id, length)
             return self._aead.decrypt(nonce, encrypted[PREFIX_SIZE:], covered)

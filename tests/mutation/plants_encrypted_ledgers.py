@@ -9,7 +9,7 @@ _LEDGERS = ["tests.client.test_encryption"]
 PLANTS = (
     Plant(
         "all entries of a writer have one nonce", _CIPHER,
-        'prefix + entry_id.to_bytes(8, "big")', "prefix + bytes(8)", _CIPHERS, where="EntryCipher.encrypt_many",
+        "nonce(prefix, entry_id)", "nonce(prefix, 0)", _CIPHERS, where="EntryCipher.encrypt_many",
     ),
     Plant(
         "all writers use the same random bytes", "client/encryption.py",
