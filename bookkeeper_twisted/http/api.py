@@ -180,13 +180,14 @@ def _json(value: object, depth: int) -> str:
 
 
 class ApiPage(Resource):
-    """The page of one path, with a handler for each method; other methods get status 404, like from Apache's bookie.
+    """The page of one path, with handlers of methods; a method without one gets status 404, like from Apache's bookie.
 
     If the site has rules about access, PUT and DELETE need permission; other methods need it if the page has an action.
 
     :param hint: text of the answer to another method, after "Not found method."; if empty, the answer lists the
         methods.
     :param action: the permission that each method needs; None: PUT and DELETE need one to administer.
+    :param others: handler of all other methods.
     """
 
     isLeaf = True
@@ -194,9 +195,10 @@ class ApiPage(Resource):
 
     def __init__(
         self, get: Handler | None = None, put: Handler | None = None, delete: Handler | None = None, hint: str = "",
-        action: Permission | None = None,
+        action: Permission | None = None, others: Handler | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
+        self._others = others
         self._action = action
         self._hint = hint
         handlers = {b"GET": get, b"HEAD": get, b"PUT": put, b"DELETE": delete}
@@ -210,7 +212,7 @@ class ApiPage(Resource):
 
         See :meth:`.IResource.render`.
         """
-        handler = self._handlers.get(request.method)
+        handler = self._handlers.get(request.method, self._others)
         if handler is None:
             methods = " or ".join(method.decode() for method in self._handlers if method != b"HEAD")
             hint = self._hint or f"Should be {methods} method"

@@ -47,8 +47,11 @@ class BookieApi:
         return pages
 
     def heartbeat(self) -> ApiPage:
-        """Return the page ``/heartbeat``: it answers OK while the bookie serves, otherwise 503 with its phase."""
-        return ApiPage(self._heartbeat)
+        """Return the page ``/heartbeat``: it answers OK while the bookie serves, otherwise 503 with its phase.
+
+        It takes any method, as Apache's does.
+        """
+        return ApiPage(self._heartbeat, others=self._heartbeat)
 
     def _serves(self) -> bool:
         return self._admin.state().phase is Phase.SERVING

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from twisted.web.pages import notFound
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
@@ -24,6 +23,7 @@ from .limits_api import ConfigurationApi, LimitsApi, limits_of_autorecovery, lim
 from .metrics_page import MetricsPage
 
 _LOOPBACK = HostNames()
+_NO_PAGE = Answer("<html><body><h1>Resource not found</h1></body></html>", 404, "text/html; charset=utf-8")
 
 
 class _Paths(Resource):
@@ -46,7 +46,8 @@ class _Paths(Resource):
         refusal = None if self._guard is None else self._guard.check(request, path)
         if refusal is not None:
             return begin_answer(request, refusal.answer(request))
-        return self._pages.get(path, notFound()).render(request)
+        page = self._pages.get(path)
+        return begin_answer(request, _NO_PAGE) if page is None else page.render(request)
 
 
 def make_site(
@@ -102,7 +103,7 @@ def make_autorecovery_site(
     autorecovery = AutorecoveryApi(client, clock)
     pages = {
         "metrics": _with_process(metrics, clock),
-        "heartbeat": ApiPage(_alive),
+        "heartbeat": ApiPage(_alive, others=_alive),
         **_below("api/v1/bookie", LimitsApi(lambda: limits_of_autorecovery(limits)).pages()),
         **_below("api/v1/autorecovery", autorecovery.pages()),
     }

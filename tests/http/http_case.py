@@ -16,7 +16,8 @@ _VECTORS = Path(__file__).parent.parent / "vectors" / "http"
 def captured(name: str) -> tuple[int, str]:
     """Status and body that Apache's bookie gave."""
     head, _, body = (_VECTORS / f"{name}.txt").read_text().partition("\n\n")
-    return int(head.split()[-1]), body.rstrip("\n")
+    status = head.split("-> HTTP ")[1].split()[0]
+    return int(status), body.rstrip("\n")
 
 
 def lines(events: Sequence[LogEvent]) -> list[str]:

@@ -31,6 +31,18 @@ class BookieApiTests(HttpCase):
         self.admin.other_reasons = ("journal-0 failed",)
         self.assertEqual(self.ask("/heartbeat").body, "the bookie is failed: journal-0 failed\n")
 
+    def test_heartbeat_by_any_method(self) -> None:
+        """It is what Apache's bookie answers, by GET and by other methods."""
+        for name, method in (("heartbeat", "GET"), ("wrong-method", "POST")):
+            answer = self.ask("/heartbeat", method)
+            self.assertEqual((answer.status, answer.body.rstrip("\n")), captured(name))
+
+    def test_no_page(self) -> None:
+        """A path without a page has Apache's page."""
+        answer = self.ask("/api/v1/nothing")
+        self.assertEqual((answer.status, answer.body), captured("not-found"))
+        self.assertIn("Content-Type: text/html; charset=utf-8", answer.head)
+
     def test_state(self) -> None:
         """The state of a bookie that serves is what Apache's says, byte for byte; others differ as they should, and
         have reasons."""
