@@ -68,7 +68,7 @@ class Series:
         return _quantiles(self._newest, QUANTILES)
 
     def newest(self, count: int) -> list[tuple[float, int]]:
-        """Return the newest ``count`` values, or all that are kept, as pairs of a value and how often it occurred."""
+        """Return the newest ``count`` values or fewer, as pairs of a value and how often it occurred."""
         found: list[tuple[float, int]] = []
         for value, number in reversed(self._newest):
             if count <= 0:
@@ -79,7 +79,7 @@ class Series:
 
 
 def _quantiles(values: Iterable[tuple[float, int]], quantiles: Sequence[float]) -> list[float]:
-    """Compute quantiles of values that are given as pairs of value and number; return not-a-number without values.
+    """Compute quantiles of values, given as pairs of a value and how often it occurred; not-a-number without values.
 
     :param quantiles: the quantiles, ascending.
     """
@@ -120,7 +120,7 @@ class RecentQuantile:
 
 
 class Summary:
-    """The latencies in milliseconds, or the sizes, of operations that succeeded and of those that failed."""
+    """Latencies in milliseconds or sizes of operations, separately for successful and failed operations."""
 
     __slots__ = ("success", "failure")
 

@@ -98,7 +98,7 @@ class JournalMetrics:
         self._instruments.gauge(prefix + "MEMORY_USED", used, journalIndex=label)
         self._instruments.gauge(prefix + "MEMORY_MAX", lambda: limit, journalIndex=label)
         self._instruments.gauge(prefix + "FORCE_WRITE_QUEUE_SIZE", groups, "counter", journalIndex=label)
-        # Apache's queue of callbacks after a sync; here one call reports a whole group, so it is always empty
+        # Apache's queue of callbacks after a sync: here one call completes a whole group, so it is always empty
         self._instruments.gauge(prefix + "CB_QUEUE_SIZE", lambda: 0, "counter", journalIndex=label)
 
 
@@ -236,7 +236,7 @@ class RequestMetrics:
         self._instruments = instruments
 
     def watch_lane(self, lane: str, waiting: Callable[[], float]) -> None:
-        """Export the number of work items that wait for a lane, the threads for one kind of storage work.
+        """Export the number of pieces of work that wait for a lane (the threads for one kind of storage work).
 
         :param lane: name of the lane, and value of the label ``thread``.
         :param waiting: returns the number.
@@ -336,7 +336,7 @@ class ThrottleMetrics:
 
 
 class YieldStatus(Protocol):
-    """The degree to which background work is slowed down in favour of clients, and the latency that decides it."""
+    """The degree to which background work is slowed down to serve clients faster, and the latency that decides this."""
 
     @property
     def bound(self) -> float: ...
@@ -426,7 +426,7 @@ class MaintenanceMetrics:
         self._usage[directory] = [tenths.count(tenth) for tenth in range(_TENTHS)]
 
     def _logs_used(self, tenth: int) -> float:
-        """Count the entry logs of all directories whose share of live bytes is in one range.
+        """Count the entry logs of all directories by their share of live bytes: those in one range of a tenth.
 
         :param tenth: number of the range, from 0 for less than a tenth.
         """

@@ -18,7 +18,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
     """
 
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
-        """Return an appender that any thread can use, and whose offers return before the entry is acknowledged.
+        """Return an appender that any thread can use; its offers return before the entry is acknowledged.
 
         Call this on the thread of this object's reactor or loop; with plain calls, on any thread.  The entries of all
         threads and of this writer's own appends get consecutive ids.  If both wait to be sent, this writer's own come
@@ -66,7 +66,10 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id for which this entry and all before it are acknowledged and synced; -1 if there is none."""
+        """The highest id such that this entry and all entries before it are acknowledged and synced.
+
+        -1 if there is none.
+        """
         return self._inner.last_add_confirmed
 
     @property
@@ -139,7 +142,10 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id for which this entry and all before it are acknowledged and synced; -1 if there is none."""
+        """The highest id such that this entry and all entries before it are acknowledged and synced.
+
+        -1 if there is none.
+        """
         return self._inner.last_add_confirmed
 
     @property

@@ -33,9 +33,9 @@ _log = Logger()
 
 
 def certificate_bookie(config: AuthenticationConfig, seconds: Callable[[], float]) -> IBookieAuthentication:
-    """Return the side of a bookie.
+    """Return the bookie's side of authentication by the certificates of clients.
 
-    :param seconds: a clock of seconds.
+    :param seconds: returns the time in seconds.
     :raises ConfigError: no role is authorized, or clients need not show certificates.
     """
     if not any(role.strip() for role in config.authorized_roles):
@@ -45,9 +45,11 @@ def certificate_bookie(config: AuthenticationConfig, seconds: Callable[[], float
 
 
 def certificate_client(config: AuthenticationConfig) -> IClientAuthentication:
-    """Return the side of a client, which shows its certificate in the handshake and sends nothing more.
+    """Return the client's side of authentication by certificates.
 
-    :raises ConfigError: it shows no certificate.
+    The client shows its certificate in the TLS handshake and sends nothing more.
+
+    :raises ConfigError: the client shows no certificate.
     """
     _require_certificates(config, "client_auth_provider_factory_class")
     return CertificateClient()
@@ -61,10 +63,10 @@ def _require_certificates(config: AuthenticationConfig, name: str) -> None:
 
 @implementer(IBookieAuthentication)
 class CertificateBookie:
-    """The bookie's side.
+    """The bookie's side of authentication by certificates: it admits clients whose certificates have a configured role.
 
-    :param authorized: roles and SPIFFE ids.
-    :param seconds: a clock, which limits the lines in the log.
+    :param authorized: the roles and SPIFFE ids that are admitted.
+    :param seconds: returns the time in seconds; used to limit the number of lines in the log.
     """
 
     plugin = PLUGIN
@@ -84,7 +86,7 @@ class CertificateBookie:
         return _RefusingExchange(reason)
 
     def _refusal(self, certified: Principal) -> str:
-        """Return why a client is refused; empty if its certificate fits."""
+        """Return the reason why a client is refused; return an empty text if its certificate has an authorized role."""
         if certified.kind != "certificate":
             return "it has shown no certificate"
         if self._roles.intersection(certified.roles[:1]):
@@ -101,7 +103,7 @@ class CertificateBookie:
 
 @implementer(IAuthenticationExchange)
 class _RefusingExchange:
-    """An exchange that can never be completed."""
+    """The exchange with a refused client: it can never be completed."""
 
     complete = False
     principal = NOBODY
@@ -115,7 +117,7 @@ class _RefusingExchange:
 
 @implementer(IClientAuthentication)
 class CertificateClient:
-    """The client's side."""
+    """The client's side of authentication by certificates, which sends no token."""
 
     plugin = PLUGIN
 

@@ -15,30 +15,30 @@ _SASL = "org.apache.bookkeeper.sasl."
 
 
 class IAuthenticationPlugin(Interface):
-    """A plugin that makes a way to authenticate connections."""
+    """A plugin that makes one way to authenticate connections: the bookie's and the client's side of it."""
 
     names: frozenset[str] = Attribute(
         "Values of ``bookieAuthProviderFactoryClass`` and ``clientAuthProviderFactoryClass`` it answers to."
     )
 
     def for_bookie(config: AuthenticationConfig) -> IBookieAuthentication:
-        """Return the bookie's side.
+        """Return the bookie's side of this way to authenticate.
 
-        :param config: of the bookie.
-        :raises bookkeeper_twisted.errors.ConfigError: it cannot be made from this configuration.
+        :param config: the configuration of the bookie.
+        :raises bookkeeper_twisted.errors.ConfigError: the plugin cannot use this configuration.
         """
 
     def for_client(config: AuthenticationConfig) -> IClientAuthentication:
-        """Return the client's side.
+        """Return the client's side of this way to authenticate.
 
-        :param config: of the client, or of a bookie or an autorecovery process that is one, too.
-        :raises bookkeeper_twisted.errors.ConfigError: it cannot be made from this configuration.
+        :param config: the configuration of a client, or of a bookie or autorecovery process that is also a client.
+        :raises bookkeeper_twisted.errors.ConfigError: the plugin cannot use this configuration.
         """
 
 
 @implementer(IPlugin, IAuthenticationPlugin)
 class DisabledPlugin:
-    """The plugin that asks for nothing, as the default of Apache's bookie and client."""
+    """The plugin without authentication, which Apache's bookie and client use by default."""
 
     names = frozenset(
         {
@@ -58,9 +58,9 @@ class DisabledPlugin:
 
 @implementer(IPlugin, IAuthenticationPlugin)
 class TokenPlugin:
-    """The plugin of signed tokens: see :mod:`bookkeeper_twisted.authentication.tokens`.
+    """The plugin of authentication by signed tokens: see :mod:`bookkeeper_twisted.authentication.tokens`.
 
-    :param seconds: a clock of seconds since 1970, by which tokens expire.
+    :param seconds: returns the time in seconds since 1970, by which tokens expire.
     """
 
     names = frozenset({"token"})
@@ -83,9 +83,9 @@ class TokenPlugin:
 
 @implementer(IPlugin, IAuthenticationPlugin)
 class CertificatePlugin:
-    """The plugin of roles in certificates: see :mod:`bookkeeper_twisted.authentication.certificates`.
+    """The plugin of authentication by roles in certificates: see :mod:`bookkeeper_twisted.authentication.certificates`.
 
-    :param seconds: a clock, which limits the lines in the log about refused clients.
+    :param seconds: returns the time in seconds; used to limit the lines in the log about refused clients.
     """
 
     names = frozenset({"BookieAuthZFactory", "certificate", "org.apache.bookkeeper.tls.BookieAuthZFactory"})
@@ -108,7 +108,7 @@ class CertificatePlugin:
 
 @implementer(IPlugin, IAuthenticationPlugin)
 class SaslPlugin:
-    """The plugin of users and passwords, as Apache's: see :mod:`bookkeeper_twisted.authentication.sasl`."""
+    """The plugin of authentication by user and password: see :mod:`bookkeeper_twisted.authentication.sasl`."""
 
     names = frozenset({"sasl", _SASL + "SASLBookieAuthProviderFactory", _SASL + "SASLClientProviderFactory"})
 

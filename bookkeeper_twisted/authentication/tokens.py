@@ -24,9 +24,9 @@ _FILE = "clientAuthTokenFile"
 
 
 def token_bookie(config: AuthenticationConfig, seconds: Callable[[], float]) -> IBookieAuthentication:
-    """Return the side of a bookie.
+    """Return the bookie's side of authentication by signed tokens.
 
-    :param seconds: a clock of seconds since 1970.
+    :param seconds: returns the time in seconds since 1970.
     :raises ConfigError: no key verifies tokens, a file cannot be used, or the extra ``jwt`` is not installed.
     """
     verifier = token_verifier(config, seconds)
@@ -37,7 +37,7 @@ def token_bookie(config: AuthenticationConfig, seconds: Callable[[], float]) -> 
 
 
 def token_client(config: AuthenticationConfig) -> IClientAuthentication:
-    """Return the side of a client.
+    """Return the client's side of authentication by signed tokens.
 
     :raises ConfigError: the file with the token cannot be used, or the connections will not be encrypted.
     """
@@ -65,7 +65,7 @@ def read_token(path: str, warns: bool = False) -> bytes:
 
 @implementer(IBookieAuthentication)
 class TokenBookie:
-    """The bookie's side.
+    """The bookie's side of authentication by signed tokens, which it verifies.
 
     :param verifier: verifies the tokens.
     :param in_clear: whether connections that are not encrypted may carry tokens.
@@ -101,7 +101,7 @@ class _BookieSide:
 
 @implementer(IClientAuthentication)
 class TokenClient:
-    """The client's side.
+    """The client's side of authentication by signed tokens: it sends the token in a file.
 
     :param path: the file with the token.
     :param in_clear: whether the token may be sent over a connection that is not encrypted.
@@ -127,7 +127,7 @@ class _ClientSide:
         self._is_private = peer.is_encrypted or in_clear
 
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
-        if received is not None:  # the bookie has taken the token: it answers a refusal with an error
+        if received is not None:  # the bookie has accepted the token; a refusal would be an error
             self.complete = True
             return succeed(b"")
         if not self._is_private:

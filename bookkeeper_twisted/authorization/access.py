@@ -1,4 +1,4 @@
-"""The control of access: kept decisions for connections, counted refusals, and the audit log."""
+"""The control of access: it keeps decisions for connections, counts refusals, and writes the audit log."""
 
 from weakref import WeakValueDictionary
 
@@ -27,9 +27,10 @@ _AUDITED = frozenset({Permission.FENCE, Permission.DELETE, *ADMINISTRATION})
 
 @attrs.define(eq=False)
 class Decisions:
-    """The decisions about one principal by one revision of the rules; all connections of the principal share them.
+    """The decisions about one principal, by one version of the rules; all connections of the principal share them.
 
-    :ivar by_action: for each action, whether it is allowed on a ledger.  The dictionaries stay the same objects.
+    :ivar by_action: for each permission, whether the principal has it for a ledger (by ledger id).  The dictionaries
+        stay the same objects.
     """
 
     by_action: dict[Permission, dict[int | None, bool]] = attrs.field(
@@ -37,9 +38,9 @@ class Decisions:
     )
 
     def keep(self, action: Permission, ledger_id: int | None, allowed: bool) -> None:
-        """Keep a decision; forget all others of the same action if there are too many.
+        """Keep a decision.  If there are too many for the same permission, forget these first.
 
-        :param ledger_id: the ledger, None for none.
+        :param ledger_id: id of the ledger; None if the request is about no ledger.
         """
         kept = self.by_action[action]
         if len(kept) >= MOST_DECISIONS:
@@ -49,26 +50,26 @@ class Decisions:
 
 @implementer(IAuthorizer)
 class Everybody:
-    """The authorizer of a process with an audit log and no rules."""
+    """The authorizer that allows everything: for a process with an audit log, but without rules."""
 
     revision = 0
 
     def decide(self, principal: Principal, action: Permission, ledger_id: int | None) -> bool:
-        """Allow it."""
+        """Return True: everything is allowed."""
         return True
 
     def start(self) -> None:
         """Do nothing, as there are no rules."""
 
     def stop(self) -> None:
-        """Do nothing."""
+        """Do nothing, as there are no rules."""
 
 
 class AccessControl:
-    """The control of access to one process, and the record of what was allowed and refused.
+    """The control of access to one process: it asks the authorizer, and records what was allowed and refused.
 
-    :param audit: the file of the audit log; None: there is none.
-    :ivar authorizer: decides; its revision tells whether kept decisions are still valid.
+    :param audit: the file of the audit log; None for no audit log.
+    :ivar authorizer: makes the decisions; its revision tells whether kept decisions are still valid.
     """
 
     _log = Logger()
@@ -111,7 +112,7 @@ class AccessControl:
     # -- decisions --
 
     def decisions(self, principal: Principal) -> Decisions:
-        """Return the kept decisions for a ``principal``, by the rules in force."""
+        """Return the decisions that are kept for a ``principal`` under the present rules."""
         if self._of_revision != self.authorizer.revision:
             self._decisions.clear()
             self._of_revision = self.authorizer.revision
@@ -121,9 +122,9 @@ class AccessControl:
         return found
 
     def ask(self, principal: Principal, action: Permission, ledger_id: int | None) -> "bool | Deferred[bool]":
-        """Ask the authorizer; an authorizer that raises an error refuses.
+        """Ask the authorizer for a decision.  If the authorizer raises an error, the request is refused.
 
-        :returns: a decision, or a Deferred for it.  The Deferred fails if the decision failed: the request is refused.
+        :returns: the decision, or a Deferred for it.  If the Deferred fails, the request must be refused.
         """
         try:
             return self.authorizer.decide(principal, action, ledger_id)
@@ -132,7 +133,7 @@ class AccessControl:
             return False
 
     def failed(self, failure: Failure) -> None:
-        """Log the ``failure`` of a decision, at most once a minute; a failed look-up has been logged already."""
+        """Log the ``failure`` of a decision, at most once a minute; look-ups log their failures themselves."""
         if not failure.check(CancelledError, MetadataError):
             self._log_failure(failure)
 
@@ -143,9 +144,9 @@ class AccessControl:
             self._log.failure("the authorizer failed, requests are refused", failure)
 
     async def permits(self, principal: Principal, address: str, action: Permission, ledger_id: int | None) -> bool:
-        """Decide about a request over HTTP, and record the decision.
+        """Decide whether a request over HTTP is allowed, and record the decision.
 
-        :param address: of the peer, for the audit log.
+        :param address: address of the peer, for the audit log.
         """
         asked = self.ask(principal, action, ledger_id)
         try:
@@ -164,10 +165,10 @@ class AccessControl:
     # -- records --
 
     def allowed(self, principal: Principal, address: str, action: Permission, ledger_id: int | None) -> None:
-        """Record something that was allowed, if it belongs into the audit log.
+        """Record an allowed request, if requests of this kind belong into the audit log.
 
-        :param address: of the peer.
-        :param ledger_id: the ledger, None for none.
+        :param address: address of the peer.
+        :param ledger_id: id of the ledger; None if the request is about no ledger.
         """
         if self._audit is not None and action in _AUDITED:
             self._audit.allowed(principal, address, action, ledger_id)
@@ -175,10 +176,10 @@ class AccessControl:
     def refused(
         self, principal: Principal, address: str, action: Permission, ledger_id: int | None, count: int = 1
     ) -> None:
-        """Count refused requests, and record them.
+        """Count and record refused requests.
 
-        :param address: of the peer.
-        :param ledger_id: the ledger of one of the requests, None for none.
+        :param address: address of the peer.
+        :param ledger_id: id of the ledger of one of the requests; None if they are about no ledger.
         :param count: the number of requests.
         """
         self._metrics.refused[action.value].value += count
@@ -189,7 +190,7 @@ class AccessControl:
 def access_control(
     config: BookieConfig, clock: IReactorTime, custom_metadata: ReadCustomMetadata, instruments: Instruments
 ) -> AccessControl | None:
-    """Return the control of access of a process; None if everybody may do everything and nothing is recorded.
+    """Return the control of access of a process; None if everybody may do everything, and nothing is recorded.
 
     :param custom_metadata: reads the custom metadata of a ledger.
     :raises ConfigError: the authorizer is unknown, or its rules cannot be used.

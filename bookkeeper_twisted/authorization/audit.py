@@ -1,8 +1,8 @@
 """The audit log: who has fenced, recovered, deleted or administered what, and who was refused.
 
-It has one JSON object a line.  Lines wait in a queue of bounded length for a lane that writes them off the reactor
-thread; what does not fit is counted, and the count is the next line.  Refusals of one principal are one line a second,
-with their number.
+Each line is a JSON object.  Lines wait in a queue of bounded length, until a lane (a worker thread) writes them.  If
+the queue is full, further lines are only counted, and the next line says how many were lost.  The refusals of one
+principal within a second become one line, with their number.
 """
 
 import json
@@ -34,7 +34,7 @@ Submit = Callable[..., "Deferred[int]"]
 
 
 class _Refusals:
-    """The refusals of one principal that have no line yet, and the last one of them."""
+    """The refusals of one principal that are not in the audit log yet: their number, and the last of them."""
 
     __slots__ = ("began", "count", "last")
 
@@ -47,8 +47,8 @@ class _Refusals:
 class AuditLog:
     """The audit log of one process.  Reactor thread.
 
-    :param submit: runs work on a lane of its own, one piece at a time.
-    :ivar lost: lines that did not fit into the queue or the file, so far.
+    :param submit: runs work on a lane (a worker thread) of the audit log, one piece of work at a time.
+    :ivar lost: number of lines that were lost so far, because they did not fit into the queue or the file.
     """
 
     _log = Logger()
@@ -69,10 +69,10 @@ class AuditLog:
     # -- events --
 
     def allowed(self, principal: Principal, address: str, action: Permission, ledger_id: int | None) -> None:
-        """Write a line about something that was allowed.
+        """Write a line about an allowed request.
 
-        :param address: of the peer.
-        :param ledger_id: the ledger, None for none.
+        :param address: address of the peer.
+        :param ledger_id: id of the ledger; None if the request is about no ledger.
         """
         self._write(principal, address, action, ledger_id, "allowed")
 
@@ -89,7 +89,8 @@ class AuditLog:
             self._refusals[key] = _Refusals(now)
             self._write(principal, address, action, ledger_id, "refused", count)
         else:
-            if found is None:  # too many principals: their refusals share lines without a name
+            # too many principals are refused: the refusals of further ones share lines without a name
+            if found is None:
                 found = self._refusals.setdefault(None, _Refusals(now))
             found.count += count
             found.last = address, action, ledger_id
@@ -97,7 +98,7 @@ class AuditLog:
             self._sweep = self._clock.callLater(INTERVAL, self._sweep_refusals)
 
     def _sweep_refusals(self, everything: bool = False) -> None:
-        """Write the lines that are due, and forget principals that were not refused meanwhile."""
+        """Write the lines about refusals that are due; forget principals that were not refused since the last call."""
         self._sweep = None
         now = self._clock.seconds()
         for principal, found in list(self._refusals.items()):
@@ -162,9 +163,9 @@ class AuditLog:
         if said and n_written:
             self._unsaid -= said
         elif said:
-            missing -= 1  # the line with the count itself is no lost line
+            missing -= 1  # a line that only tells the number of lost lines does not count as lost
         if n_written < len(lines):
-            # the disk may be full: the lines that wait are tried with the next event, not in a loop
+            # the disk may be full, so do not write the waiting lines again and again: the next event tries it
             self._lose(missing)
             self._say_failure(str(self._file.error))
         else:
@@ -186,7 +187,7 @@ class AuditLog:
                             error=error)  # fmt: skip
 
     def stop(self) -> "Deferred[None]":
-        """Write all that waits; the Deferred fires when it is in the file, and the file is closed."""
+        """Write all waiting lines to the file and close it; the Deferred fires then."""
         if self._sweep is not None:
             self._sweep.cancel()
         self._sweep_refusals(everything=True)

@@ -1,4 +1,4 @@
-"""The file of the audit log: lines are appended to it, and it is opened again once it was renamed."""
+"""The file of the audit log: lines are appended, and a new file is begun after the present one was renamed."""
 
 import os
 import stat
@@ -8,9 +8,9 @@ _PRIVATE = 0o600
 
 
 class AuditFile:
-    """A file that is only appended to, and that only its owner may read.  One thread at a time.
+    """A file that is only appended to, and that only its owner may read.  Only one thread at a time may use it.
 
-    :ivar error: why lines could not be written; None if they were.
+    :ivar error: the reason why lines could not be written; None if the last lines were written.
     """
 
     def __init__(self, path: str) -> None:
@@ -20,9 +20,9 @@ class AuditFile:
         self._is_cut = False
 
     def open(self) -> None:
-        """Open the file, unless it is open; make it if there is none.
+        """Open the file, unless it is open; create it if it does not exist.
 
-        :raises OSError: that is not possible.
+        :raises OSError: the file cannot be opened or created.
         :raises ValueError: it is no regular file.
         """
         if self._descriptor >= 0:
@@ -33,7 +33,7 @@ class AuditFile:
             os.close(descriptor)
             raise ValueError(f"{self.path} is no regular file")
         self._descriptor = descriptor
-        # The process before this one may have ended in the middle of a line.
+        # The previous process may have ended in the middle of a line.
         self._is_cut = found.st_size > 0 and os.pread(descriptor, 1, found.st_size - 1) != b"\n"
 
     def write(self, lines: list[bytes]) -> int:
@@ -57,7 +57,7 @@ class AuditFile:
         return self._whole_lines(lines, written)
 
     def _append(self, data: bytes) -> int:
-        """Append bytes as far as possible; return their number."""
+        """Append as many of the bytes as possible; return their number."""
         done = 0
         while done < len(data):
             try:
@@ -79,7 +79,7 @@ class AuditFile:
         return count
 
     def _leave_renamed(self) -> None:
-        """Close the file if its name belongs to another file now, or to none, as after a rotation of logs."""
+        """Close the file if it was renamed or removed, as after a rotation of logs."""
         if self._descriptor < 0:
             return
         ours = os.fstat(self._descriptor)
@@ -98,7 +98,7 @@ class AuditFile:
     def close(self) -> None:
         """Write the file to disk, and close it.
 
-        :raises OSError: the disk refuses it.
+        :raises OSError: the disk cannot store the written lines.
         """
         if self._descriptor >= 0:
             try:

@@ -40,7 +40,7 @@ ReadCustomMetadata = Callable[[int], Awaitable[Mapping[str, bytes]]]
 
 @attrs.frozen
 class Surroundings:
-    """The things that a plugin may use besides the configuration.
+    """The objects that a plugin may use in addition to the configuration.
 
     :ivar clock: the reactor.
     :ivar custom_metadata: reads the custom metadata of a ledger.
@@ -58,21 +58,21 @@ class IAuthorizer(Interface):
     )
 
     def decide(principal: Principal, action: Permission, ledger_id: int | None) -> "bool | Deferred[bool]":
-        """Decide whether a principal may do something.
+        """Decide whether a principal has a permission for a ledger.
 
-        While :attr:`revision` stays the same, the same question gets the same answer.
+        As long as :attr:`revision` does not change, the same call gives the same decision.
 
-        :param action: the permission that is needed.
-        :param ledger_id: the ledger, which need not exist; None if the action concerns no ledger.
-        :returns: the decision, or a Deferred for it if the decision needs a look-up.  A failure of the Deferred
-            refuses.  Cancelling it ends the wait of this caller only.
+        :param action: the permission.
+        :param ledger_id: id of the ledger, which need not exist; None if the request is about no ledger.
+        :returns: the decision, or a Deferred for it if the decision needs a look-up.  If the Deferred fails, the
+            request is refused.  Cancelling the Deferred ends only the wait of this caller.
         """
 
     def start() -> None:
-        """Begin to look for changed rules.  Called once, before the first connection."""
+        """Begin to look for changed rules; called one time, before the first connection."""
 
     def stop() -> None:
-        """Look for changes no more, and cancel what is under way."""
+        """Stop looking for changed rules, and cancel look-ups in progress."""
 
 
 class IAuthorizerPlugin(Interface):
@@ -83,5 +83,5 @@ class IAuthorizerPlugin(Interface):
     def make(config: BookieConfig, surroundings: Surroundings) -> IAuthorizer | None:
         """Return the authorizer of a process; None if everybody may do everything.
 
-        :raises bookkeeper_twisted.errors.ConfigError: it cannot be made from this configuration.
+        :raises bookkeeper_twisted.errors.ConfigError: the plugin cannot use this configuration.
         """

@@ -1,7 +1,8 @@
 """Look-ups of the custom metadata of ledgers in the metadata store, for rules that depend on them (S11).
 
 Only the entries that rules ask for are kept.  The custom metadata of a ledger do not change after its creation.  The
-look-ups of different principals take turns, so that one who asks about many ledgers does not make the others wait.
+look-ups for different principals take turns, so that a principal with requests for many ledgers does not delay the
+others.
 """
 
 from collections import OrderedDict, deque
@@ -39,13 +40,14 @@ class CustomMetadata:
         self._known: OrderedDict[int, Mapping[str, bytes]] = OrderedDict()
         self._failed: OrderedDict[int, float] = OrderedDict()
         self._waiting: dict[int, list[Deferred[None]]] = {}
-        self._queues: OrderedDict[Hashable, deque[int]] = OrderedDict()  # by principal, the next one first
+        # the ledgers to look up for each principal; the principal at the front is next
+        self._queues: OrderedDict[Hashable, deque[int]] = OrderedDict()
         self._reading: dict[int, Deferred[None]] = {}
         self._logged_at: float | None = None
         self._left_out = 0
 
     def keep_only(self, keys: Collection[str]) -> None:
-        """Set the ``keys`` that rules ask for, and forget the ledgers that are known."""
+        """Set the ``keys`` of custom metadata that rules ask for; forget all known ledgers."""
         self._keys = frozenset(keys)
         self._known.clear()
 
@@ -63,7 +65,7 @@ class CustomMetadata:
         wait of this caller only.
 
         :param ledger_id: the id of the ledger.
-        :param principal: who asks.
+        :param principal: the principal whose request needs the custom metadata.
         """
         failed_at = self._failed.get(ledger_id)
         if failed_at is not None and self._clock.seconds() - failed_at < REFUSED_FOR:
@@ -73,7 +75,7 @@ class CustomMetadata:
     def _wait(self, ledger_id: int, principal: Hashable) -> "Deferred[None]":
         waiter: Deferred[None] = Deferred()
         if ledger_id not in self._reading:
-            # also if another principal waits for the ledger already: that one may have many others before it
+            # even if the queue of another principal has this ledger: in that queue, many ledgers may come before it
             self._queues.setdefault(principal, deque()).append(ledger_id)
         self._waiting.setdefault(ledger_id, []).append(waiter)
         limit = self._clock.callLater(TIME_LIMIT, self._late, ledger_id, waiter)
@@ -94,7 +96,7 @@ class CustomMetadata:
     def _late(self, ledger_id: int, waiter: "Deferred[None]") -> None:
         reading = self._reading.get(ledger_id)
         if reading is not None:
-            reading.cancel()  # fails all waiters, this one included
+            reading.cancel()  # this makes all callers fail that wait for this ledger, including this one
         if not waiter.called:
             self._log_failure(ledger_id, "too many other look-ups are under way")
             waiter.errback(MetadataError(f"no answer about ledger {ledger_id} in {TIME_LIMIT:g} s"))
@@ -160,7 +162,7 @@ class CustomMetadata:
         self._begin()
 
     def stop(self) -> None:
-        """Cancel all look-ups; those who wait for them get failures."""
+        """Cancel all look-ups, so that the Deferreds of their callers fail."""
         self._queues.clear()
         for reading in list(self._reading.values()):
             reading.cancel()

@@ -35,7 +35,7 @@ class RulesPlugin:
         try:
             return RulesAuthorizer(RulesFile(config.authorization_rules), surroundings)
         except ConfigError:
-            raise  # it names the file
+            raise  # this error already names the file
         except ValueError as error:
             raise config.error("authorization_rules", str(error)) from None
 

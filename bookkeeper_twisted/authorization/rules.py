@@ -36,11 +36,11 @@ Matches = Callable[[Principal], bool]
 
 @attrs.frozen
 class Rule:
-    """One rule.
+    """A rule: it allows or refuses some actions of some principals on some ledgers.
 
-    :ivar allows: whether what the rule applies to is allowed.
-    :ivar selectors: tests of the principal, all of which have to pass.
-    :ivar ledgers: first and last ids of ranges; None if the rule applies without a ledger, too.
+    :ivar allows: True if the rule allows these actions, False if it refuses them.
+    :ivar selectors: tests of the principal; the rule applies only to principals that pass all of them.
+    :ivar ledgers: first and last ids of ranges of ledgers; None if the rule also applies to requests about no ledger.
     :ivar custom: entries that the custom metadata of the ledger must have.
     """
 
@@ -51,14 +51,14 @@ class Rule:
     custom: tuple[tuple[str, bytes], ...] = ()
 
     def is_about(self, principal: Principal) -> bool:
-        """Test whether the rule applies to a ``principal``."""
+        """Test whether the rule applies to requests of a ``principal``."""
         return all(matches(principal) for matches in self.selectors)
 
     def covers(self, action: Permission, ledger_id: int | None) -> bool:
-        """Test whether the rule applies to an action on a ledger, custom metadata aside.
+        """Test whether the rule applies to an action on a ledger; custom metadata are not compared here.
 
-        :param action: the permission that is needed.
-        :param ledger_id: the ledger, None for none.
+        :param action: the permission that the action needs.
+        :param ledger_id: id of the ledger; None if the request is about no ledger.
         """
         if action not in self.actions:
             return False
@@ -67,7 +67,7 @@ class Rule:
         return self.ledgers is None or any(first <= ledger_id <= last for first, last in self.ledgers)
 
     def fits(self, custom: Mapping[str, bytes]) -> bool:
-        """Test whether a ledger with the metadata ``custom`` is one that the rule asks for."""
+        """Test whether the rule applies to a ledger with the custom metadata ``custom``."""
         return all(custom.get(key) == value for key, value in self.custom)
 
 
@@ -89,7 +89,8 @@ class Rules:
 def parse(text: str) -> Rules:
     """Parse the text of a file of rules.
 
-    :raises ValueError: a line is no rule, there is none, or the last line does not end: the text may be cut.
+    :raises ValueError: a line is not a rule; or the text has no rules, or may be cut off, because its last line has no
+        end.
     """
     if text and not text.endswith("\n"):
         raise ValueError("the last line has no end: the file may be cut")
@@ -164,7 +165,7 @@ def _custom(text: str) -> tuple[str, bytes]:
 
 
 def _selector(word: str) -> Matches:
-    """Return the test of a principal for one word of a rule."""
+    """Return the test of a principal that one word of a rule stands for."""
     if word == "*":
         return lambda principal: True
     if word == "nobody":

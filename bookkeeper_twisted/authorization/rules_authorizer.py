@@ -24,7 +24,7 @@ _MOST_TRIES = 3
 class RulesAuthorizer:
     """The authorizer of the rules in one file.
 
-    :ivar revision: see :attr:`.IAuthorizer.revision`; the number of times that rules were taken over.
+    :ivar revision: the number of times that changed rules were taken over; see :attr:`.IAuthorizer.revision`.
     :raises ConfigError: the file cannot be read.
     :raises ValueError: the file has a line that is no rule.
     """
@@ -58,7 +58,7 @@ class RulesAuthorizer:
             self._take_over()
 
     def _take_over(self) -> None:
-        """Read the file again; keep the present rules if that fails."""
+        """Read the rules from the file again; keep the present rules if this fails."""
         path = self._file.path
         try:
             text = self._file.read()
@@ -83,24 +83,27 @@ class RulesAuthorizer:
         return found
 
     async def _decide_later(self, principal: Principal, action: Permission, ledger_id: int | None) -> bool:
-        """Look up the custom metadata of the ledger, and decide by the rules that are in force then."""
+        """Look up the custom metadata of a ledger; then decide by the rules that are in force at that time."""
         for _ in range(_MOST_TRIES):
             assert ledger_id is not None
             await self._custom.look_up(ledger_id, principal)
             found = self._decide(principal, action, ledger_id)
             if found is not None:
                 return found
-        return False  # other ledgers were looked up so fast that this one was forgotten each time
+        return False  # so many other ledgers were looked up that this one was forgotten after each look-up
 
     def _decide(self, principal: Principal, action: Permission, ledger_id: int | None) -> bool | None:
-        """Return what the first rule that applies says; None if the custom metadata of the ledger must be known."""
+        """Return the decision of the first rule that applies.
+
+        None if it depends on custom metadata that are not known yet.
+        """
         custom: Mapping[str, bytes] | None = None
         for rule in self._rules_of(principal):
             if not rule.covers(action, ledger_id):
                 continue
             if rule.custom:
                 if custom is None:
-                    assert ledger_id is not None  # covers() is false without a ledger
+                    assert ledger_id is not None  # covers() returns false for such a rule if the request has no ledger
                     custom = self._custom.known(ledger_id)
                 if custom is None:
                     return None

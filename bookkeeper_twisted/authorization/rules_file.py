@@ -1,4 +1,4 @@
-"""The file of rules: what it says now, and whether it has changed since it was read."""
+"""The file of rules: reads it, and notices when it has changed."""
 
 import os
 import stat
@@ -22,7 +22,7 @@ class RulesFile:
         :raises ConfigError: it cannot be read, is no regular file, is too large, everybody may write to it, or it is
             not UTF-8.
         """
-        self._seen = identity_of(self.path)  # before it is read: a change in between is found by the next look
+        self._seen = identity_of(self.path)  # before the file is read, so that the next look finds a change in between
         text = read_text(_KEY, self.path, MOST_BYTES)
         try:
             mode = os.stat(self.path).st_mode
@@ -33,9 +33,10 @@ class RulesFile:
         return text
 
     def has_changed(self) -> bool:
-        """Test whether the file is another one, or has other contents, than when it was last looked at.
+        """Test whether the file was replaced or changed since the last call or read.
 
-        A file that has vanished has changed once.
+        If the file has disappeared, this counts as one change.
+
         """
         now = identity_of(self.path)
         changed, self._seen = now != self._seen, now

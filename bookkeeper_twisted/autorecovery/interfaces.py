@@ -20,8 +20,8 @@ class ILedgerChecker(Interface):
         Cancelling the check cancels its reads.
 
         :param metadata: the metadata of the ledger, read just before.
-        :param suspects: ids of bookies of which all entries are read, not only a sample; the metadata store itself is
-            asked whether they are registered.
+        :param suspects: ids of bookies of which all entries are read, not only a sample.  The check asks the metadata
+            store itself whether these bookies are registered.
         :param before: report of an earlier check in the same repair; replicas that were complete then are not read
             again, except on suspects.
         :raises bookkeeper_twisted.errors.ClientClosedError: the client was closed during the check.

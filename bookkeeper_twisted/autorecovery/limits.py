@@ -31,7 +31,7 @@ _PIECE_SECONDS = 0.02
 
 
 def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
-    """Return the most entries and bytes of one request: what the limits grant in a fiftieth of a second.
+    """Return the most entries and bytes that one request may ask for: what the limits grant in a fiftieth of a second.
 
     So a worker under a speed limit sends small requests evenly, and no request of a client waits behind a large one.
     At least one entry and one byte are granted.

@@ -94,7 +94,7 @@ class WorkerMetrics:
         self._exceptions[name].value += 1
 
     def watch(self, state: str, ledgers: Callable[[], float]) -> None:
-        """Export as a metric how many of the ledgers that this worker has locked are in one state.
+        """Export the number of ledgers in one state, among those that this worker has locked, as a metric.
 
         :param state: the state, which is the value of the metric's label.
         :param ledgers: a function that returns the present number of ledgers in this state.

@@ -34,7 +34,7 @@ class Presence:
         self._asked_at = -_FRESH_SECONDS
 
     async def gone(self, bookies: Collection[str], suspects: Collection[str] = ()) -> frozenset[str]:
-        """Return those of the ``bookies`` that are not registered; the metadata store has confirmed this.
+        """Return which of the ``bookies`` are not registered, after the metadata store has confirmed it.
 
         :param suspects: bookies that another process may have found to be lost; for them the store is always asked,
             even if the watched sets contain them.
@@ -48,7 +48,7 @@ class Presence:
         return doubtful - self._writable - self._read_only if doubtful else doubtful
 
     async def unwritable(self, bookies: Collection[str]) -> frozenset[str]:
-        """Return those of the ``bookies`` that are lost or read-only; the metadata store has confirmed this.
+        """Return which of the ``bookies`` are lost or read-only, after the metadata store has confirmed it.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store failed.
         """

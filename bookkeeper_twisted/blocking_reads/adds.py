@@ -91,10 +91,9 @@ class CopyTargets:
         return connection
 
     def _settle(self, address: Address, adds: Adds, connection: IBookieConnection | None) -> None:
-        """Receive a bookie's replies to the adds that were sent to it; after a lost connection, send these once more.
+        """Receive a bookie's replies to adds.  After a lost connection, send the adds once more, over a new connection.
 
-        The bookie may have closed the idle connection that was used, so they are sent over a new one.  Adding the same
-        bytes twice is harmless.
+        The bookie may have closed a connection that was idle.  Adding the same bytes twice is harmless.
         """
         if connection is not None:
             try:

@@ -17,7 +17,7 @@ _ASKED_AT_ONCE = 256
 
 @attrs.frozen
 class UnclosedLedger:
-    """A ledger that is not closed, whose metadata therefore do not say which entry is the last.
+    """A ledger that is not closed: its metadata do not say which entry is the last.
 
     :ivar ensemble: the newest ensemble of the ledger.
     """
@@ -51,7 +51,7 @@ class LastConfirmed:
 
 
 class _Question:
-    """The question for the LAC of one ledger, and the answers that bookies have given so far."""
+    """The request for the LAC of one ledger, and the answers that bookies have given so far."""
 
     def __init__(self, ledger: UnclosedLedger) -> None:
         self.ledger = ledger
@@ -62,7 +62,7 @@ class _Question:
 
     @property
     def covered(self) -> bool:
-        """Whether enough bookies have answered (S17): the others are too few to have acknowledged an entry alone."""
+        """Whether enough bookies have answered (S17): those without an answer are too few for an ack quorum."""
         return self._schedule.is_covered(self._heard)
 
     def answered(self, address: Address, answer: requests.LacAnswer | Exception) -> None:
@@ -116,7 +116,7 @@ def read_last_add_confirmed(
 
 def _ask(pool: SocketPool, address: Address, questions: dict[int, _Question]) -> None:
     missing = dict(questions)
-    for fresh in (False, True):  # the bookie may have closed the idle connection, so try again over a new one
+    for fresh in (False, True):  # if the bookie has closed the idle connection, try again over a new one
         try:
             with pool.use(address, 3, fresh) as connection:
                 for ledger_id, answer in requests.read_lacs(connection, list(missing)):

@@ -130,7 +130,7 @@ class FragmentReader:
         try:
             return verified_prefix(self._ahead(at), self._digester)
         except BookieError:
-            self._asked = None  # the bookie has answered, though with an error, so the connection stays usable
+            self._asked = None  # the bookie has answered, though with an error, so its connection can be used again
         except BookKeeperError:
             self._hang_up()
         return None
@@ -187,7 +187,7 @@ class FragmentReader:
             return self._received(connection, at)
 
     def _note(self, address: Address, error: Exception) -> None:
-        """Record why a batch read failed: the bookie does not support batch reads, or cannot be reached."""
+        """Record the reason why a batch read failed: no support for batch reads, or no connection to the bookie."""
         if isinstance(error, BadRequestError):
             self._pool.refused_batch(address)
         elif isinstance(error, RequestTimeoutError):
@@ -255,7 +255,7 @@ class FragmentReader:
     def _received_singles(
         self, address: Address, entry_ids: Sequence[int], connection: IBookieConnection | None
     ) -> _Answers:
-        """Receive the replies to single reads; if the (idle) connection was closed, send the reads once more."""
+        """Receive the replies to single reads; if the bookie has closed the idle connection, send the reads again."""
         ledger_id = self._fragment.ledger_id
         if connection is not None:
             try:

@@ -36,7 +36,7 @@ class Phase(Enum):
 
 @attrs.frozen
 class BookieState:
-    """The state of a bookie, as an administrator sees it.
+    """The state of a bookie, for administrators.
 
     :ivar read_only: whether the bookie refuses adds.
     :ivar high_priority_writes: whether the bookie accepts adds of high priority even while it is read-only.
@@ -74,7 +74,7 @@ class StoredFiles:
 
 @attrs.frozen
 class JournalMark:
-    """The position from which a start would replay one journal.
+    """The mark of one journal: the position from which the next start would replay the journal.
 
     :ivar file_id: id of the journal file.
     :ivar offset: offset in this file, in bytes.
@@ -141,7 +141,10 @@ class IBookieAdmin(Interface):
         """
 
     def metrics() -> Iterator[bytes]:
-        """Yield the metrics one by one in Prometheus' text format (0.0.4), because all at once could take too long."""
+        """Yield the metrics one by one in Prometheus' text format (0.0.4).
+
+        All of them at a time could take too long.
+        """
 
     def background() -> "IBackgroundWork":
         """Return the control over garbage collection, scrub and speed limits.
@@ -182,7 +185,7 @@ class CompactionStatus:
 
 @attrs.frozen
 class DirectoryWork:
-    """The maintenance of one ledger directory, as an administrator sees it.
+    """The maintenance of one ledger directory, for administrators.
 
     :ivar directory: path of its ``current`` directory.
     :ivar index: path of its run index file.
@@ -201,7 +204,7 @@ class CollectionStatus:
     """The status of the garbage collection.
 
     :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
-    :ivar forced: whether the present run was forced.
+    :ivar forced: whether an operator has requested the present run.
     :ivar runs, failures, deleted_ledgers: number of runs, of failures and of deleted ledgers since the start of the
         bookie.
     :ivar last_failure: text of the last failure; empty before the first failure.

@@ -103,7 +103,7 @@ class Bookie:
         return 0 if self.mode.read_only else 1
 
     def marks(self) -> list[JournalPosition]:
-        """Return the durable position of each journal; all records before it are also in the storage (S7)."""
+        """Return a position in each journal; all records before it are also in the storage (S7)."""
         return [commit.mark for commit in self._commits]
 
     # -- adds --
@@ -129,7 +129,7 @@ class Bookie:
         return not self._storage.is_full()
 
     def resume_adds(self) -> None:
-        """Resume the adds that wait for room, after a checkpoint or a journal group may have made room."""
+        """Resume the adds that wait for room, because a checkpoint or a journal group may have made room."""
         if self._waiting:
             self._waiting.resume(self._has_room)
 
@@ -141,14 +141,17 @@ class Bookie:
         self, entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
         done: AddDone,
     ) -> None:  # fmt: skip
-        # a read-only bookie checks each run, because it may accept some of them
+        # a read-only bookie may accept some runs of entries and refuse others, so each run is checked by itself
         alone = len(entries.ledger_ids) == 1 or self.mode.read_only
         if alone or not self._admit_together(entries, master_key, deferred_sync, done):
             for run in entries.runs():
                 self._admit_run(run, master_key, recovery, deferred_sync, high_priority, done)
 
     def _admit_together(self, entries: Entries, master_key: bytes, deferred_sync: bool, done: AddDone) -> bool:
-        """Admit entries of several ledgers together; return False if one ledger needs a check of its fence or key."""
+        """Admit entries of several ledgers at once.
+
+        Return False if one of the ledgers needs a check of its fence or key.
+        """
         handles = self._handles.accepting(entries.ledger_ids, master_key)
         if handles is None:
             return False
@@ -196,7 +199,7 @@ class Bookie:
         self.mode.check(run.ledger_id, high_priority)
         handle = self._handles.get(run.ledger_id)
         if not handle.known and self._storage.was_fenced(run.ledger_id):
-            # The ledger was deleted; even recovery adds are refused, because they would create it again.
+            # The ledger was deleted: even a recovery add is refused, because it would create the ledger again.
             raise LedgerFencedError(run.ledger_id, run.first)
         handle.authorize(master_key)
         if handle.row.fenced and not recovery:
@@ -216,7 +219,7 @@ class Bookie:
 
     def fence(self, ledger_id: int, master_key: bytes) -> "Deferred[None]":
         if self._storage.was_fenced(ledger_id):
-            return succeed(None)  # the deleted ledger is still fenced: do not create its state again
+            return succeed(None)  # the ledger was deleted, and its fence is remembered: do not create its state again
         handle = self._handles.get(ledger_id)
         try:
             handle.authorize(master_key)
@@ -233,7 +236,7 @@ class Bookie:
         records = self._adopt_key(handle, master_key)
         self._handles.save(handle, attrs.evolve(handle.row, fenced=True))
         handle.fencing = [result]
-        # Append key and fence to one group, because a replay cannot apply a fence without the key (S2).
+        # Key and fence are in one group of journal records: a replay needs the key to apply the fence (S2).
         handle.commit.append(records + fence_record(ledger_id), 0, lambda error: self._fenced(handle, error))
         handle.wake()
         return result
@@ -334,8 +337,8 @@ class Bookie:
         return loading if len(on_disk) == len(wanted) else loading.addCallback(_with_missing, missing)
 
     def _missing(self, ledger_id: int, entry_id: int) -> Exception | None:
-        """Return an error if an entry certainly does not exist; return None if only the index can tell (S5)."""
-        if entry_id < 0:  # no entry has a negative id; callers have replaced -1 (the last entry) before
+        """Return an error if an entry certainly does not exist; return None if the index must be searched (S5)."""
+        if entry_id < 0:  # no entry has a negative id; the callers have already replaced -1, which means the last entry
             return BadRequestError(ledger_id, detail=f"entry id {entry_id}")
         handle = self._handles.find(ledger_id)
         if handle is None:
@@ -385,7 +388,7 @@ class Bookie:
         return waiting
 
     async def _learn_lac(self, handle: LedgerHandle) -> None:
-        """Read the LAC in the last stored entry, so that no long poll waits for a LAC that is known already."""
+        """Read the last stored entry, which contains a LAC: no long poll may wait for a LAC that is known already."""
         try:
             last = await self.last_entry(handle.ledger_id)
             run = self.cached(handle.ledger_id, last)

@@ -100,7 +100,7 @@ class Checkpointer:
         :returns: fires with True if the checkpoint succeeded, else with False.
         """
         if self._waiting is None:
-            # S7: the bookie has put the content of every record before these marks into the storage
+            # S7: the storage already has the content of every record before these marks
             marks, n_bytes = [commit.mark for commit in self._commits], self._storage.pending_bytes()
             checkpoint = self._storage.begin_checkpoint(marks)
             if checkpoint is None:
@@ -139,7 +139,7 @@ class Checkpointer:
         series.record((self._clock.seconds() - began) * 1000)
         waiting, self._waiting = self._waiting or [], None
         if failure is None:
-            # Release the journal files before the marks, and prepare the next files.
+            # Release the journal files that end before the marks, and prepare the next files.
             for commit, mark in zip(self._commits, marks, strict=True):
                 commit.release_files(mark)
             if n_bytes:  # a checkpoint without entries would distort the metric of the sizes
@@ -165,7 +165,7 @@ class Checkpointer:
             self._log.error(text, n=self._failures, error=failure)
 
     async def _write_directories(self, checkpoint: ICheckpoint) -> None:
-        """Write all directories at the same time, each on its own lane; wait for all of them, even if one fails."""
+        """Write all ledger directories at the same time, each on its own lane; wait for all, even if one fails."""
         writing = [
             self._executor.submit(f"flush-{number}", checkpoint.write, number)
             for number in range(checkpoint.n_directories)

@@ -32,7 +32,9 @@ _LEAST_ROOM = 256 * 1024
 
 
 class DiskReads:
-    """An asynchronous reader of entries on disk: called on the reactor thread, it reads on those of the read lane.
+    """A reader of entries on disk.
+
+    Callers use it on the reactor thread; the reads run on the threads of the read lane.
 
     :param flush: sends the replies that were collected for the connections; called after each result.
     :param seconds: returns the time in seconds.  Failed reads of a ledger are logged at most once a minute.
@@ -111,7 +113,10 @@ class DiskReads:
     def _on_lane(
         self, work: Callable[..., T], *args: Any, finish: Callable[[T], T] = lambda outcome: outcome, count: int = 1
     ) -> "Deferred[T]":
-        """Run ``work`` on the read lane; send the collected replies after the callbacks of its result."""
+        """Run ``work`` on the read lane.
+
+        After the callbacks of its result, send the replies that they have collected.
+        """
 
         def finished(outcome: Any) -> None:
             self._waiting -= count
@@ -136,10 +141,11 @@ class DiskReads:
     # -- read lane --
 
     def _load_all(self, wanted: Sequence[tuple[int, int, int]]) -> list[Loaded]:
-        """Load entries in the order of ledger and entry, which is faster; return them in the order of ``wanted``.
+        """Load entries in the order of ledger and entry, which is the fastest; return them in the order of ``wanted``.
 
-        Each entry is read completely, so a load may return more bytes than requested.  When the loads have returned as
-        many bytes as were requested in total, the other items are LoadLaterError.
+        Each entry is read completely, so a load may return more bytes than requested.  Once all loads together have
+        returned as many bytes as were requested in total, no more entries are loaded: their items in the result are
+        LoadLaterError.
         """
         room = max(sum([max_bytes for _, _, max_bytes in wanted]), _LEAST_ROOM)
         result: list[Loaded] = [LoadLaterError(wanted[0][0])] * len(wanted)
@@ -159,14 +165,14 @@ class DiskReads:
         return run if run is not None else NoSuchEntryError(ledger_id, entry_id)
 
     def _guarded(self, read: Callable[..., T], ledger_id: int, *args: Any) -> T:
-        """Call ``read``; convert its error to BookieIOError, or to DataUnknownError if the entry log is missing.
+        """Call ``read``; convert its error to DataUnknownError if the entry log is missing, else to BookieIOError.
 
         A failed read must never look like a missing entry (S5).
         """
         try:
             return read(ledger_id, *args)
         except (StorageError, OSError) as error:
-            # limit these log lines: clients can read damaged entries without end, and a line costs more than a read
+            # limit these log lines: clients can read a damaged entry again and again, and each line is expensive
             self._lines.log(self._log.error, "reading ledger {peer} failed: {error}", str(ledger_id), error=error)
             kind = DataUnknownError if isinstance(error, LostLogError) else BookieIOError
             raise kind(ledger_id, detail=str(error)) from error

@@ -126,13 +126,15 @@ class Engine:
             self.access.start(partial(self._executor.submit, "audit"))
         self.checkpointer.start(flush_interval)
         for commit in self.commits:
-            # usually checkpoints do this, but the checkpoint before the start may have failed on a full disk
+            # normally a checkpoint does this, but the one before the start may have failed on a full disk
             commit.make_ready()
 
     def _flushed(self, ask: "Callable[[], Deferred[T]]") -> "Deferred[T]":
-        """Call ``ask`` and return its result; send the collected replies after the callbacks of the result.
+        """Call ``ask`` and return its result.
 
-        Usually the end of a journal group sends the replies, but this result belongs to no group.  Cancelling the
+        After the callbacks of the result, send the replies that they have collected.
+
+        Other replies are sent at the end of a journal group, but this result belongs to no group.  Cancelling the
         result cancels the call.
         """
 
@@ -163,7 +165,7 @@ class Engine:
         return None if self._failed else await self.checkpointer.finish()
 
     def _end_group(self) -> None:
-        """At the end of a journal group: resume adds that waited for room in its queue, then send collected replies."""
+        """End a journal group: resume adds that waited for room in the queue, then send the collected replies."""
         self.bookie.resume_adds()
         self.outbox.flush()
 

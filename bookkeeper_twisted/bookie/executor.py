@@ -82,7 +82,7 @@ class Unfinished:
 
 
 def refused() -> "Deferred[Any]":
-    """Return a failed Deferred, the result of work that is submitted to a stopped executor."""
+    """Return a Deferred that has failed: the result of work that is submitted to a stopped executor."""
     return fail(StorageFailedError("the bookie is stopping"))
 
 
@@ -167,6 +167,7 @@ class ThreadExecutor:
         if not self._running:
             for lane in self._lanes.values():
                 for thread in lane.threads:
-                    thread.join()  # a short wait: each thread ends right after it has scheduled its call of this method
+                    # this wait is short: each thread ends right after it has scheduled its call of this method
+                    thread.join()
             assert self._stopped is not None
             self._stopped.callback(None)

@@ -107,7 +107,7 @@ class GroupCommit:
         self._metrics = metrics
         self._options = options
         self._queue: deque[_Item] = deque()
-        # contains one token while no drain runs; to begin a drain, reactor thread or lane removes it atomically
+        # has one token: who begins to write the queue takes it atomically, so that only one thread writes at a time
         self._idle: deque[None] = deque((None,))
         self._start: IDelayedCall | None = None
         self._sync_due: IDelayedCall | None = None
@@ -176,7 +176,7 @@ class GroupCommit:
         drained.addCallbacks(self._complete, self._broken)
 
     def _complete(self, group: _CommitGroup) -> None:
-        """Call the completions of a group in order; then send the replies that the completions have collected."""
+        """Call the completions of a group of records in order; then send the replies that they have collected."""
         if group.failure is not None:
             self._fail(group.failure, group.items)
             return
@@ -185,7 +185,8 @@ class GroupCommit:
             self.queued_bytes -= len(item.records)
             self._call(item, None)
         self._flush()
-        if group.items:  # the group is empty if an earlier drain has already written the item that started this drain
+        # the group is empty if an earlier drain has written the record for which this drain was started
+        if group.items:
             self._measure(group)  # measure after the completions, because clients wait for the completions
         self._watch_unsynced(group.synced)
 
@@ -193,7 +194,7 @@ class GroupCommit:
         try:
             item.done(error)
         except Exception:
-            # The group is durable, so an exception in one completion must not prevent the other completions
+            # The records are durable, so an error in one callback must not prevent the calls of the others.
             self._log.failure("a completion failed")
 
     def _broken(self, failure: Failure) -> None:
@@ -252,14 +253,14 @@ class GroupCommit:
         return finished
 
     def release_files(self, mark: JournalPosition) -> None:
-        """Release old journal files and prepare the next file; groups may be written at the same time.
+        """Release old journal files and prepare the next file; the present file may be written at the same time.
 
         :param mark: position in the journal; files that end before it are no longer needed.
         """
         Deferred.fromCoroutine(self._release_files(mark)).addErrback(self._broken)
 
     def make_ready(self) -> None:
-        """Prepare the next journal file; groups may be written at the same time."""
+        """Prepare the next journal file; the present file may be written at the same time."""
         Deferred.fromCoroutine(self._make_ready()).addErrback(self._broken)
 
     async def _release_files(self, mark: JournalPosition) -> None:
@@ -287,14 +288,18 @@ class GroupCommit:
     # -- journal lane --
 
     def _drain(self) -> _CommitGroup:
-        """Write groups until the queue is empty; pass each group to the reactor thread, the last one as the result."""
+        """Write groups until the queue is empty.
+
+        Report each group to the reactor thread, the last one by the return.
+        """
         while True:
             group = self._commit()
             if group.failure is not None:
-                return group  # keep the token, so that no other drain begins: nothing is written after a failure (S10)
+                # Do not put the token back: without it, no thread writes again, which is forbidden now (S10).
+                return group
             if not self._queue:
                 self._idle.append(None)
-                # Check the queue again: an item that was queued before the token was put back has not started a drain.
+                # Check the queue again: a record that was queued before the token was put back has not started a drain.
                 if not self._queue or not self._take_token():
                     return group
             self._executor.notify(self._complete, group)
@@ -313,7 +318,8 @@ class GroupCommit:
         records = [item.records for item in items if item.records]
         waiting = [item for item in items if item.sync]
         if records and len(waiting) == len(items):
-            self.journal.write_group(records)  # all items need the sync, so the journal can write and sync by one call
+            # all records in the queue need the sync, so the journal can write and sync by one call
+            self.journal.write_group(records)
         else:
             self._write_and_sync(group, records, waiting)
         group.durable = self.journal.durable
@@ -321,7 +327,7 @@ class GroupCommit:
         group.ended = self._clock.seconds()
 
     def _write_and_sync(self, group: _CommitGroup, records: Sequence[bytes], waiting: Sequence[_Item]) -> None:
-        """Write the records; complete items that need no sync after the write, and the other items after the sync."""
+        """Write the records, and then sync; complete each item after the write or the sync, as it needs."""
         if records:
             self.journal.write_group(records, sync=False)
             group.written = self._clock.seconds()

@@ -33,11 +33,12 @@ class LedgerHandle:
         every add must be checked.
     :ivar fencing: the Deferreds that wait for the fence record; None if no fence is in progress.
     :ivar last_add_confirmed: the highest LAC received so far.
-    :ivar lac_learned: whether the LAC in the last stored entry was read.
+    :ivar lac_learned: whether the last stored entry was read to learn the LAC that it contains.
     :ivar last_entry: the highest entry id known in memory.
     :ivar last_complete: whether ``last_entry`` also includes the entries that were stored before this handle was
         opened.
-    :ivar watches: the waits for a LAC: for each, a function that ends it, and the LAC that must be exceeded.
+    :ivar watches: the long polls that wait for a higher LAC: for each, a function that ends it, and the LAC to be
+        exceeded.
     """
 
     __slots__ = (
@@ -76,12 +77,12 @@ class LedgerHandle:
             raise UnauthorizedAccessError(self.ledger_id)
 
     def update_accepts(self) -> None:
-        """Compute :attr:`accepts` again, after a change of another field."""
+        """Compute :attr:`accepts` anew after another field has changed."""
         plain = self.key_journaled and not self.adopts and not self.row.fenced
         self.accepts = self.row.master_key if plain else None
 
     def key_records(self) -> bytes:
-        """Return the key record if the journal lacks it, else no bytes; the caller writes it to the journal."""
+        """Return the key record that the caller must write to the journal; no bytes if the journal has the key."""
         missing, self.key_journaled = not self.key_journaled, True
         self.update_accepts()
         return key_record(self.ledger_id, self.row.master_key) if missing else b""
@@ -94,7 +95,7 @@ class LedgerHandle:
                 self.wake([watch for watch, previous in self.watches.items() if previous < lac], True)
 
     def wake(self, watches: Sequence[Callable[[bool], None]] | None = None, advanced: bool = False) -> None:
-        """End the given waits for a LAC, or with None all waits of this ledger.
+        """End the given long polls, which wait for a LAC, or with None all long polls of this ledger.
 
         :param advanced: whether the LAC has advanced.
         """
@@ -104,7 +105,7 @@ class LedgerHandle:
 
 
 def take_note(handles: Sequence[LedgerHandle], entries: Entries) -> None:
-    """Record the highest ids and LACs of the added ``entries`` in the handles of their ledgers.
+    """Record the highest entry ids and LACs of added ``entries`` in the handles of their ledgers.
 
     :param handles: the handles, one for each item of ``entries.entry_ids``.
     """
@@ -116,8 +117,9 @@ def take_note(handles: Sequence[LedgerHandle], entries: Entries) -> None:
 
 
 class LedgerHandles:
-    """The handles of the ledgers that were used most recently.  If there are too many, idle handles are closed, so that
-    their memory is limited (S11).
+    """The handles of the most recently used ledgers.
+
+    Idle handles above a limit are closed, to limit their memory (S11).
     """
 
     def __init__(self, storage: ILedgerStorage, commits: Sequence[GroupCommit], limit: int = 131_072) -> None:
@@ -148,7 +150,7 @@ class LedgerHandles:
         for handle in map(self._handles.get, ledger_ids):
             if handle is None or handle.accepts is None:
                 return None
-            # Ledgers with the same key use the same bytes object, so equal keys are mostly compared only once.
+            # Ledgers with the same key share one bytes object, so equal keys are mostly compared only once.
             if handle.accepts is not compared:
                 if not compare_digest(handle.accepts, master_key):
                     return None
@@ -178,7 +180,7 @@ class LedgerHandles:
         :param row: the new state of the ledger.
         """
         self._storage.put_ledger(row)
-        # Read the state back, because then its key is the bytes object that all ledgers with this key share.
+        # Read the state back: its key is then the bytes object that all ledgers with this key share.
         handle.row = self._storage.ledger(handle.ledger_id) or row
         handle.known = True
         handle.update_accepts()
@@ -204,7 +206,7 @@ class LedgerHandles:
         return handle
 
     def _trim(self) -> None:
-        """Close the least recently used idle handles until there are not too many; examine at most 64 handles."""
+        """Close the least recently used idle handles until few enough are left; examine at most 64 handles."""
         for ledger_id, handle in list(islice(self._handles.items(), 64)):
             if len(self._handles) <= self._limit:
                 return
@@ -215,7 +217,7 @@ class LedgerHandles:
 
 
 class LacWatches:
-    """The long polls in progress, at most ``limit``, each of which waits until the LAC of a ledger advances (S11).
+    """The long polls in progress, at most ``limit``; each waits until the LAC of its ledger advances (S11).
 
     :param flush: sends the replies that were collected for the connections; called after a timeout.
     """
@@ -242,7 +244,7 @@ class LacWatches:
 
         def expired() -> None:
             nonlocal timer, due
-            # the timer is late: wait for one more reactor turn, as an add that raises the LAC may be unread
+            # the timer is late: wait for one more reactor turn, because an add that raises the LAC may not be read yet
             if self._clock.seconds() - due > TOLERANCE:
                 due = self._clock.seconds()
                 timer = self._clock.callLater(0, expired)

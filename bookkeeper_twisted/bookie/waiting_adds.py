@@ -16,7 +16,7 @@ AddArguments = tuple[Entries, bytes, bool, bool, bool, AddDone]
 class WaitingAdds:
     """A queue of adds that wait for room, in the order of arrival.
 
-    :param admit: called with the arguments of an add when there is room for it; stores its entries.
+    :param admit: called with the arguments of an add when there is room for it; it stores the entries of the add.
     :param max_wait: seconds after which a waiting add fails with TooManyRequestsError.
     :param max_bytes: most bytes of entries in the queue; further adds are refused immediately.
     """

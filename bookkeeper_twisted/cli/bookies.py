@@ -66,7 +66,7 @@ class Bookies(Service):
         self._log.info("ready: {bookies}", bookies="; ".join(map(_describe, self._bookies)))
 
     def _did_not_start(self, failure: Failure) -> None:
-        if not failure.check(CancelledError):  # stopService cancels the start: that is no failure
+        if not failure.check(CancelledError):  # stopService() has cancelled the start, which is no failure
             self._report(f"{self._what} does not start", failure)
 
     def _has_failed(self, failure: Failure) -> None:

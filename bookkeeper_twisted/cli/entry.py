@@ -22,7 +22,7 @@ def ended_by_signal() -> Iterator[None]:
             yield
         finally:
             if sys.stdout is not None:
-                sys.stdout.flush()  # here, because errors of the flush at the end of a process cannot be caught
+                sys.stdout.flush()  # flushed here, because errors of the flush at the end of a process cannot be caught
     except KeyboardInterrupt:
         _end_by(signal.SIGINT)
     except BrokenPipeError:

@@ -38,7 +38,7 @@ class ExitStatus:
         self._failed = False
         self._interrupt: Callable[[int, object], None] | None = None
         at_exit(self._at_exit)
-        # Install the handlers once the reactor runs, because the reactor installs its own handlers when it starts.
+        # Install the handlers when the reactor runs, because the reactor installs its own handlers at its start.
         reactor.callWhenRunning(self._install, on_signal)
 
     def _install(self, on_signal: Callable[[int, Callable[[int, object], None]], Any]) -> None:
@@ -64,7 +64,7 @@ class ExitStatus:
             self._log.info("Received SIGTERM, shutting down.")  # the reactor logs a text like this for SIGINT
 
     def _on_sigint(self, number: int, frame: object) -> None:
-        """Pass the first SIGINT to the reactor and ignore later ones: a stopped reactor cannot be stopped again."""
+        """Pass the first SIGINT to the reactor, which then stops; ignore later ones."""
         interrupt, self._interrupt = self._interrupt, None
         if interrupt is not None:
             interrupt(number, frame)
@@ -78,6 +78,6 @@ class ExitStatus:
         return True
 
     def _at_exit(self) -> None:
-        # twistd has returned; at this point an exception would no longer change the exit status.
+        # twistd has returned, so an exception would no longer change the exit status
         if self._failed:
             self._leave(1)

@@ -30,7 +30,7 @@ MAX_BODY = 1 << 20
 
 @implementer(IPolicyForHTTPS)
 class _Trust:
-    """The TLS of requests, by the keys of a client of bookies."""
+    """The TLS settings of requests, from the configuration of a client of bookies."""
 
     def __init__(self, tls: ClientTls) -> None:
         self._tls = tls

@@ -52,7 +52,7 @@ def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
         group = PROTECTION if attribute in common else ZOOKEEPER if attribute in shared else group_of[attribute]
         found.setdefault(group, []).append((attribute, field))
     for group in (*dict.fromkeys(inherited.values()), PROTECTION, ZOOKEEPER):
-        # inherited groups were found first but are shown last
+        # inherited groups were found before those of this class, but are shown after them
         if group in found:
             found[group] = found.pop(group)
     return found

@@ -136,7 +136,7 @@ def _taken_apart(arguments: Sequence[str]) -> _Invocation:
 
 
 def _index_of_command(arguments: Sequence[str]) -> int:
-    """Return the index of the first argument that is neither an option nor the value of an option.
+    """Return the index of the command: the first argument that is neither an option nor the value of an option.
 
     Option ``-localbookie`` may come without a value; it then changes nothing.
     """
@@ -226,7 +226,7 @@ def _parser(command: Command, parse_id: Callable[[str], int]) -> argparse.Argume
 
 
 def _text(value: str) -> str:
-    """Return the value of an option; refuse an empty one.
+    """Return the value of an option; raise an error if it is empty.
 
     An unset variable in a script makes an empty value, which would have the effect of a missing option.
     """

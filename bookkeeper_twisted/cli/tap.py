@@ -125,7 +125,7 @@ def bookies_service(reactor: Any, options: Options, fail: Callable[[], None]) ->
             if config.auto_recovery_daemon_enabled:
                 yield _daemon(reactor, config, options, bookie)
 
-    # Log this once: the bookies of a standalone cluster have almost the same configuration.
+    # Log this only for the first bookie: all bookies of a standalone cluster have almost the same configuration.
     say_what_runs(options.configs[0])
     try:
         return Bookies(make, fail)

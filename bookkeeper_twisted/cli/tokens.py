@@ -84,7 +84,7 @@ def _make_key(world: TokenWorld, options: Namespace) -> int:
     text = f"{key_id} {world.new_secret()}\n"
     if known and not path.read_bytes().endswith(b"\n"):
         text = "\n" + text
-    # the owner and the permissions of a file that is there stay as they are
+    # the owner and the permissions of an existing file stay as they are
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _PRIVATE)
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
@@ -94,7 +94,7 @@ def _make_key(world: TokenWorld, options: Namespace) -> int:
 
 
 def _next_id(known: Sequence[str], now: float) -> str:
-    """Return an id that no key has: the day, with a number if the day has several keys."""
+    """Return an id for a new key that no key has yet: the day, with a number if the day already has keys."""
     day = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
     return next(each for each in (day, *(f"{day}.{n}" for n in range(2, 10_000))) if each not in known)
 
@@ -110,7 +110,7 @@ def _make_token(world: TokenWorld, options: Namespace) -> int:
         claims["aud"] = options.audience
     token = sign_token(key, claims)
     config = AuthenticationConfig(token_key_file=options.key_file, token_audience=options.audience)
-    _read(config, token, world)  # raises if bookies would refuse the token
+    _read(config, token, world)  # raises an error if bookies would refuse the token
     if options.output is None:
         world.out(token)
     else:
@@ -172,12 +172,12 @@ def _read(config: AuthenticationConfig, token: str, world: TokenWorld) -> Verifi
 def _moment(seconds: float) -> str:
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
-    except (ValueError, OverflowError, OSError):  # after the year 9999
+    except (ValueError, OverflowError, OSError):  # the time is after the year 9999
         return f"{seconds:.0f} s"
 
 
 def _lifetime(text: str) -> int:
-    """Return the seconds of a text such as ``30d``."""
+    """Return the number of seconds that a text such as ``30d`` stands for."""
     found = _LIFETIME.fullmatch(text)
     if found is None or not int(found[1]):
         raise ArgumentTypeError(f"{text!r} is no time such as 30d, 12h, 90m or 3600s")

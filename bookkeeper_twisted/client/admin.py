@@ -199,7 +199,8 @@ class BookKeeperAdmin:
             bookie_id: SharedResult[DiskSpace | BookKeeperError]()
             for bookie_id in sorted(await self.writable_bookies())
         }
-        for bookie_id, question in questions.items():  # the requests to all bookies run concurrently
+        # the requests to all bookies are already running, so this loop only waits for their answers
+        for bookie_id, question in questions.items():
             question.run(self._disk_space(bookie_id))
         return {bookie_id: await question.wait() for bookie_id, question in questions.items()}
 

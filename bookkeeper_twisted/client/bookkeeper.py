@@ -64,7 +64,7 @@ class BookKeeper:
         config: ClientConfig | None = None, placement: IPlacementPolicy | None = None,
         quarantine: Quarantine | None = None, threads: Threads | None = None,
     ) -> None:  # fmt: skip
-        """Make a client from parts that exist already; :meth:`close` closes these, too.  See also :meth:`connect`.
+        """Make a client from objects that exist already, which :meth:`close` closes, too; see also :meth:`connect`.
 
         :param driver: an open metadata driver; kept as ``metadata``.
         :param quarantine: the counter of bookie errors, to which ``bookie_client`` reports the outcome of each request.
@@ -342,7 +342,7 @@ class BookKeeper:
 
 
 async def _named(asked: str, work: Coroutine[Deferred[Any], Any, T]) -> T:
-    """Await ``work``; if the metadata store is unavailable, add the name of the request (``asked``) to the error."""
+    """Await ``work``; if the metadata store is unavailable, raise an error that says what was ``asked``."""
     try:
         return await work
     except MetadataUnavailableError as error:
@@ -355,7 +355,7 @@ async def open_reader(
 ) -> LedgerReader:  # fmt: skip
     """Open a stored ledger as a reader; the arguments are those of :meth:`BookKeeper.open_ledger`.
 
-    :param rules: makes the rules of a recovery from the metadata of the ledger.
+    :param rules: makes the rules by which a recovery decides, from the metadata of the ledger.
     """
     check_type("recover", recover, bool, "True or False")
     stored = await context.ledgers.read(check_ledger_id(ledger_id))

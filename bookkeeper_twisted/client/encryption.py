@@ -43,7 +43,7 @@ def check_names(custom_metadata: Mapping[str, bytes]) -> None:
 
 @attrs.frozen
 class NewKey:
-    """The key of a ledger that is about to be created.
+    """The key that encrypts the entries of a ledger that is about to be created.
 
     :ivar custom_metadata: the custom metadata to store with the ledger, which contain the wrapped key.
     """

@@ -27,8 +27,8 @@ class IBookieClient(Interface):
 
         :param adds: sealed entries; :func:`~bookkeeper_twisted.codec.adds.stored_adds` makes them from entries that
             another bookie keeps.
-        :param fresh: whether these entries were never sent to a bookie before, so that no reply to another request can
-            name them.
+        :param fresh: whether these entries are sent to bookies for the first time, so that a reply that names them can
+            only be for this request.
         """
 
     def read(
@@ -54,7 +54,7 @@ class IBookieClient(Interface):
         bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
         master_key: bytes | None = None, patience: float | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
-        """Read one or more consecutive entries, beginning with ``first``; ``flags`` are those of :meth:`read`.
+        """Read one or more consecutive entries, beginning with ``first``.
 
         :param max_count: most entries, <= 0 for any number.
         :param max_size: most bytes of the reply; a first entry that is longer is returned nevertheless.
@@ -85,16 +85,16 @@ class IBookieClient(Interface):
         """
 
     def force(bookie_id: str, ledger_id: int) -> "Deferred[None]":
-        """Make the bookie ``bookie_id`` sync all acknowledged adds of ``ledger_id``; fire once these are on disk."""
+        """Make the bookie ``bookie_id`` sync all acknowledged adds of ``ledger_id``; fire when they are on disk."""
 
     def list_entries(bookie_id: str, ledger_id: int) -> "Deferred[Sequence[tuple[int, int]]]":
-        """List the entries that a bookie holds of the ledger ``ledger_id``.
+        """List the entries of the ledger ``ledger_id`` that a bookie has.
 
         :returns: first and last id (inclusive) of each contiguous range, ascending.
         """
 
     def bookie_info(bookie_id: str) -> "Deferred[tuple[int, int]]":
-        """Ask the bookie ``bookie_id`` for total capacity and free space of its ledger directories, in bytes."""
+        """Ask the bookie ``bookie_id`` for the total and the free bytes of its ledger directories."""
 
     def open_flow() -> "IBookieClient":
         """Make a flow: an object for the requests of one ledger handle, over connections that all handles share.
@@ -138,7 +138,7 @@ class IEnsembleChange(Interface):
         """
 
     def has_spare(ensemble: Collection[str]) -> bool:
-        """Test whether a writable bookie outside an ``ensemble`` is known."""
+        """Test whether a writable bookie is known that is not in ``ensemble``."""
 
     def stay(bookies: Collection[str], why: Exception) -> None:
         """Record that failed ``bookies`` stay in the ensemble, and ``why`` no other bookie could replace them."""

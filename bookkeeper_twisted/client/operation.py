@@ -30,6 +30,8 @@ class OperationContext:
     encryption: LedgerEncryption | None = attrs.field(default=None, kw_only=True)
 
     def with_flow(self) -> Self:
-        """Return a copy of this context for one handle; its ``bookies`` is a flow that the handle must close or retire.
+        """Return a copy of this context for one ledger handle.
+
+        Its ``bookies`` makes the requests of this handle only; the handle must close or retire it.
         """
         return attrs.evolve(self, bookies=self.bookies.open_flow())

@@ -62,7 +62,8 @@ async def trial_ledger(
     try:
         yield writer
     finally:
-        await writer.close().addErrback(lambda failure: None)  # the failed append has raised this error already
+        # close() repeats the error of the failed append, which was raised already
+        await writer.close().addErrback(lambda failure: None)
         await client.delete_ledger(writer.ledger_id)
 
 

@@ -11,8 +11,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Iteration(Protocol[T_co]):
-    """An asynchronous iterator that has ``aclose``, so that the caller can end it early, as an asynchronous generator
-    has.
+    """An asynchronous iterator with the method ``aclose``, which ends it early.
+
+    Asynchronous generators have it, too.
     """
 
     def __aiter__(self) -> AsyncIterator[T_co]: ...
@@ -66,7 +67,7 @@ async def for_each(
 
 
 class _Crew:
-    """The coroutines that :func:`for_each` has started and that have not ended."""
+    """The running coroutines of one call of :func:`for_each`."""
 
     def __init__(self) -> None:
         self._running: dict[Deferred[object], None] = {}
@@ -74,7 +75,7 @@ class _Crew:
         self._one_ended: Deferred[None] | None = None
 
     async def down_to(self, count: int) -> None:
-        """Wait until at most ``count`` coroutines are running.
+        """Wait until no more than ``count`` coroutines are running.
 
         :raises Exception: the first error of a coroutine.
         """

@@ -68,7 +68,7 @@ class Adds:
         return len(self.entry_ids)
 
     def some(self, places: Sequence[int]) -> "Adds":
-        """Return the add requests at the given indexes as a separate batch.
+        """Return the add requests at ``places`` as a separate batch.
 
         :param places: indexes into :attr:`entry_ids`, ascending and without repetition, at least one.
         :returns: this object if ``places`` has all indexes; else a new object with copies of the frames.
@@ -91,7 +91,7 @@ class Adds:
         return Adds(*ids, b"".join(parts), _offsets(sizes), self.deferred_sync)
 
     def sizes(self, places: Sequence[int]) -> Sequence[int]:
-        """Return the sizes in bytes of the frames at ``places``, which are indexes into :attr:`entry_ids`."""
+        """Return the size in bytes of each frame at ``places``, which are indexes into :attr:`entry_ids`."""
         offsets = self.offsets
         if isinstance(offsets, range):
             return (offsets.step,) * len(places)
@@ -123,7 +123,7 @@ def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]
     if adds.deferred_sync:
         raise CodecError("V2 has no deferred sync")
     count, ids, frames = len(adds.entry_ids), adds.entry_ids, adds.frames
-    if count == 1:  # the reply contains ledger id and entry id in the same form as the frame
+    if count == 1:  # the reply has ledger id and entry id in the same form as the frame
         replies = _REPLY_HEAD + frames[ENTRY_AT : ENTRY_AT + _IDS.size]
     elif isinstance(ids, range):
         replies = replies_out.counting(_REPLY_HEAD + _IDS.pack(adds.ledger_ids[0], ids[0]), ids)
@@ -158,7 +158,7 @@ def seal_adds(
     :param deferred_sync: whether bookies acknowledge before they sync.
     """
     key, fixed = digester.master_key, ENTRY_HEADER_SIZE + digester.size
-    if len(payloads) == 1:  # without columns, a single entry takes a quarter of the time
+    if len(payloads) == 1:  # for a single entry, this takes a quarter of the time of the way by columns
         (payload,) = payloads
         front = requests_out.add_front(key, fixed + len(payload), flags)
         frame = front + headers + digester.digest(headers + payload) + payload
@@ -194,7 +194,7 @@ def scattered_adds(
     :param entries: header, digest and payload of each entry.
     :raises CodecError: the master key does not have 20 bytes.
     """
-    # the run numbers its entries consecutively, which may be wrong, but only the ids inside the stored entries are sent
+    # the run gives its entries consecutive ids, perhaps wrong ones, but only the ids inside the stored entries are sent
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
     return Adds((ledger_id,) * run.count, entry_ids, requests_out.encode_adds(master_key, run, flags), _offsets_of(run))
 

@@ -60,7 +60,7 @@ def decode_availability(data: bytes, max_ranges: int = MAX_RANGES) -> tuple[tupl
 
 
 def _sequences(first: int, last: int, size: int, period: int) -> int:
-    """Return the number of id ranges for which a group stands.
+    """Return the number of id ranges that a group stands for.
 
     :raises CodecError: the fields of the group contradict each other.
     """

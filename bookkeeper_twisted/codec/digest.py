@@ -212,7 +212,7 @@ class Digester:
         return int(lac)
 
     def _open(self, ledger_id: int, entry_id: int | None, stored: bytes) -> tuple[int, int, int, bytes]:
-        """Verify one stored entry, and return its entry id, LAC, ledger length and payload."""
+        """Verify one stored entry; return its entry id, LAC, ledger length and payload."""
         wanted = INVALID_ENTRY_ID if entry_id is None else entry_id
         payload_at = ENTRY_HEADER_SIZE + self.size
         if len(stored) < payload_at:
@@ -246,7 +246,7 @@ class Digester:
         return b"".join([data[a + _HEAD_END : a + start] for a in at]) == self._digests(covered)
 
     def _blame(self, run: EntryRun) -> None:
-        """Raise the error for the first invalid entry of a run; verify the entries one by one to find it."""
+        """Find the first invalid entry of a run, by verifying the entries one by one, and raise its error."""
         for entry_id, stored in enumerate(run.entries(), run.first):
             self._open(run.ledger_id, entry_id, stored)
         raise AssertionError(f"columns and entries of {run!r} disagree")
@@ -259,7 +259,7 @@ def _slices(stride: int, start: int, end: int, count: int) -> Sequence[slice]:
 
 
 def _covered(data: bytes, stride: int, count: int, payload_at: int) -> Iterable[bytes]:
-    """Yield, for each of ``count`` records of equal size, the bytes under its digest: header and payload."""
+    """Yield, for each of ``count`` records of equal size, the bytes that its digest covers: header and payload."""
     if count > _BLOCK:
         step = _BLOCK * stride
         blocks = [(data[at : at + step], min(_BLOCK, count - at // stride)) for at in range(0, len(data), step)]

@@ -33,7 +33,7 @@ require_upb(api_implementation.Type())
 
 
 def parse(kind: type[_M], data: bytes | memoryview) -> _M | None:
-    """Decode a message; return None if it is malformed or lacks a required field, in which case Java's parser fails.
+    """Decode a message; return None if it is malformed or lacks a required field, like Java's parser, which then fails.
 
     Java treats a required enum with an unknown value as a missing field.  So does this function: upb accepts such a
     message, but reports it as not initialized.

@@ -238,7 +238,7 @@ class AddReplies:
         self.txn_ids = list(txn_ids)
 
     def append_to(self, items: list[object]) -> None:
-        """Append these replies to a list of items; if its last item is AddReplies with the same status, extend it.
+        """Append these replies to a list of items, or to its last item if that is AddReplies with the same status.
 
         :param items: the list, which is changed in place.  Do not use this AddReplies object afterwards.
         """

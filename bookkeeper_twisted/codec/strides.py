@@ -63,7 +63,7 @@ def same_columns(data: bytes, at: int, sizes: tuple[int, ...], fixed: tuple[int,
 
 
 def _equal_until(values: Sequence[bytes], expected: bytes) -> int:
-    """Return the index of the first value that differs from ``expected``."""
+    """Return the index of the first of ``values`` that differs from ``expected``."""
     if values.count(expected) == len(values):
         return len(values)
     return next(i for i, value in enumerate(values) if value != expected)
@@ -81,7 +81,7 @@ def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
 
 
 def row_ahead(data: bytes, at: int, stride: int, prefix: int) -> bool:
-    """Test whether three complete frames of one size begin at offset ``at``, with the same first bytes.
+    """Test whether three frames of one size that begin with the same bytes are complete at offset ``at``.
 
     :param stride: bytes of each frame.
     :param prefix: number of first bytes that are compared.
@@ -130,11 +130,11 @@ def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequ
 
 
 def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: int) -> bool:
-    """Test whether every record has the given key at an offset, followed by an i64 id; the ids are consecutive.
+    """Test whether the ids of all records are consecutive, and their keys equal.
 
-    For each position in a record, the bytes of all records are compared by one slice: the two low bytes of the ids must
-    count up, all other bytes must be equal.  If there are few records, their keys and ids are copied and compared
-    instead.
+    In a record, an i64 id follows the key.  For each position in a record, the bytes of all records are compared by one
+    slice: the two low bytes of the ids must count up, all other bytes must be equal.  If there are few records, their
+    keys and ids are copied and compared instead.
 
     :param data: the records, of ``stride`` bytes each; the first one begins at 0.
     :param count: number of records, at least one.
@@ -164,7 +164,7 @@ def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: 
 
 
 def low_bytes(ids: range) -> tuple[bytes, bytes] | None:
-    """Return the second lowest byte and the lowest byte of all ids, as two byte strings; None if higher bytes differ.
+    """Return the two low bytes of all ids, as two byte strings; None if the ids differ in higher bytes.
 
     :param ids: consecutive ids.
     """
@@ -195,7 +195,7 @@ def joined(ids: Sequence[int], more: Sequence[int]) -> Sequence[int]:
 
 
 def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[tuple[int, int]]:
-    """Cut a sequence of ids into stretches in which the ids are consecutive and the key stays the same.
+    """Cut a sequence of ids where the ids are not consecutive, and where the key changes.
 
     :param ids: at least one id.
     :param keys: the key of each id.

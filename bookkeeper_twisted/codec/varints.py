@@ -23,7 +23,7 @@ def varint(value: int) -> bytes:
     """Encode one varint; a negative ``value`` takes ten bytes, as its 64-bit two's complement."""
     if 0 <= value < 128:
         return _ONE_BYTE[value]
-    if value == -1:  # frequent: entry id -1 reads the last entry, and a ledger without entries has LAC -1
+    if value == -1:  # -1 is frequent: the entry id of a read of the last entry, and the LAC of a ledger without entries
         return _MINUS_ONE
     if 0 <= value < _BLOCK:
         return bytes((value & 127 | 128, value >> 7))
@@ -98,7 +98,7 @@ def decode_column(column: bytes, size: int) -> Sequence[int]:
         if min(plane) < 128:
             plane = plane[: next(i for i, byte in enumerate(plane) if byte < 128)]
         same = same and plane.count(plane[:1]) == len(plane)
-        if same:  # all values are equal so far, which is usual, because the high bytes of ids seldom differ
+        if same:  # usually all values are equal so far, because the high bytes of ids seldom differ
             values = [(values[0] << 7) + plane[0] - 128] * min(len(values), len(plane))
         else:
             values = [(value << 7) + byte - 128 for value, byte in zip(values, plane, strict=False)]
@@ -106,7 +106,7 @@ def decode_column(column: bytes, size: int) -> Sequence[int]:
 
 
 def equal_widths(txn_ids: Sequence[int], first: int) -> Iterator[tuple[int, int, int, int]]:
-    """Cut a sequence of replies into parts in which the varints of all txnIds, and of all entry ids, have one size.
+    """Cut a sequence of replies where the varint of a txnId, or of an entry id, changes its size.
 
     :param txn_ids: the txnId of each reply.
     :param first: the entry id of the first reply; the others are consecutive.
@@ -125,7 +125,10 @@ def equal_widths(txn_ids: Sequence[int], first: int) -> Iterator[tuple[int, int,
 
 
 def _planes(values: range, size: int) -> list[bytes]:
-    """Encode consecutive values as varints of ``size`` bytes; return all first bytes, all second bytes, and so on."""
+    """Encode consecutive values as varints of ``size`` bytes.
+
+    Return their first bytes, their second bytes, and so on.
+    """
     first, count = values.start, len(values)
     low = first % _BLOCK
     if low + count > _BLOCK:
@@ -158,6 +161,7 @@ def fill_column(frames: bytearray, at: int, stride: int, values: Sequence[int], 
             return
         frames[i::stride] = bytes([value >> shift & 127 | 128 for value in values])
         shift += 7
-    top = 1 if size == _MAX_SIZE else 127  # mask of the last byte: a tenth byte has only one bit of a 64-bit value
+    # the mask of the last byte: the tenth byte has only one bit of a 64-bit value
+    top = 1 if size == _MAX_SIZE else 127
     if low >> shift != high >> shift:
         frames[at + size - 1 :: stride] = bytes([value >> shift & top for value in values])

@@ -119,6 +119,6 @@ class AuthenticationConfig(TlsConfig):
 
 
 def _names_one(provider: str) -> bool:
-    """Return whether a value names a plugin that authenticates."""
+    """Return whether the name of an authentication plugin stands for a plugin that really authenticates peers."""
     name = provider.strip().rpartition("$")[2]
     return name.lower() not in _OFF and name not in _NONE

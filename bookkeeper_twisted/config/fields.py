@@ -69,8 +69,9 @@ class Field:
     secret: bool = False
 
     def shown(self, value: object) -> str:
-        """Return a ``value``, parsed or not, as text that anyone may see: a secret and the credentials in a URI are
-        masked."""
+        """Return a ``value``, parsed or not, as text that anyone may see.
+
+        A secret, or the credentials in a URI, are masked."""
         text = as_text(value)
         return MASK if self.secret and text else without_credentials(text)
 
@@ -139,7 +140,7 @@ def _parse_integer(text: str) -> int:
 
 
 def _digits(text: str, wanted: str) -> str:
-    """Return the text of a number without surrounding space; refuse ``_`` and digits outside ASCII."""
+    """Return the text of a number without surrounding space; refuse underscores and digits outside of ASCII."""
     if "_" in text or not text.isascii():
         raise ValueError(wanted)
     return text.strip().lower()
@@ -156,7 +157,7 @@ def _range(low: float, high: float | None) -> Callable[[float], None]:
     wanted = f"must be at least {low}" if high is None else f"must be from {low} to {high}"
 
     def check(value: float) -> None:
-        # "not (...)", because all comparisons with not-a-number are false; infinity fails as well
+        # written with "not", because all comparisons with not-a-number are false; infinity is refused, too
         if not (low <= value < math.inf and (high is None or value <= high)):
             raise ValueError(wanted)
 

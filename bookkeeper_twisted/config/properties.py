@@ -29,7 +29,7 @@ class Property:
 
 
 def read_properties(text: str) -> Iterator[Property]:
-    """Parse Java properties, and yield them in the order of the text, even those with the same key.
+    """Parse Java properties, and yield them in the order of the text; a key may occur more than once.
 
     :param text: content of a file.
     :raises ConfigError: an escape is malformed; the text names the line.
@@ -45,7 +45,7 @@ def read_properties(text: str) -> Iterator[Property]:
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     parts: list[str] = []
     first = 0
-    # Not str.splitlines: in Java, form feeds and Unicode separators do not end a line.
+    # str.splitlines() would split too much: in Java, form feeds and Unicode separators do not end a line.
     for number, natural in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         line = natural.lstrip(_BLANK)
         if not parts:

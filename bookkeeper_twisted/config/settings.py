@@ -45,7 +45,7 @@ class Config:
 
     def __init_subclass__(cls) -> None:
         """Make the constructor of a configuration class raise ConfigError for an unknown argument."""
-        # attrs creates the class a second time, with slots: this runs twice, and only the second class has an __init__
+        # attrs creates the class a second time, with slots, so this runs twice; only the second class has an __init__
         if "__init__" in vars(cls):
             construct = cls.__init__
 
@@ -60,7 +60,7 @@ class Config:
         for name, field in fields_of(type(self)).items():
             try:
                 field.kind.verify(getattr(self, name))
-            except ValueError as error:  # without an origin, the value was an argument: all defaults are valid
+            except ValueError as error:  # a value without an origin was an argument, because all defaults are valid
                 raise self._error(name, str(error), self.origins.get(name, f"argument {name}")) from None
         self._check()
 
@@ -127,13 +127,13 @@ class Config:
 
 
 def _describe_unknown(given: Setting, keys: Iterable[str]) -> str:
-    """Return a warning about an unknown key, which suggests a key with a similar name."""
+    """Return a warning about an unknown key; it suggests a known key with a similar name."""
     meant = _meant(given.key, {key.lower(): key for key in keys})
     return f"{given.key}, {given.origin}: unknown key, ignored{meant}"
 
 
 def _meant(given: str, known: Mapping[str, str]) -> str:
-    """Return the end of a message about an unknown name: it suggests a similar name, or is empty.
+    """Return the end of a message about an unknown name; it suggests a similar name, or is empty.
 
     :param given: the unknown name.
     :param known: the known names, each by its text in lower case without underscores.
@@ -152,7 +152,7 @@ def _refuse_unknown(config: type, given: Iterable[str]) -> None:
 
 
 def _demanding(unknown: Iterable[Setting]) -> list[Setting]:
-    """Return the settings that demand protection; if several have one key, only the last one counts."""
+    """Return the settings that demand TLS or authentication; of several settings of one key, the last one counts."""
     last = {given.key: given for given in unknown}
     return [given for given in last.values() if asks_for_protection(given.key, given.text)]
 

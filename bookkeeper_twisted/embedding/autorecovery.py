@@ -52,7 +52,7 @@ def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) 
 
 
 def _attached_nowhere(limits: ISpeedLimits | None) -> None:
-    """Do nothing with ``limits``: autorecovery has a process and an HTTP server of its own, which shows them."""
+    """Do nothing with the speed ``limits``: autorecovery shows them in the HTTP server of its own process."""
 
 
 def make_daemon(
@@ -183,7 +183,7 @@ class AutorecoveryService:
         self._log.info("{text}", text=opened(site, listening))
 
     def _access(self, shared: "SharedClient") -> "AccessControl | None":
-        """Return what decides who may use the HTTP server; None: everybody may.
+        """Return the object that decides who may use the HTTP server; None if everybody may.
 
         :raises ConfigError: its rules cannot be used, or the audit log cannot be opened.
         """

@@ -50,7 +50,7 @@ def http_names(config: BookieConfig) -> Sequence[str]:
 
 
 def local_host(config: BookieConfig) -> str:
-    """Return the address of this machine, for a bookie whose configuration does not advertise one; may block.
+    """Return the address of this machine; needed if the configuration of a bookie advertises none.  May block.
 
     :param config: the configuration; if ``listeningInterface`` is set, it is returned.
     """
@@ -59,7 +59,8 @@ def local_host(config: BookieConfig) -> str:
     try:
         return socket.gethostbyname(socket.gethostname())
     except OSError:
-        return "127.0.0.1"  # the machine cannot resolve its own name: it can serve only itself, if loopback is allowed
+        # the machine cannot resolve its own name, so it can only serve itself, if loopback is allowed
+        return "127.0.0.1"
 
 
 def own_host(config: BookieConfig) -> str:
@@ -108,7 +109,7 @@ def _interface(config: BookieConfig) -> str:
 
 
 def _address(host: str) -> str:
-    """Return the address of a host name; return the name itself if it is unknown here, as clients may resolve it."""
+    """Return the address of a host name; return the name itself if it is unknown here, because clients may know it."""
     try:
         return str(socket.getaddrinfo(host, None)[0][4][0])
     except OSError:
@@ -127,7 +128,7 @@ def interface_address(name: str) -> str:
 
 
 def address_and_name(host: str) -> tuple[str, str]:
-    """Return address and name of a ``host``, of which one is given; ask the resolver for the other.  Blocks.
+    """Return address and name of a ``host``, which is one of both; ask the resolver for the other.  Blocks.
 
     If the resolver knows no name, the address is returned as the name.  If it knows no address, ``UNKNOWN`` is returned
     as the address.

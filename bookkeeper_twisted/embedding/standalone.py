@@ -48,7 +48,7 @@ def standalone_configs(config: BookieConfig, count: int, base: str) -> list[Book
 
 
 def _autorecovery(config: BookieConfig, count: int) -> dict[str, Any]:
-    """Return values for those keys of autorecovery that the configuration does not set."""
+    """Return values for the keys of autorecovery that the configuration does not set."""
     defaults = {"auto_recovery_daemon_enabled": count > 1, **_SHORT}
     return {name: value for name, value in defaults.items() if name not in config.origins}
 

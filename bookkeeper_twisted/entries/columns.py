@@ -13,7 +13,7 @@ Unpack = Callable[[bytes, int], tuple[Any, ...]]
 
 
 def unpack_all(unpack: Callable[[int], Unpack], data: bytes, at: int, stride: int, count: int) -> Sequence[Any]:
-    """Unpack records by a few C calls, because a loop over the records would take several times as long.
+    """Unpack many records of equal size by a few C calls.
 
     :param unpack: returns a function that unpacks a given number of records.
     :param data: the records, side by side; may be longer.

@@ -154,7 +154,10 @@ class EntryRun:
         return self.offsets[index], self.offsets[index + count]
 
     def slice(self, first: int, count: int) -> "EntryRun":
-        """Return a run of ``count`` entries of this run from ``first`` on; if these are all, return this run."""
+        """Return a run of ``count`` entries of this run, from ``first`` on.
+
+        Return this run if these are all its entries.
+        """
         if count == self.count:
             return self
         index, stride, offsets = first - self.first, self.stride, self.offsets
@@ -179,7 +182,7 @@ class EntryRun:
         return [data[a + 4 : b] for a, b in pairwise(self.offsets)]
 
     def pieces(self) -> "Sequence[bytes | memoryview]":
-        """Return the bytes of each entry, without size words, as arguments for ``b"".join``.
+        """Return the bytes of each entry, without size words, in a form that ``b"".join`` accepts.
 
         Large entries are memory views, so they are not copied.
         """
@@ -225,7 +228,7 @@ class EntryRun:
         index = first - self.first
         base = self.offsets[index]
         low, high = 0, limit
-        while low < high:  # the bytes grow with the number of entries, so a binary search finds the exact number
+        while low < high:  # more entries never take fewer bytes, so a binary search finds the exact number
             middle = (low + high + 1) // 2
             if self.offsets[index + middle] - base + overhead * middle <= budget:
                 low = middle

@@ -132,7 +132,7 @@ class RunSequence:
 
 
 def _chosen(ledger_ids: Sequence[int], n: int, elsewhere: Mapping[int, int]) -> Iterator[tuple[int, Sequence[bool]]]:
-    """Yield, for each part of a split, its number, and for each item of ``ledger_ids`` whether it is in the part."""
+    """Yield, for each part of a split, its number, and which items of ``ledger_ids`` belong to the part."""
     numbers = [ledger_id % n for ledger_id in ledger_ids]
     if elsewhere:
         numbers = list(map(elsewhere.get, ledger_ids, numbers))

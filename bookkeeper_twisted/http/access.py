@@ -89,7 +89,7 @@ class AccessGuard:
         self.failed_handshakes = instruments.counter("http_server_failed_handshakes")
 
     def opened(self, local: bool) -> str:
-        """Take note of who reaches the server.
+        """Record who reaches the server, because this decides whether requests are checked.
 
         :param local: whether only processes of this machine do.
         :returns: who may use the server, as the end of a sentence in the log.
@@ -137,7 +137,10 @@ class AccessGuard:
         return None
 
     def _is_admin(self, principal: Principal) -> bool:
-        """Test whether a ``principal`` is an administrator; a name that looks like a role gives no role."""
+        """Test whether a ``principal`` is an administrator.
+
+        A name that only looks like a role gives no role.
+        """
         name = () if not principal.name or principal.name.startswith(_ROLE) else (principal.name,)
         return not self._admins.isdisjoint((*name, *map(_ROLE.__add__, principal.roles), *_uris(principal)))
 
@@ -158,7 +161,7 @@ class HttpProtection:
         self._clock = clock
         self._tls: Any = None
         if config.http_server_tls_enable:
-            from .encryption import http_tls  # needs packages that only servers with TLS have
+            from .encryption import http_tls  # imported here, because it needs packages that only servers with TLS have
 
             self._tls = http_tls(config, clock.seconds)
         self._verifier: Verifier | None = token_verifier(config, clock.seconds)

@@ -229,7 +229,7 @@ class ApiPage(Resource):
     def _failed(self, failure: Failure) -> Answer:
         """Make an answer for any failure of a handler, because a client without an answer would wait for ever."""
         if failure.check(CancelledError):
-            # the client has disconnected, or the operation that the handler waits for was cancelled
+            # the client has disconnected, or the operation that the handler waited for was cancelled
             return Answer("Service Unavailable", 503)
         refusal = failure.check(*_REFUSALS)
         if refusal is not None:
@@ -241,7 +241,7 @@ class ApiPage(Resource):
 
 
 async def _if_permitted(handler: Handler, access: AccessControl, action: Permission, question: ApiRequest) -> Answer:
-    """Answer a question by its handler if its principal may do what it asks for."""
+    """Let the handler answer a request, if the rules permit it to the principal of the request."""
     ledger_id = question.number("ledger_id", -1) if action in _OF_LEDGERS else None
     if await access.permits(question.principal, question.peer, action, ledger_id):
         return await handler(question)
@@ -270,7 +270,7 @@ def begin_answer(request: Request, answer: Answer) -> bytes:
 
     :returns: the body to send, empty for HEAD.
     """
-    # Python represents bytes of a file name that are not UTF-8 as lone surrogates.  Send these as JSON escapes.
+    # In Python's text, bytes of a file name that are not UTF-8 are lone surrogates.  Send them as JSON escapes.
     body = answer.body.encode(errors="backslashreplace")
     request.setResponseCode(answer.status)
     request.setHeader(b"Content-Type", answer.content_type.encode())

@@ -186,7 +186,7 @@ class AutorecoveryApi:
 
     def _begin(self, name: str, work: Callable[[], Coroutine[Deferred[Any], Any, None]]) -> None:
         if name in self._working:
-            return  # another request began the same operation while the checks for this one waited: let that one run
+            return  # another request has begun the same operation while this one was checked: let that operation run
         running = self._working[name] = Deferred.fromCoroutine(work())
         running.addErrback(self._failed, name).addCallback(self._ended, name)
 

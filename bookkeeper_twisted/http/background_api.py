@@ -45,7 +45,7 @@ class BackgroundApi:
         return self._admin.background()
 
     def _server(self) -> str:
-        """Return the text with which a bookie of Apache names itself in answers."""
+        """Return the name that a bookie of Apache has in answers."""
         return f"Bookie Server listening on {self._admin.address} with id {self._admin.bookie_id}"
 
     # -- garbage collection --
@@ -196,7 +196,7 @@ class BackgroundApi:
 
 
 def _kinds(question: ApiRequest, major: str, minor: str) -> Sequence[bool]:
-    """Return two truth values: whether the body asks for major and for minor compactions.
+    """Return whether the body of a request asks for major compactions, and whether for minor ones.
 
     :param major: name of the member for major compactions.
     :param minor: name of the member for minor compactions.

@@ -138,7 +138,10 @@ class BookieApi:
         )
 
     async def _expand_storage(self, question: ApiRequest) -> Answer:
-        """Check that all configured directories belong to the bookie; it will use new ones from its next start."""
+        """Check that all configured directories belong to the bookie.
+
+        New directories are used from its next start on.
+        """
         try:
             await self._admin.check_directories()
         except BookKeeperError as error:

@@ -61,7 +61,7 @@ _TEXTS = {
 
 
 class PlainRequest(Request):
-    """A request whose body is kept as bytes and not parsed as a form, which would need twelve times its size."""
+    """A request whose body is kept as bytes; to parse it as a form would take twelve times its size in memory."""
 
     channel: Any
     content: Any
@@ -110,12 +110,12 @@ class AnswerPhase(Enum):
 
 
 class _InTurn(Protocol):
-    """A connection that waits for its turn."""
+    """A connection that waits until it may process a request or a step of a TLS handshake."""
 
     transport: Any
 
     def serve(self) -> None:
-        """Do the work that has waited."""
+        """Do the work for which the connection has waited."""
 
 
 @implementer(IHandshakeListener)
@@ -173,13 +173,13 @@ class BoundedChannel(HTTPChannel):
         self._parse(held)
 
     def _parse(self, data: bytes) -> None:
-        """Parse the first bytes of ``data``; keep the others until it is the turn of this connection."""
+        """Parse the first bytes of ``data`` now, and the others when it is the turn of this connection."""
         if len(data) > _PIECE:
             self._held.insert(0, data[_PIECE:])
             data = data[:_PIECE]
         if not self._begun and data:
             self._begun = True
-            self.resetTimeout()  # once per request, so that a client cannot keep it open with a byte now and then
+            self.resetTimeout()  # once per request: bytes now and then must not keep the connection open
         try:
             LineReceiver.dataReceived(self, data)
         except Exception:
@@ -212,7 +212,7 @@ class BoundedChannel(HTTPChannel):
         self.refuse(400)
 
     def allContentReceived(self) -> None:
-        """Queue the complete request for its turn; give the parser no more bytes until the answer is sent."""
+        """Queue the complete request until its turn; the parser gets no more bytes before the answer is sent."""
         if not self._refused:
             self.phase = AnswerPhase.WAITING
             self.paused, self._begun = True, False
@@ -237,14 +237,14 @@ class BoundedChannel(HTTPChannel):
         self.transport.write(head + text)
         self._ending = True
         self.setTimeout(_LINGER)
-        # TLS goes on to receive after it has sent its own end; half a TCP connection would be closed below it
+        # TLS can still receive after it has sent its end, but a half-closed TCP connection below would break it
         half_close = None if self.handshaken else getattr(self.transport, "loseWriteConnection", None)
         (half_close or self.loseConnection)()
 
     # -- answers --
 
     def serve(self) -> None:
-        """Take the turn of this connection: begin to answer its request, or parse more bytes of an incomplete one."""
+        """Use the turn of this connection: begin to answer its request, or parse more bytes of one."""
         if self._lost or self._refused:
             return
         if self.phase is AnswerPhase.READING:
@@ -258,14 +258,14 @@ class BoundedChannel(HTTPChannel):
 
     def requestDone(self, request: HTTPRequest) -> None:
         held, self._held = self._held, []
-        # the superclass passes bytes that it has not parsed to dataReceived(), which adds them to self._held
+        # the superclass passes the bytes that it has not parsed to dataReceived(), which adds them to self._held
         super().requestDone(request)
         self._held += held
         self.phase = AnswerPhase.SENDING
         self.site.served(self)
         if not self.persistent:
             self._ending = True
-            self.setTimeout(_GRACE)  # the time within which the client must read its last answer
+            self.setTimeout(_GRACE)  # the client must read its last answer within this time
         elif not self._stuck:
             self._go_on()
 
@@ -294,7 +294,7 @@ class BoundedChannel(HTTPChannel):
     # -- the end --
 
     def timeoutConnection(self) -> None:
-        """Close a connection whose client took too long; abort it if bytes remain unsent after another timeout."""
+        """Close a connection whose client took too long; if bytes are still unsent after another timeout, abort it."""
         if self._ending or self._stuck:
             self.transport.abortConnection()
         else:
@@ -375,7 +375,7 @@ class BoundedSite(Site):
             close()
 
     def opened(self, local: bool) -> str:
-        """Take note that the server listens.
+        """Record that the server listens.
 
         :param local: whether only processes of this machine reach the server.
         :returns: who may use the server, as the end of a sentence in the log.
@@ -414,7 +414,10 @@ class BoundedSite(Site):
             self._turn = self.reactor.callLater(max(0.0, min(rest, _LONGEST_REST)), self._serve_one)
 
     def _serve_one(self) -> None:
-        """Give the next connection its turn, then pause for three times as long, to leave time for the bookie."""
+        """Give the next connection its turn.
+
+        Then rest for three times as long, to leave time for the bookie's requests.
+        """
         channel, began = self._waiting.popleft(), self.reactor.seconds()
         try:
             channel.serve()

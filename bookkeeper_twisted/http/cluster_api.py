@@ -61,7 +61,7 @@ class SharedClient:
         if not isinstance(outcome, Failure):
             self._client = outcome
         for one in waiting:
-            if not one.called:  # skip a Deferred that its request has cancelled: it has fired already
+            if not one.called:  # the request has cancelled this Deferred, so it has fired already
                 one.callback(outcome)
 
     def close(self) -> "Deferred[None]":
@@ -131,7 +131,7 @@ class ClusterApi:
         """Answer with the ids of all ledgers; with parameter ``print_metadata``, with one page of ids and metadata."""
         client = await self._connect()
         if not question.flag("print_metadata"):
-            # This is the JSON of json_answer(), but built while ids arrive: there may be hundreds of thousands.
+            # This builds the JSON of json_answer() while ids arrive, because there may be hundreds of thousands.
             lines = [f'  "{ledger_id}" : null' async for ledger_id in client.client.list_ledgers()]
             body = "{\n" + ",\n".join(lines) + "\n}" if lines else "{ }"
             return attrs.evolve(json_answer({}), body=body)
@@ -207,12 +207,12 @@ def _space(space: DiskSpace) -> str:
 
 
 def _as_stored(metadata: LedgerMetadata) -> str:
-    """Return metadata as text in the format of the metadata store, without the password."""
+    """Return the metadata of a ledger as text in the format of the metadata store, without the password."""
     return encode_ledger_metadata(attrs.evolve(metadata, password=b"")).decode("utf-8", "replace")
 
 
 def _as_json(ledger_id: int, metadata: LedgerMetadata) -> Mapping[str, object]:
-    """Return metadata as a JSON object with the names of Apache's bookie, without the password."""
+    """Return the metadata of a ledger as a JSON object, with Apache's names of fields, without the password."""
     digest_type = "MAC" if metadata.digest_type is DigestType.HMAC else metadata.digest_type.name
     return {
         "ledgerId": ledger_id,

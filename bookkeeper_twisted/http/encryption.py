@@ -66,14 +66,17 @@ class EncryptedHttpConnection(TlsLayer):
         self.pauseProducing()
 
     def serve(self) -> None:
-        """Go on with the handshake; the layer takes nothing of a connection that was lost or dropped meanwhile."""
+        """Take the turn of this connection: continue the TLS handshake with the bytes that have arrived.
+
+        The TLS layer ignores bytes of a connection that was lost or dropped meanwhile.
+        """
         arrived, self._arrived = b"".join(self._arrived), []
         self.resumeProducing()
         super().dataReceived(arrived)
 
 
 class _AcceptedConnection(Protocol):
-    """A connection that was accepted; TLS takes its place at once."""
+    """A connection that was just accepted; a TLS layer takes its place at once."""
 
     transport: Any
 

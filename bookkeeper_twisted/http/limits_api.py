@@ -36,7 +36,7 @@ def limits_of_bookie(admin: IBookieAdmin) -> Groups:
 
 
 def limits_of_autorecovery(limits: ISpeedLimits) -> Groups:
-    """Return the speed ``limits`` of an autorecovery process, as its only group."""
+    """Return the speed ``limits`` of an autorecovery process, in the form of one group."""
     return {_REPLICATION_ADAPTIVE: limits}
 
 
@@ -110,7 +110,7 @@ class ConfigurationApi:
 
 
 def _rates_by_group(wanted: Mapping[str, object], groups: Groups) -> Mapping[str, Mapping[str, Rate]]:
-    """Return the new rates of limiters, by group and name; rates that the body leaves out stay as they are.
+    """Return the new rates of limiters, by group and name; rates that a request leaves out stay as they are.
 
     :raises NoSuchThrottleError: no group has a limiter with a name in ``wanted``.
     """
@@ -130,7 +130,7 @@ def _bound(adaptive: Mapping[str, object], key: str) -> float | None:
 
 
 def _texts(groups: Groups) -> Mapping[str, str]:
-    """Return all speed limits and latency bounds of ``groups`` as text for the log, each by its name there."""
+    """Return all speed limits and latency bounds of ``groups`` as texts for the log, by their names in the log."""
     found = {key: group.limits() for key, group in groups.items()}
     bounds = {f"{key} {_BOUND}": f"{limits.adaptive.bound:g}" for key, limits in found.items()}
     return bounds | {
@@ -166,7 +166,7 @@ def _limiter(status: ThrottleStatus) -> Mapping[str, object]:
 
 
 def _shown(number: float) -> float:
-    """Round a number to three decimal places; a whole number becomes an integer."""
+    """Round a number to three decimal places; return a whole number as an integer."""
     rounded = round(number, 3)
     return int(rounded) if rounded == int(rounded) else rounded
 

@@ -75,7 +75,7 @@ def _of_token(headers: Sequence[bytes], verifier: Verifier | None, is_private: b
     except BookKeeperError as error:
         reason = getattr(error, "detail", "") or str(error)
     if reason:
-        raise CredentialsError(reason)  # outside the handler: no frame with the token is kept
+        raise CredentialsError(reason)  # raised outside of the handler, so that no stack frame with the token is kept
     return principal
 
 

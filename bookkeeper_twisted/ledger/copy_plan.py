@@ -59,9 +59,9 @@ def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: 
 def losses_of_targets(
     fragment: LedgerFragment, lost: Mapping[int, Sequence[ReplicaLoss]], targets: Mapping[int, str]
 ) -> list[ReplicaLoss]:
-    """Return the entries that each target bookie lacks, as ReplicaLoss objects.
+    """Return the entries that each target bookie lacks, as a ReplicaLoss for each.
 
-    The bookie that is at its position already lacks only the lost entries.  A new bookie lacks all entries of its
+    A target that is at its position already lacks only the lost entries.  A new bookie lacks all entries of its
     position.
 
     :param lost: for each position in the ensemble, the lost entry ranges that a check has found.
@@ -110,7 +110,7 @@ def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[Co
 
 
 def _kept(fragment: LedgerFragment, position: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield (first id, last id) of each series of consecutive entries in ``ranges`` that a position keeps."""
+    """Yield the first and the last id of each series of entries in ``ranges`` that the bookie at a position keeps."""
     done = fragment.first - 1
     for first, last in sorted(ranges):
         low, high = max(first, done + 1), min(last, fragment.last)

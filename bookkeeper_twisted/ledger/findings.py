@@ -9,7 +9,7 @@ from .fragments import LedgerFragment
 
 
 class LossKind(Enum):
-    """The reasons why a bookie cannot return entries of which it should have a replica."""
+    """The reasons why a bookie cannot return entries that it should have."""
 
     GONE = "gone"
     """The bookie is registered neither as writable nor as read-only."""
@@ -25,8 +25,8 @@ class LossKind(Enum):
 class ReplicaLoss:
     """The entries of a fragment that the bookie at one position of the ensemble cannot return.
 
-    :ivar ranges: (first id, last id) of each lost range, ascending.  If the ledger is striped, only the entries of a
-        range that the position keeps are lost.  Empty if the position keeps no entry: then the ensemble names a lost
+    :ivar ranges: (first id, last id) of each lost range, ascending.  If the ledger is striped, only those entries of
+        a range are lost that the bookie should keep.  Empty if it should keep none: then the ensemble names a lost
         bookie, but no entry is lost.
     """
 
@@ -79,7 +79,7 @@ class CheckReport:
 
     @property
     def damaged(self) -> tuple[FragmentReport, ...]:
-        """The reports on fragments of which a bookie lacks entries, or whose ensemble names a lost bookie."""
+        """The reports on fragments in which a bookie lacks entries, or whose ensemble names a lost bookie."""
         return tuple(report for report in self.fragments if report.losses)
 
     @property
@@ -107,6 +107,6 @@ class CheckReport:
                     yield fragment.first, fragment.last, position, bookie_id
 
     def losses(self) -> Iterator[ReplicaLoss]:
-        """Yield what each fragment has lost: for each position of its ensemble, one item for each kind of loss."""
+        """Yield the losses of all fragments: for each position of an ensemble, one item for each kind of loss."""
         for report in self.fragments:
             yield from report.losses

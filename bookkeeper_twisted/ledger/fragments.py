@@ -35,14 +35,14 @@ class LedgerFragment:
         return self.last - self.first + 1
 
     def ends(self, position: int) -> tuple[int, int] | None:
-        """Return the ids of the first and the last entry that a position keeps, or None if it keeps no entry.
+        """Return the ids of the first and the last entry that the bookie at a position keeps; None if none.
 
         :param position: index in the ensemble, from 0.
         """
         return self.schedule.ends(position, self.first, self.last)
 
     def moves(self, bookies: Mapping[int, str]) -> "Moves":
-        """Return the bookie replacements for this fragment; leave out positions that keep their bookie.
+        """Return the replacements of bookies in this fragment; leave out positions whose bookie stays.
 
         :param bookies: for each repaired position, the bookie that has the entries now; it may be the same as before.
         """
@@ -52,13 +52,13 @@ class LedgerFragment:
     def sample(self, position: int, percentage: int, chance: Chance) -> list[int] | None:
         """Return the ids of the entries that a check reads at a position of the ensemble.
 
-        These are the first and the last entry that the position keeps, and about ``percentage`` percent of the others,
-        spread evenly.
+        These are the first and the last entry that the bookie at the position keeps, and about ``percentage`` percent
+        of the others, spread evenly.
 
         :param position: index in the ensemble, from 0.
         :param percentage: percentage of the entries to read, from 0 to 100.
         :param chance: source of random numbers; it draws the entries between the first and the last.
-        :returns: ascending ids; None for all entries that the position keeps.
+        :returns: ascending ids; None for all entries that the bookie keeps.
         """
         ends = self.ends(position)
         if ends is None:
@@ -127,7 +127,7 @@ def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) 
     schedule = schedule_of(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
     newest = metadata.segments[-1].first_entry_id
     end = metadata.last_entry_id if metadata.closed else last_confirmed
-    # The known LAC may be out of date.  Once it reaches the newest ensemble, all older fragments are final (S16).
+    # The known LAC may be too low.  If it reaches the newest ensemble, all older fragments are final (S16).
     settled = metadata.closed or last_confirmed >= newest - 1
     starts = [segment.first_entry_id for segment in metadata.segments]
     for segment, (start, following) in zip(metadata.segments, pairwise([*starts, end + 1]), strict=True):

@@ -91,7 +91,7 @@ def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
 
 
 def can_span(racks: Sequence[str | None], write_quorum: int, position: int, wanted: int) -> bool:
-    """Test whether each write set of a position is in enough racks, or can be once all its bookies are chosen.
+    """Test whether each write set of a position is in enough racks, or can still be when all its bookies are chosen.
 
     :param racks: the rack of each position of the ensemble; None if no bookie is chosen for it yet.
     :param position: index in the ensemble, from 0.

@@ -181,7 +181,7 @@ class SingleReads:
         return wrong
 
     def _is_sound(self, found: dict[int, bytes]) -> bool:
-        """Verify all entries by one call, if a complete range was received; return True if all are valid."""
+        """Verify all entries by one call, if they are a complete range; return True if all of them are valid."""
         if not isinstance(self.wanted, range) or len(found) < len(self.wanted):
             return False
         run = self._run_of(list(map(found.__getitem__, self.wanted)))
@@ -196,7 +196,7 @@ class SingleReads:
         self.errors.setdefault(entry_id, {})[bookie_id] = error
 
     def run(self) -> EntryRun:
-        """Return the verified entries before the first missing entry, as a run.
+        """Return, as a run, the verified entries before the first missing entry.
 
         :raises Exception: the first entry is missing; :func:`most_telling` chooses the error.
         """

@@ -55,7 +55,8 @@ class RecoveryRules:
 
         Two rules give such an entry, and the higher id counts.  All entries up to a LAC are acknowledged.  All entries
         before the newest ensemble are acknowledged, too, because a writer lets a new ensemble begin right after its
-        LAC.  The second rule decides if the bookies of the newest ensemble have no entry yet, and so know no LAC.
+        LAC.  The second rule gives the higher id if the bookies of the newest ensemble have no entry yet, and so know
+        no LAC.
 
         :param heard_lac: the highest LAC that a bookie of the newest ensemble has reported; -1 without any.
         """

@@ -87,7 +87,7 @@ def state_of(error: Exception) -> str:
 
 
 def _says_all(error: Exception) -> bool:
-    """Test whether an error that answers a batch read applies to all requested entries."""
+    """Test whether the error in the answer to a batch read applies to all requested entries."""
     if isinstance(error, BadRequestError):  # the bookie does not support batch reads
         return False
     return isinstance(error, NoSuchLedgerError) or state_of(error) == UNREACHABLE
@@ -104,7 +104,7 @@ class ReplicaScan:
         self, ledger_id: int, schedule: Schedule, position: int, digester: Digester, batching: bool = True
     ) -> None:
         self.findings: list[Finding] = []
-        # A bookie does not have consecutive entries of a striped ledger, so a batch read does not help.
+        # No bookie has consecutive entries of a striped ledger, so batch reads would not help.
         self.batching = batching and not schedule.striped
         self._ledger_id = ledger_id
         self._schedule = schedule
@@ -113,7 +113,7 @@ class ReplicaScan:
         self._length: int | None = None  # the ledger length after the previous entry, in bytes; None if it is unknown
 
     def whole(self, first: int, last: int) -> Scanning:
-        """Scan every entry of ``first .. last``, inclusive, that the position keeps.
+        """Scan every entry of ``first .. last``, inclusive, that the bookie at this position keeps.
 
         :returns: a generator that yields questions; after each question, send the answer of the bookie into it.  When
             it ends, :attr:`findings` is complete.
@@ -126,7 +126,7 @@ class ReplicaScan:
             elif isinstance(answer, Exception) and _says_all(answer):
                 self._note(self._rest(at, last, answer))
                 return
-            else:  # the error does not say which entry it is about: read the entries one by one
+            else:  # the error does not say which entry it concerns: read the entries one by one
                 self.batching = not isinstance(answer, BadRequestError)
                 self._length = None
                 if not (yield from self._each(range(at, min(last, at + MAX_SINGLES - 1) + 1), last)):
@@ -142,7 +142,7 @@ class ReplicaScan:
     def some(self, entry_ids: Sequence[int]) -> Scanning:
         """Scan some entries, each by a single read.
 
-        :param entry_ids: ascending ids of entries that the position keeps.
+        :param entry_ids: ascending ids of entries that the bookie at this position keeps.
         :returns: a generator, as :meth:`whole` does.
         """
         for start in range(0, len(entry_ids), MAX_SINGLES):
@@ -151,7 +151,7 @@ class ReplicaScan:
                 return
 
     def _each(self, wanted: Sequence[int], last: int) -> Generator[Question, Answer, bool]:
-        """Read some entries one by one, and record the finding for each.
+        """Read entries one by one, and record a finding for each.
 
         :returns: False if an error also applies to all later entries, so that the scan ends.
         """
@@ -170,7 +170,7 @@ class ReplicaScan:
         return True
 
     def _rest(self, first: int, last: int, error: Exception) -> Finding:
-        """Return the finding for an error that applies to all entries from ``first`` on."""
+        """Return the finding for all entries from ``first`` on, because an error applies to all of them."""
         count = self._schedule.count(self._position, first, last)
         return Finding(first, last, state_of(error), count, detail=str(error))
 
@@ -189,7 +189,7 @@ class ReplicaScan:
             self._digester.verify(run)
         except DigestMatchError as error:
             if error.entry_id > run.first:
-                # accept the entries before the damaged one, which is read again: a single read finds the newest copy
+                # accept the entries before the damaged one; a single read of that one finds its newest copy
                 self._sound(run.slice(run.first, error.entry_id - run.first))
                 return
             self._length = None
@@ -198,7 +198,7 @@ class ReplicaScan:
             self._sound(run)
 
     def _sound(self, run: EntryRun) -> None:
-        """Record findings for entries with correct ids and digests, whose ledger lengths may still be wrong."""
+        """Record findings for entries with correct ids and digests; their ledger lengths may still be wrong."""
         while True:
             lengths = integers(run, LENGTH_AT).tolist()
             head = self._digester.payload_at
@@ -231,7 +231,7 @@ class ReplicaScan:
             found.append(one)
 
     def _continues(self, before: Finding, one: Finding) -> bool:
-        """Test whether two findings can be joined: they have one state, and no kept entry is between them."""
+        """Test whether two findings can be joined: they have one state, and the bookie keeps no entry between them."""
         if before.status != one.status:
             return False
         return self._schedule.ends(self._position, before.last + 1, one.first - 1) is None

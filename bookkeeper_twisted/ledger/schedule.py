@@ -53,7 +53,7 @@ class Schedule:
         return self._sets[entry_id % self.ensemble_size]
 
     def stretches(self, position: int, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield (first id, count) of each series of consecutive entries that a position keeps, in a range of entries.
+        """Yield (first id, count) of each series of consecutive entries in a range that the bookie at a position keeps.
 
         :param position: index in the ensemble, from 0.
         :param first: first id of the range of entries; the range includes ``last``.
@@ -74,7 +74,7 @@ class Schedule:
         return (position - entry_id) % self.ensemble_size < self.write_quorum
 
     def ends(self, position: int, first: int, last: int) -> tuple[int, int] | None:
-        """Return the lowest and the highest id that a position keeps in a range; None if it keeps no entry of it.
+        """Return the lowest and the highest id in a range that the bookie at a position keeps; None if it keeps none.
 
         :param position: index in the ensemble, from 0.
         :param first: first id of the range of entries; the range includes ``last``.
@@ -87,7 +87,7 @@ class Schedule:
         return (low, high) if low <= last and high >= first else None
 
     def count(self, position: int, first: int, last: int) -> int:
-        """Return the number of entries of ``first .. last``, inclusive, that a position keeps.
+        """Return the number of entries of ``first .. last``, inclusive, that the bookie at a position keeps.
 
         :param position: index in the ensemble, from 0.
         """
@@ -128,7 +128,7 @@ def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[
 
 
 def _fewest(start: int, last: int, period: int, listed: Sequence[Ranges]) -> int:
-    """Return the lowest number of replicas that one of the entries ``start``, ``start + period``, ... has.
+    """Return the lowest number of replicas of the entries ``start``, ``start + period``, ... up to ``last``.
 
     The number of replicas changes only where a listed range begins or ends, so only the entries at these ids are
     counted.

@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 
 class Tally:
-    """Counts, for each entry of a batch, the bookies that have answered for it, up to a threshold.
+    """Counts the bookies that have answered for each entry of a batch, up to a threshold.
 
     A bookie is called a voter here.  The place of an entry is its index in the batch; a set of bits has one bit for
     each place.
@@ -27,7 +27,7 @@ class Tally:
 
     @property
     def reached(self) -> int:
-        """The entries for which enough bookies have answered, as a set of bits."""
+        """The entries for which enough bookies have answered, as a set of bits (one for each entry of the batch)."""
         return self._levels[-1]
 
     def add(self, voter: Hashable, places: int) -> int:
@@ -64,8 +64,8 @@ class Tally:
 class AckTally(Tally):
     """A tally of the answers of bookies to the adds of one batch.
 
-    Here, a voter is one request to one bookie: a repeated request, to another bookie or to the same one, is another
-    voter.  Answers of a replaced voter do not count (S16).
+    Here, a voter is one request to one bookie.  If the request is repeated, to the same bookie or to another one, the
+    new request is another voter, and answers to the old one do not count any more (S16).
 
     :ivar replaced: for each replaced voter, the entries that another voter stores instead, as a set of bits.
     """
@@ -79,7 +79,7 @@ class AckTally(Tally):
         self.replaced: dict[Hashable, int] | None = None
 
     def acknowledge(self, voter: Hashable, places: int) -> int:
-        """Count that the bookie ``voter`` has stored the entries in ``places``, a set of bits.
+        """Count that a bookie has stored the entries in ``places``, a set of bits, at the request ``voter``.
 
         :returns: the entries that reach their ack quorum by this answer, as a set of bits.
         """
@@ -88,7 +88,7 @@ class AckTally(Tally):
         return self.add(voter, places)
 
     def fail(self, voter: Hashable, places: int) -> int:
-        """Count that the bookie ``voter`` failed to store the entries in ``places``, a set of bits.
+        """Count that a bookie failed to store the entries in ``places``, a set of bits, at the request ``voter``.
 
         :returns: the entries for which the failure counts, because no other voter stores them instead, as a set of
             bits.
@@ -101,7 +101,7 @@ class AckTally(Tally):
         return places
 
     def replace(self, voter: Hashable, places: int) -> None:
-        """Ignore the past and future answers of a voter for some entries, because another voter will store them.
+        """Ignore all answers to a request for some entries, because another request stores these entries.
 
         :param voter: the request that no longer counts.
         :param places: the entries, as a set of bits.
@@ -114,16 +114,16 @@ class AckTally(Tally):
             self._failures.take_back(voter, places)
 
     def is_replaced(self, voter: Hashable, places: int) -> bool:
-        """Test whether other voters store all entries in ``places``, a set of bits, instead of the bookie ``voter``."""
+        """Test whether other requests now store all entries in ``places``, a set of bits, instead of ``voter``."""
         return self.replaced is not None and not places & ~self.replaced.get(voter, 0)
 
     def failed(self, voter: Hashable, places: int) -> bool:
-        """Test whether the bookie ``voter`` failed to store at least one entry in ``places``, a set of bits."""
+        """Test whether the request ``voter`` failed for at least one entry in ``places``, a set of bits."""
         return self._failures is not None and bool(self._failures.of(voter) & places)
 
     @property
     def unreachable(self) -> int:
-        """The entries that cannot reach an ack quorum any more, as too many bookies have failed: a set of bits."""
+        """The entries that cannot reach an ack quorum any more, because too many bookies have failed: a set of bits."""
         return 0 if self._failures is None else self._failures.reached
 
 

@@ -10,7 +10,7 @@ request waits for ever, and on average the rate is kept.
 
 import attrs
 
-_TICK = 1e-9  # a debt that is paid off within so many seconds is a rounding error
+_TICK = 1e-9  # a debt that the rate pays off within so many seconds is only a rounding error
 
 
 @attrs.frozen
@@ -38,7 +38,7 @@ UNLIMITED = Rate()
 
 @attrs.define
 class _Bucket:
-    """The tokens for entries or for bytes; a negative balance is a debt."""
+    """A bucket of tokens, for entries or for bytes; a negative number of tokens is a debt."""
 
     rate: float
     filled_at: float
@@ -52,7 +52,7 @@ class _Bucket:
         return -self.balance / self.rate if self.rate and self.balance < 0 else 0.0
 
     def change(self, rate: float) -> None:
-        """Set the rate.
+        """Set the rate at which the bucket fills.
 
         A debt keeps its amount, so a higher rate pays it off sooner.  Unused tokens that exceed the new rate are lost
         at the next fill.

@@ -117,7 +117,7 @@ class Throttle:
         return waiter.granted
 
     def correct(self, n_bytes: int = 0, entries: int = 0) -> None:
-        """Correct the estimate of granted work: take the missing amount, for which the next request waits.
+        """Correct the estimate of granted work: take the missing amount, so that the next request waits for it.
 
         :param n_bytes: number of bytes by which the work exceeded its estimate; negative if it was less work, which
             returns the difference.
@@ -161,12 +161,13 @@ class Throttle:
         self._bucket.reserve(entries, n_bytes, now)
         self._entries += entries
         self._bytes += n_bytes
-        metrics = self._metrics  # a Prometheus counter must not decrease, so returned amounts are not subtracted
+        # a Prometheus counter must never decrease, so amounts that were returned are not subtracted
+        metrics = self._metrics
         metrics.granted_entries.value = max(metrics.granted_entries.value, self._entries)
         metrics.granted_bytes.value = max(metrics.granted_bytes.value, self._bytes)
 
     def _grant(self) -> None:
-        """Grant the waiting requests in order; a request that a callback makes meanwhile waits behind them."""
+        """Grant the waiting requests in order.  A request that a callback makes meanwhile is granted after them."""
         self._timer = None
         while self._waiters:
             now = self._clock.seconds()

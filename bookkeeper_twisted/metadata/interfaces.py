@@ -95,8 +95,8 @@ class IRegistration(Interface):
         """Call the listener when a bookie of this driver has lost its registration and cannot get it back.
 
         If a session ends while the driver is open, another session begins, in which the driver registers its bookies
-        again in their last mode.  The listener is called if this fails because another bookie has registered the id
-        meanwhile.
+        again in their last mode.  The listener is called if this cannot be done, because another bookie has registered
+        the id meanwhile.
 
         :param listener: called once with the reason.
         """
@@ -193,7 +193,7 @@ class ILedgerManager(Interface):
         """
 
     def watch(ledger_id: int, listener: Callable[[Versioned[LedgerMetadata] | None], None]) -> Callable[[], None]:
-        """Call the listener with a ledger's metadata: first the present ones, then those after each change.
+        """Call the listener with the metadata of a ledger: first the present metadata, then after each change.
 
         After the deletion of the ledger, the listener gets None.
 
@@ -260,7 +260,7 @@ class IUnderreplication(Interface):
         """Take the replication lock of a ledger, whether it is marked or not.
 
         :param holder: host name of the replication worker, for people to read.
-        :raises bookkeeper_twisted.errors.LedgerLockedError: this or another driver holds the lock.
+        :raises bookkeeper_twisted.errors.LedgerLockedError: this driver or another driver holds the lock.
         """
 
     async def unlock(ledger_id: int) -> None:
@@ -276,7 +276,7 @@ class IUnderreplication(Interface):
         """
 
     def watch_lost_locks(listener: Callable[[], None]) -> Callable[[], None]:
-        """Call the listener whenever a session of the open driver has ended, which ends all locks of the driver.
+        """Call the listener whenever a session of the open driver has ended, and all its locks with it.
 
         The listener is called before the driver makes a request in its next session.  So the listener can cancel the
         work that ran under a lock, before this work changes anything in the store without the lock.
@@ -387,7 +387,7 @@ class IRackStore(Interface):
     """A metadata driver that can also read the racks of bookies from its store, as Pulsar's tools write them."""
 
     def watch_racks(listener: Callable[[Mapping[str, str]], None]) -> Callable[[], None]:
-        """Call the listener with the racks by bookie id: first the present ones, then those after each change.
+        """Call the listener with the racks, by bookie id: first the present racks, then after each change.
 
         If the racks cannot be read, the error is logged and the listener is not called: the last racks stay valid.
 

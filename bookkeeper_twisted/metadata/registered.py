@@ -27,7 +27,7 @@ async def bookies_there(registration: IRegistration) -> frozenset[str]:
 
 
 async def bookie_address(registration: IRegistration, bookie_id: str) -> tuple[str, int]:
-    """Find the host and port of a bookie in its registration, or else in a bookie id of the form ``host:port``.
+    """Find the host and port of a bookie: in its registration, or in a bookie id of the form ``host:port``.
 
     :raises BookieHandleNotAvailableError: neither the registration nor the id contains an address.
     """

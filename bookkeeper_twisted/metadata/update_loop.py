@@ -62,7 +62,7 @@ async def update(
             try:
                 found = await manager.read(ledger_id)
             except MetadataUnavailableError:
-                raise error from None  # the outcome of the write is still unknown: raise its own error
+                raise error from None  # it is still unknown whether the write was made: raise the error of the write
             # Ignore an older version: a ZooKeeper server that lags behind may return one.
             if found.version >= current.version:
                 current = found
@@ -70,5 +70,5 @@ async def update(
 
 
 def _was_not_made(error: MetadataError) -> bool:
-    """Test whether an ``error`` shows that the store was not reached, so that the write was certainly not made."""
+    """Test whether an ``error`` shows that the write did not reach the store, so that it was certainly not made."""
     return isinstance(error, MetadataUnavailableError) and not isinstance(error, MetadataOutcomeUnknownError)

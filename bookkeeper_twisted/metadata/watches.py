@@ -31,7 +31,7 @@ RETRY_SECONDS = 1.0
 
 @attrs.define(eq=False)
 class _Watch:
-    """A watch: one listener, and the value in the store for whose changes it waits.
+    """One listener, and the value in the store whose changes it wants to know.
 
     :ivar key: name of the watched value; listeners with the same key share one read of the value.
     :ivar of_sessions: whether the value depends on which sessions are alive, so that it can change without a write.
@@ -83,7 +83,7 @@ class Watches:
         return self._add(_Watch("bookies", self._read_bookies, lambda bookies: listener(*bookies), of_sessions=True))
 
     def watch_ledger(self, ledger_id: int, listener: Callable[[StoredLedger], None]) -> Callable[[], None]:
-        """Call ``listener`` with the metadata of ``ledger_id``: first the present ones, then those after each change.
+        """Call ``listener`` with the metadata of ``ledger_id``: first the present metadata, then after each change.
 
         The last call is with None, after the ledger was deleted.
 
@@ -112,7 +112,7 @@ class Watches:
         return self._add(_Watch(key, read, listener, of_sessions))
 
     def wake(self) -> None:
-        """Schedule a round of reads, because values may have changed; do nothing if there are no listeners."""
+        """Schedule a read of the watched values, because they may have changed; do nothing without listeners."""
         if self._round is not None:
             self._again = True
         elif self._watches:
@@ -175,7 +175,7 @@ class Watches:
         return RETRY_SECONDS if self._interval is None else self._interval
 
     def _ended(self, pause: float | None) -> None:
-        """Schedule the next round of reads, after one has ended."""
+        """Schedule the next round of reads after a round has ended."""
         self._round = None
         if not self._watches:
             return
@@ -187,7 +187,7 @@ class Watches:
     async def _tell_all(self) -> None:
         watches = list(self._watches)
         await self._read_and_tell(watch for watch in watches if watch.of_sessions)
-        # read the revision before the values: if a write comes in between, the next round sees it
+        # read the revision before the values: the next round then sees a write that comes in between
         revision = await self._read_revision()
         changed, self._revision = revision != self._revision, None
         others = [watch for watch in watches if not watch.of_sessions]
@@ -201,7 +201,7 @@ class Watches:
     def _tell(self, key: Hashable, news: object) -> None:
         for watch in [w for w in self._watches if w.key == key and w.reported != news]:
             if watch not in self._watches:
-                continue  # a listener that was called earlier in this loop has ended this watch
+                continue  # a listener that this loop called before has ended this watch
             watch.reported = news
             if news is None and watch.ends:
                 self._watches.remove(watch)

@@ -88,7 +88,9 @@ class BookieWatcher:
             raise NotEnoughBookiesError(f"no other bookie is known, and {error}") from error
 
     async def _choose(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
-        """Choose among the bookies that the watch reported; if they are too few, read which are registered and retry.
+        """Choose among the bookies that the watch has reported.
+
+        If they are too few, read which bookies are registered, and choose again.
         """
         try:
             return await self._choose_now(choose, excluded)
@@ -97,7 +99,7 @@ class BookieWatcher:
             return await self._choose_now(choose, excluded)
 
     async def _choose_now(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
-        """Choose among the bookies that are not in quarantine; if they are too few, choose among all."""
+        """Choose among the bookies that are not in quarantine; if they are too few, choose among all bookies."""
         await self.placement.prepare(self.writable)
         free_bytes = {} if self._free_space is None else self._free_space.free_bytes
         avoided = frozenset() if self._quarantine is None else self._quarantine.bookies
@@ -109,7 +111,7 @@ class BookieWatcher:
         return choose(Candidates(self.writable, excluded, free_bytes))
 
     def missed(self, bookies: Collection[str], why: Exception) -> None:
-        """Warn that ledgers are written without failed bookies, because no other bookie can replace them.
+        """Warn that entries are not written to failed bookies, because no other bookie can replace them.
 
         There is one warning per bookie, not one per ledger; when the bookie is back, it can be warned of again.
 

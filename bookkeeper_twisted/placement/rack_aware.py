@@ -60,7 +60,7 @@ class RackAwarePlacement:
 
     def _racks_for(self, size: int, write_quorum: int, free: dict[str, int]) -> list[str]:
         wanted = self._wanted(write_quorum)
-        # if the rule is not enforced, the loop always finds an ensemble, as one rack per write set is always possible
+        # without enforcement, the loop always finds an ensemble, because each write set has at least one rack
         for target in (wanted,) if self._enforce else range(min(wanted, len(free)), 0, -1):
             racks = RackSearch(size, write_quorum, target, dict(free), self._racks.local_rack).run()
             if racks is not None:

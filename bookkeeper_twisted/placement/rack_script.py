@@ -75,4 +75,4 @@ class _Run(ProcessProtocol):
         try:
             self.transport.signalProcess("KILL")  # type: ignore[union-attr]
         except ProcessExitedAlready:
-            pass  # the process has ended already; Twisted will call processEnded()
+            pass  # the process has ended already, and Twisted will call processEnded()

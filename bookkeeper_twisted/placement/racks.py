@@ -116,7 +116,9 @@ class NoRacks:
 
 @attrs.define
 class BookieRacks:
-    """The racks of bookies; each is looked up once, and again when the resolver has a new version of its racks.
+    """The racks of bookies.
+
+    The rack of a bookie is looked up one time, and again when the resolver has a new version of its racks.
 
     :ivar host_of: a function that returns the host of a bookie by its id.
     :ivar local_host: name of this machine; empty if placement must ignore its rack.
@@ -149,19 +151,19 @@ class BookieRacks:
         return self._local
 
     async def learn(self, bookies: Collection[str]) -> None:
-        """Look up the racks of those ``bookies`` whose rack was not looked up yet.
+        """Look up the racks of ``bookies``, unless they were looked up before.
 
         If this fails, the error is logged, and a call after :data:`RETRY` seconds tries again.
         """
         if self._version != self.resolver.version:
             self._version, self._retry_at = self.resolver.version, 0.0
-            self._looked_up.clear()  # the old racks stay in _known, and are used until the new look-up has ended
+            self._looked_up.clear()  # the old racks stay in _known and are used until the new look-up has ended
         while not self._looked_up.issuperset(bookies) and self.clock.seconds() >= self._retry_at:
             running = self._running
             if running is None:
                 running = self._running = SharedResult()
                 running.run(self._look_up(sorted(set(bookies) - self._looked_up)))
-            await running.wait()  # only one look-up runs at a time; this one may have been started by another caller
+            await running.wait()  # only one look-up runs at a time; another caller may have begun this one
 
     async def _look_up(self, bookies: Sequence[str]) -> None:
         try:
@@ -184,4 +186,4 @@ class BookieRacks:
         try:
             return await self.host_of(bookie_id)
         except BookieHandleNotAvailableError:
-            return bookie_id  # if the host is unknown, use the id in its place: a resolver may know the rack by the id
+            return bookie_id  # without a host, the resolver is asked for the id: it may know the rack by the id

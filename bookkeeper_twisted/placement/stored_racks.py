@@ -27,8 +27,7 @@ class StoredRacks:
         self._waiting: list[Deferred[None]] = []
 
     def changed(self, racks: Mapping[str, str]) -> None:
-        """Replace all known racks by ``racks``, whose keys are bookie ids; called when the metadata store has others.
-        """
+        """Replace all known racks by ``racks`` (by bookie id), because the metadata store has other racks now."""
         self._table = {**{bookie_id.rpartition(":")[0]: rack for bookie_id, rack in racks.items()}, **racks}
         self.version += 1
         waiting, self._waiting = self._waiting, []

@@ -55,7 +55,7 @@ class IBookieAuthentication(Interface):
     def bookie_exchange(peer: Peer) -> IAuthenticationExchange:
         """Return the bookie's side of an exchange with a client.
 
-        If it is complete from the start, the client is admitted without a token.
+        If the exchange is complete from the start, the client is admitted without a token.
 
         :param peer: the client.
         """
@@ -69,7 +69,7 @@ class IClientAuthentication(Interface):
     def client_exchange(peer: Peer) -> IAuthenticationExchange:
         """Return the client's side of an exchange with a bookie.
 
-        If it is complete from the start, the client sends no token.
+        If the exchange is complete from the start, the client sends no token.
 
         :param peer: the bookie.
         """

@@ -120,19 +120,19 @@ class DirectConnection(Connection):
         self._send_or_queue(pieces, size)
 
     def _send_or_queue(self, pieces: Sequence[Piece], size: int) -> None:
-        """Send as many bytes of some pieces as the kernel accepts now, and queue the rest.
+        """Send as many bytes of ``pieces`` (byte strings) as the kernel accepts now, and queue the rest.
 
         :param size: bytes of all pieces.
         """
         if not self.connected or self._aborted or self._writeDisconnected:
             return
         sent = 0
-        # A pull producer must write only when the reactor reports that the socket is writable.
+        # A pull producer may write only when the reactor has reported that the socket is writable.
         if not self._queued and (self.producer is None or self.streamingProducer):
             try:
                 sent = self._send(pieces)
             except OSError:
-                pass  # ignore the error: the write event tries again and succeeds, or fails and ends the connection
+                pass  # ignore the error: the next write event tries again, and either succeeds or ends the connection
             self._burst += sent
             self.taken += sent
         if sent < size:
@@ -150,7 +150,7 @@ class DirectConnection(Connection):
             self.producer.pauseProducing()  # type: ignore[attr-defined]
 
     def _send(self, pieces: Sequence[Piece]) -> int:
-        """Send as many bytes of the pieces as the kernel accepts.
+        """Send as many bytes of ``pieces`` (byte strings) as the kernel accepts.
 
         :returns: the number of bytes that the kernel has accepted.
         """
@@ -163,7 +163,7 @@ class DirectConnection(Connection):
         return super().doRead()
 
     def doWrite(self) -> Any:
-        """Send queued pieces; once all are sent, let the base class resume the producer or close the connection.
+        """Send queued bytes; when all are sent, let the base class resume the producer or close the connection.
 
         :returns: the reason if the connection has ended, else None.
         """
@@ -203,7 +203,7 @@ class DirectConnection(Connection):
 
 
 def _rest(pieces: Iterable[Piece], sent: int) -> list[Piece]:
-    """Return the pieces without their first ``sent`` bytes.
+    """Return ``pieces`` of bytes without the first ``sent`` bytes.
 
     Memory views are copied, because the owner of the memory may free it.
 

@@ -33,14 +33,14 @@ class IServerConnection(Interface):
         """
 
     def reply_pieces(pieces: Sequence[bytes | memoryview]) -> None:
-        """Queue one reply given as several pieces; the reply is dropped if the connection is closed.
+        """Queue one reply that consists of several byte strings; it is dropped if the connection is closed.
 
         :param pieces: one frame.  A view must not change until the outbox is flushed; it is copied only if the
             peer does not take it at once.
         """
 
     def expect(n_bytes: int) -> None:
-        """Count bytes of replies that are being prepared, as they are limited for all connections together (S11).
+        """Count bytes of replies that are being prepared, because they are limited for all connections together (S11).
 
         :param n_bytes: bytes of replies that will be made; negative if counted bytes are queued now or will never be
             made.
@@ -50,7 +50,7 @@ class IServerConnection(Interface):
         """Write the replies queued on this connection without waiting for the outbox."""
 
     def turn_is_over() -> bool:
-        """Test whether this connection has used up its share of the reactor turn.
+        """Test whether this connection has used up its share of this reactor turn.
 
         :returns: if True, the session must stop; its ``writable`` is called in a later turn.
         """
@@ -93,7 +93,10 @@ class IRequestSession(Interface):
         """
 
     def writable() -> None:
-        """Resume answering requests: the connection has room or its turn again.  The outbox is flushed afterwards."""
+        """Resume answering requests, because the connection has room for replies or gets its turn again.
+
+        The outbox is flushed afterwards.
+        """
 
     def lost() -> None:
         """End the session of a connection that was lost."""

@@ -63,7 +63,7 @@ class _Beneath:
         self._producer: Any = None
         self._is_full = False
         self._is_held = False
-        self._answers = 0  # bytes of OpenSSL's answers that were written since the transport became full
+        self._answers = 0  # bytes that OpenSSL has written by itself since the transport became full
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -118,7 +118,7 @@ class _Beneath:
         self.go_on()
         if not self.is_closing:
             self.is_closing = True
-            # A transport with a paused producer would wait for its bytes.
+            # A transport with a paused producer would not close before all its bytes are sent.
             self._transport.unregisterProducer()
             self._transport.loseConnection()
 
@@ -234,7 +234,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
 
     def dataReceived(self, data: bytes) -> None:
         if self._below.is_closing:
-            return  # OpenSSL would keep the bytes until the transport has closed
+            return  # OpenSSL would keep the bytes until the transport is closed
         self._below.wait()
         was_open = self._above.is_open
         try:

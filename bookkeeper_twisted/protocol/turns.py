@@ -54,14 +54,14 @@ class Turns:
 
     @property
     def is_spent(self) -> bool:
-        """Test whether the requests of this turn have used up its time."""
+        """Test whether the requests of this reactor turn have used up the time for requests."""
         return self._spent >= TURN
 
     def begin(self) -> bool:
         """Begin to measure the time that the requests of a connection take.
 
-        :returns: False if the time is measured already, because another connection's work has caused these requests.
-            Otherwise the caller must call :meth:`end`.
+        :returns: False if the time is measured already, because the work of another connection has led to these
+            requests.  Otherwise the caller must call :meth:`end`.
         """
         if self._began is not None:
             return False
@@ -77,7 +77,7 @@ class Turns:
             self._go_on_later()
 
     def is_over(self) -> bool:
-        """Test whether the connection that processes requests now must stop for the others."""
+        """Test whether the connection whose requests are processed now must stop, so that others get their turn."""
         if self._began is None:
             return self.is_spent
         elapsed = self._clock.seconds() - self._began
@@ -106,7 +106,7 @@ class Turns:
             self._next = self._clock.callLater(0, self._go_on)
 
     def _go_on(self) -> None:
-        """Let the waiting connections process requests, each at most once, until the time of this turn is used up."""
+        """Let waiting connections process requests, each at most once, until the time of this turn is used up."""
         self._next = None
         self._spent = 0.0
         for _ in range(self._n_waiting):

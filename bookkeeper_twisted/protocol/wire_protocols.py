@@ -46,7 +46,7 @@ class ClientWires:
     def sockets(self, wire: IWireProtocol, limit: int) -> int:
         """Return how many sockets to a bookie may use the protocol ``wire``; 0 for no limit.
 
-        If the main protocol lacks requests, one socket uses the other protocol.
+        If the main protocol lacks some kinds of requests, one socket uses the other protocol.
 
         :param limit: most sockets of both protocols together; 0 for no limit.
         """

@@ -39,7 +39,7 @@ _SUFFIXES = {"tls": "", "httpServer": "Path", "zkSsl": "Location"}
 
 
 def _words(given: str | Iterable[str]) -> tuple[str, ...]:
-    """Return the names in a text with commas, or those given."""
+    """Return the names in a text, which are separated by commas; return a sequence of names as it is."""
     parts = given.split(",") if isinstance(given, str) else given
     return tuple(part.strip() for part in parts if part.strip())
 
@@ -54,24 +54,27 @@ class TlsSettings:
 
     :ivar key_store_type: ``PEM``, ``PKCS12`` or ``JKS`` ("tlsKeyStoreType").
     :ivar key_store: the private key in PEM, or the store ("tlsKeyStore").
-    :ivar key_store_password_path: the file with its password, may be empty ("tlsKeyStorePasswordPath").
-    :ivar certificate_path: for PEM the chain of the key's certificate ("tlsCertificatePath").
-    :ivar trust_store_type: as ``key_store_type`` ("tlsTrustStoreType").
-    :ivar trust_store: issuers of the certificates of peers ("tlsTrustStore").
-    :ivar trust_store_password_path: the file with its password, may be empty ("tlsTrustStorePasswordPath").
-    :ivar protocols: a tuple, or a text with commas; empty: all ("tlsEnabledProtocols").  Those before TLS 1.2 are
-        left out.
-    :ivar ciphers: suites by their names in Java (IANA) or OpenSSL, a tuple or a text with commas; empty: the default
-        ("tlsEnabledCipherSuites").
+    :ivar key_store_password_path: the file with the password of the key store; may be empty
+        ("tlsKeyStorePasswordPath").
+    :ivar certificate_path: the file with the chain of the key's certificate, if the store type is PEM
+        ("tlsCertificatePath").
+    :ivar trust_store_type: the type of the trust store, as for ``key_store_type`` ("tlsTrustStoreType").
+    :ivar trust_store: the file with the issuers that certificates of peers must have ("tlsTrustStore").
+    :ivar trust_store_password_path: the file with the password of the trust store; may be empty
+        ("tlsTrustStorePasswordPath").
+    :ivar protocols: the enabled protocols, as a tuple or as a text with commas; empty for all ("tlsEnabledProtocols").
+        Protocols before TLS 1.2 are left out.
+    :ivar ciphers: names of cipher suites in Java (IANA) or OpenSSL, as a tuple or as a text with commas; empty for the
+        default ("tlsEnabledCipherSuites").
     :ivar client_authentication: at a bookie: clients have to show a certificate, which is verified; at a client: its
         certificate is shown ("tlsClientAuthentication").
     :ivar certificates_optional: at a bookie with ``client_authentication``: clients may also show no certificate.
-    :ivar key_store_password: the password of the key store, used where no file is named.
-    :ivar trust_store_password: the same of the trust store.
-    :ivar prefix: how the configuration keys of the files begin, for errors: one of :data:`_SUFFIXES`.
+    :ivar key_store_password: the password of the key store, if no password file is named.
+    :ivar trust_store_password: the password of the trust store, if no password file is named.
+    :ivar prefix: the beginning of the configuration keys that name the files, for errors: one of :data:`_SUFFIXES`.
     :ivar hostname_verification: whether the certificate of a bookie has to name the host that the client connects to
         ("tlsHostnameVerificationEnabled").
-    :ivar refresh_seconds: the shortest time between two looks at the files.
+    :ivar refresh_seconds: the shortest time between two checks whether the files have changed.
     """
 
     key_store_type: str = attrs.field(default="JKS", converter=_kind)
@@ -105,7 +108,7 @@ class TlsSettings:
 
     @property
     def spoken(self) -> tuple[str, ...]:
-        """The protocols that are configured and spoken."""
+        """The protocols that are both enabled by the settings and supported."""
         return tuple(name for name in PROTOCOLS if name in self.protocols or not self.protocols)
 
     @property
@@ -152,10 +155,10 @@ def settings_of(config: TlsConfig) -> TlsSettings:
 
 
 class _Tls(Generic[C]):
-    """The contexts of one side, made from files that its settings name.
+    """The TLS contexts of one side (bookie or client), made from files that its settings name.
 
-    :cvar what: the name of the files in the log.
-    :param seconds: a clock of seconds since 1970, as a reactor's.
+    :cvar what: what the files are, for the log.
+    :param seconds: returns the time in seconds since 1970, as a reactor does.
     :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
     """
 
@@ -170,9 +173,9 @@ class _Tls(Generic[C]):
         self._context = FromFiles(self.what, paths, self._make, seconds, settings.refresh_seconds)
 
     def _stores(self, settings: TlsSettings) -> Iterable["StoreFiles"]:
-        """Return the stores (own key, trusted certificates) whose files are read, and read again when they change.
+        """Return the stores whose files are read, and read again after a change: own key, trusted certificates.
 
-        Each subclass defines it.
+        Each subclass implements this.
         """
         raise NotImplementedError
 
@@ -183,9 +186,9 @@ class _Tls(Generic[C]):
 
 @implementer(IOpenSSLServerConnectionCreator)
 class ServerTls(_Tls["Context"]):
-    """The TLS of a bookie.
+    """The TLS of a bookie's connections to clients.
 
-    :param seconds: a clock of seconds since 1970, as a reactor's.
+    :param seconds: returns the time in seconds since 1970, as a reactor does.
     :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
     """
 
@@ -211,7 +214,10 @@ class ServerTls(_Tls["Context"]):
 
 
 class _ClientStores(_Tls[C]):
-    """The TLS of a client, whatever makes its connections: a key store if it shows a certificate, and a trust store."""
+    """The key store (if the client shows a certificate) and the trust store of a client.
+
+    Subclasses make the connections of the client.
+    """
 
     def _stores(self, settings: TlsSettings) -> Iterable["StoreFiles"]:
         return (settings.keys, settings.trusted) if settings.client_authentication else (settings.trusted,)
@@ -228,12 +234,12 @@ class _ClientStores(_Tls[C]):
 
 
 class ClientTls(_ClientStores["Context"]):
-    """The TLS of a client.
+    """The TLS of a client's connections to bookies.
 
     A bookie verifies the certificate of a client after the client's handshake has ended (TLS 1.3): a refusal is then
     the first thing that the client receives.
 
-    :param seconds: a clock of seconds since 1970, as a reactor's.
+    :param seconds: returns the time in seconds since 1970, as a reactor does.
     :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
     """
 
@@ -243,10 +249,10 @@ class ClientTls(_ClientStores["Context"]):
         return openssl.client_context(*self._read(), self._settings.spoken, self._settings.ciphers)
 
     def connecting_to(self, host: str) -> IOpenSSLClientConnectionCreator:
-        """Return the creator of connections to a bookie.
+        """Return the object that makes TLS connections to one bookie.
 
         :param host: a host name or an IP address, without a port.
-        :raises IncorrectParameterError: it can be neither.
+        :raises IncorrectParameterError: ``host`` is neither.
         """
         try:
             name = host.removesuffix(".").encode("idna").decode("ascii")
@@ -258,9 +264,9 @@ class ClientTls(_ClientStores["Context"]):
 
 
 class SocketTls(_ClientStores["SSLContext"]):
-    """The TLS of a client whose connections are sockets of the threads of a library.
+    """The TLS of a client whose connections are sockets that a library makes and uses in threads.
 
-    :param seconds: a clock of seconds since 1970 that any thread may call.
+    :param seconds: returns the time in seconds since 1970; any thread may call it.
     :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
     """
 
@@ -272,11 +278,11 @@ class SocketTls(_ClientStores["SSLContext"]):
         return sockets.socket_context(*self._read(), self._settings.spoken, self._settings.hostname_verification)
 
     def wrapped(self, plain: Any, host: str) -> "SSLSocket":
-        """Make the handshake on a connection; blocks.
+        """Make the TLS handshake on a connection; this blocks.
 
         :param plain: a connected socket, with a time limit.
         :param host: the host name or address that it is connected to.
-        :raises OSError: a side refuses the other, or the time is over.
+        :raises OSError: one side refuses the other, or the time is over.
         """
         return self._context.get().wrap_socket(plain, server_hostname=host)
 
@@ -305,7 +311,7 @@ def _require_library() -> None:
 
 
 def _warn(log: Logger, now: float, read: Iterable[tuple["StoreFiles", Iterable["Certificate"]]]) -> None:
-    """Log which of the certificates that were read have expired."""
+    """Log which of the certificates in the files have expired."""
     from .keys import expired
 
     for files, certificates in read:

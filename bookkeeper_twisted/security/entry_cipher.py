@@ -32,7 +32,7 @@ class EntryCipher:
     """Encrypts and decrypts the payloads of one ledger.
 
     :param key: the key of the ledger, of 32 bytes.
-    :param prefix: the random bytes of a writer; a reader takes those that the entries have.
+    :param prefix: the random bytes of the writer; a reader uses those that the entries contain.
     :ivar overhead: bytes by which an encrypted payload is longer than the payload.
     """
 
@@ -48,7 +48,7 @@ class EntryCipher:
     def encrypt(self, entry_id: int, payload: bytes, length: int) -> bytes:
         """Return the encrypted ``payload`` of the entry ``entry_id``.
 
-        :param length: bytes of all encrypted payloads before this entry.
+        :param length: bytes of all encrypted payloads of the ledger before this entry.
         """
         prefix, covered = self._prefix, _COVERED.pack(self._ledger_id, length + len(payload) + OVERHEAD)
         return prefix + self._aead.encrypt(_NONCE.pack(prefix, entry_id), payload, covered)
@@ -57,7 +57,7 @@ class EntryCipher:
         """Return the encrypted ``payloads`` of consecutive entries.
 
         :param first: id of the first entry.
-        :param length: bytes of all encrypted payloads before it.
+        :param length: bytes of all encrypted payloads of the ledger before the first entry.
         """
         prefix, ledger_id, encrypt = self._prefix, self._ledger_id, self._aead.encrypt
         cover, nonce = _COVERED.pack, _NONCE.pack
@@ -71,8 +71,8 @@ class EntryCipher:
         """Return the payload of an entry.
 
         :param length: bytes of all encrypted payloads up to this entry, as the header of the entry has it.
-        :raises bookkeeper_twisted.errors.DigestMatchError: the bytes are not what a writer with this key has encrypted
-            as this entry.
+        :raises bookkeeper_twisted.errors.DigestMatchError: a writer with this key did not encrypt these bytes for this
+            entry.
         """
         nonce = _NONCE.pack(encrypted[:PREFIX_SIZE], entry_id)
         try:

@@ -33,7 +33,7 @@ def file_error(key: str, path: str, reason: str) -> ConfigError:
 def read_small_file(key: str, path: str, limit: int, secret: bool = False) -> bytes:
     """Return the content of a regular file.
 
-    A secret file that every user of the machine can read is a warning in the log.
+    If every user of the machine can read a secret file, a warning is logged.
 
     :param key: the key of the configuration that names the file.
     :param limit: the most bytes that the file may have.
@@ -41,7 +41,7 @@ def read_small_file(key: str, path: str, limit: int, secret: bool = False) -> by
     :raises ConfigError: the file cannot be read, is not a regular file, or is too large.
     """
     try:
-        # O_NONBLOCK: the open of a FIFO would wait for a writer, and the reactor with it
+        # without O_NONBLOCK, the open of a FIFO would wait for a writer, and block the reactor
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
         raise file_error(key, path, error.strerror or "it cannot be read") from None
@@ -74,19 +74,20 @@ def read_text(key: str, path: str, limit: int, secret: bool = False) -> str:
         return data.decode()
     except UnicodeDecodeError:
         pass
-    raise file_error(key, path, "it is not UTF-8")  # outside the handler: that error has the content
+    # raised outside of the handler, because the UnicodeDecodeError contains the content of the file
+    raise file_error(key, path, "it is not UTF-8")
 
 
 class FromFiles(Generic[T]):
-    """An object that is made from files, and made again when they have changed.
+    """An object that is made from files, and made anew when they have changed.
 
     If the changed files cannot be used, the previous object stays in use, with one line in the log.
 
-    :param what: names the files in the log.
-    :param paths: the files.
+    :param what: what the files are, for the log.
+    :param paths: paths of the files.
     :param make: reads the files and makes the object.
-    :param seconds: a clock of seconds since 1970.
-    :param refresh: the shortest time between two looks at the files, in seconds.
+    :param seconds: returns the time in seconds since 1970.
+    :param refresh: the shortest time between two checks of the files, in seconds.
     :raises ConfigError: the files cannot be used.
     """
 
@@ -100,14 +101,17 @@ class FromFiles(Generic[T]):
         self._make = make
         self._seconds = seconds
         self._looked_at = seconds()
-        # looked at before they are read: a change in between is found by the next look
+        # look at the files before they are read, so that the next look finds a change in between
         self._seen = self._look()
         self._made = make()
 
     def get(self) -> T:
-        """Return the newest object that could be made; look at the files if the last look was long enough ago."""
+        """Return the newest object.
+
+        If the last check was long enough ago, first check whether the files have changed.
+        """
         now = self._seconds()
-        if not 0 <= now - self._looked_at < self._refresh:  # a clock that was put back must not end the looking
+        if not 0 <= now - self._looked_at < self._refresh:  # if the clock was put back, check the files, too
             self._looked_at = now
             seen = self._look()
             if seen != self._seen:
@@ -126,17 +130,17 @@ class FromFiles(Generic[T]):
                 "{what} have changed and cannot be used, the previous ones stay in use: {reason}",
                 what=self._what, reason=str(error),
             )  # fmt: skip
-        except Exception:  # whatever it is, connections have to go on with what is there
+        except Exception:  # after any error, connections must still work with the present object
             _log.failure("{what} have changed and cannot be used, the previous ones stay in use", what=self._what)
         else:
             _log.info("{what} have changed: the new ones are in use", what=self._what)
 
 
 def identity_of(path: str) -> tuple[int, ...] | None:
-    """Return numbers that change when the file at ``path`` is changed or replaced; None if there is no file."""
+    """Return some numbers that change when the file at ``path`` is changed or replaced; None if there is no file."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
         return None
-    # the time of the last change of content or attributes, which no program can set
+    # st_ctime is the time of the last change of content or attributes; no program can set it
     return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns

@@ -45,11 +45,11 @@ _SEQUENCE, _OBJECT_ID, _OCTETS = 0x30, 0x06, 0x04
 
 @attrs.frozen
 class JksKey:
-    """A private key of a store.
+    """A private key in a JKS store.
 
     :ivar alias: its name in the store.
-    :ivar protected: the key as the store has it; see :func:`unprotect`.
-    :ivar chain: certificates in DER, the key's own first.
+    :ivar protected: the key in its encrypted form, as it is in the store; see :func:`unprotect`.
+    :ivar chain: the chain of the key's certificate in DER, its own certificate first.
     """
 
     alias: str
@@ -59,9 +59,9 @@ class JksKey:
 
 @attrs.frozen
 class JksStore:
-    """The entries of a store in their order.
+    """The entries of a JKS store, in their order.
 
-    :ivar trusted: certificates in DER.
+    :ivar trusted: the trusted certificates, in DER.
     """
 
     keys: tuple[JksKey, ...]
@@ -69,9 +69,9 @@ class JksStore:
 
 
 def read_jks(data: bytes, password: str) -> JksStore:
-    """Return the entries of a store whose integrity was checked.
+    """Return the entries of a JKS store, after its integrity was checked.
 
-    :raises CodecError: ``data`` is no such store, is damaged, or has another password; the text is the reason.
+    :raises CodecError: ``data`` is no JKS store, is damaged, or has another password; the text gives the reason.
     """
     if len(data) < _HEAD.size + _DIGEST_SIZE or not data.startswith(MAGIC):
         raise CodecError("it is no JKS store")
@@ -101,7 +101,7 @@ def read_jks(data: bytes, password: str) -> JksStore:
 
 
 def unprotect(protected: bytes, password: str) -> bytes:
-    """Return a private key of a store in PKCS8.
+    """Decrypt a private key of a store; return it in PKCS8.
 
     :param protected: an ``EncryptedPrivateKeyInfo`` in DER with Sun's key protector.
     :raises CodecError: the key has another password, or another kind of protection.
@@ -130,12 +130,12 @@ def _key_stream(password: bytes, salt: bytes) -> Iterator[int]:
 
 
 def _spelled(password: str) -> bytes:
-    """Return the bytes of the characters of a password, as Java has them."""
+    """Return the bytes of a password in the encoding that Java uses here."""
     return password.encode("utf-16-be", "surrogatepass")
 
 
 class _Reader:
-    """Reads bytes from their begin to their end, and raises CodecError beyond it."""
+    """A reader of bytes from the beginning to the end; it raises CodecError if the bytes end too early."""
 
     def __init__(self, data: bytes, at: int = 0) -> None:
         self._data = data
@@ -167,7 +167,7 @@ class _Reader:
         return self.blob()
 
     def element(self, tag: int) -> "_Reader":
-        """Return a reader of the content of the next element in DER, which has to have this tag."""
+        """Return a reader of the content of the next DER element, which must have this ``tag``."""
         found, size = self.take(2)
         if found != tag:
             raise CodecError("its private key is damaged")

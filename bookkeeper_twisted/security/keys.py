@@ -59,15 +59,15 @@ _UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm)
 
 @attrs.frozen
 class StoreFiles:
-    """The files of a store.
+    """The files of a key store or of a trust store.
 
     :ivar name: the key of the configuration that names the store: ``tlsKeyStore`` or ``tlsTrustStore``.
     :ivar kind: ``PEM``, ``PKCS12`` or ``JKS``.
-    :ivar password_path: the file with the password; empty: there is no password.
-    :ivar certificate_path: the file with the certificates of a key in PEM, else empty.
-    :ivar password: the password itself, used where no file is named.
+    :ivar password_path: the file with the password; empty if there is none.
+    :ivar certificate_path: the file with the chain of the key's certificate, for a key in PEM; else empty.
+    :ivar password: the password itself, if no password file is named.
     :ivar suffix: the end of the configuration key that names the file: ``Path`` in ``httpServerKeyStorePath``.
-    :ivar certificate_name: the configuration key that names the file with the certificates.
+    :ivar certificate_name: the configuration key that names the file with the certificates of the key.
     """
 
     name: str
@@ -91,13 +91,13 @@ class StoreFiles:
 
     @property
     def password_source(self) -> str:
-        """The configuration key that gives the password, with the file that the key names."""
+        """The configuration key that gives the password of the store, with the file that the key names."""
         if self.password and not self.password_path:
             return f"{self.name}Password"
         return f"{self.name}PasswordPath, {self.password_path!r}"
 
     def refusal(self, reason: str) -> ConfigError:
-        """Return the error for a store that cannot be used.
+        """Return the error for a store that cannot be used; the caller raises it.
 
         :param reason: a sentence about the file.
         """
@@ -108,7 +108,7 @@ class StoreFiles:
 class KeyAndChain:
     """A private key with the chain of its certificate, the key's own certificate first.
 
-    :ivar files: where they are from.
+    :ivar files: the files from which the key and the chain were read.
     """
 
     files: StoreFiles
@@ -158,7 +158,7 @@ def read_trusted(files: StoreFiles) -> tuple[x509.Certificate, ...]:
 
 
 def expired(files: StoreFiles, certificates: Iterable[x509.Certificate], now: datetime) -> list[str]:
-    """Return a sentence about each certificate that is out of date.
+    """Return a sentence about each certificate that has expired.
 
     :param files: the store that the certificates are from.
     """
@@ -199,14 +199,14 @@ def _password(files: StoreFiles) -> str:
         password = _read(key, files.password_path).decode()
     except UnicodeDecodeError:
         password = None
-    if password is None:  # outside the handler: the error would carry the password along
+    if password is None:  # raised outside of the handler, because the first error contains the password
         raise file_error(key, files.password_path, "the password is not UTF-8")
-    # Java trims the passwords of stores, and takes those of keys in PEM as they are
+    # like Java, trim the passwords of stores, but not those of keys in PEM
     return password.rstrip("\r\n") if files.kind == "PEM" else password.strip(_SPACE)
 
 
 def _parsed(files: StoreFiles, parse: Callable[[], T], reason: str = "it has a certificate that cannot be read") -> T:
-    """Call a function of the library, and turn its errors into that of the store."""
+    """Parse data with a function of the library; convert its errors to the error for this store."""
     try:
         return parse()
     except _UNREADABLE:
@@ -227,7 +227,7 @@ def _usable(files: StoreFiles, key: object) -> PrivateKey:
 
 
 def _pem_key(files: StoreFiles, data: bytes, password: str) -> PrivateKey:
-    begin = _KEY_BEGIN.search(data)  # the file may have certificates and parameters of curves beside it
+    begin = _KEY_BEGIN.search(data)  # the file may also contain certificates, and parameters of elliptic curves
     end = b"-----END %b-----" % begin[1] if begin is not None else b""
     ended_at = data.find(end, begin.end()) if begin is not None else -1
     if begin is None or ended_at < 0:
@@ -260,7 +260,7 @@ def _pem_certificates(key: str, path: str, data: bytes) -> tuple[x509.Certificat
 
 
 def _wrong(files: StoreFiles) -> str:
-    """Return the reason if a store cannot be opened."""
+    """Return the reason why a store can probably not be opened, for an error."""
     if files.password_path or files.password:
         return f"its password is not that of {files.password_source}, or it is damaged"
     return f"it has a password, and {files.name}PasswordPath names none; or it is damaged"
@@ -269,7 +269,7 @@ def _wrong(files: StoreFiles) -> str:
 def _pkcs12(
     files: StoreFiles, data: bytes, password: str
 ) -> tuple[object, tuple[x509.Certificate, ...], tuple[x509.Certificate, ...]]:
-    """Return the key of a store or None, the chain of the key's certificate, and the certificates beside that."""
+    """Return the key of a PKCS12 store or None, the chain of the key's certificate, and the other certificates."""
     if not data.startswith(b"\x30"):
         raise files.refusal("it is neither a PKCS12 nor a JKS store")
     store = _parsed(files, lambda: load_pkcs12(data, password.encode() or None), _wrong(files))
@@ -281,7 +281,7 @@ def _pkcs12(
 
 
 def _chain(first: x509.Certificate, others: Sequence[x509.Certificate]) -> tuple[x509.Certificate, ...]:
-    """Return a certificate and those that have issued one another, as far as they are among ``others``."""
+    """Return the chain of a certificate: the certificate, its issuer, and so on, as far as they are in ``others``."""
     chain = [first]
     while issuer := next((c for c in others if c.subject == chain[-1].issuer and c not in chain), None):
         chain.append(issuer)

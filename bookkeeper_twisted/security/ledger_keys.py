@@ -29,10 +29,10 @@ _LINE = re.compile(r"([A-Za-z0-9._-]{1,64})\s+([A-Za-z0-9+/]+=*)")
 
 @attrs.frozen
 class WrappedKey:
-    """The key of a ledger, as its metadata hold it.
+    """The wrapped (encrypted) key of a ledger, as it is in the ledger's metadata.
 
-    :ivar key_id: the name of the provider's key that encrypts it.
-    :ivar wrapped: the encrypted key, in a form of the provider.
+    :ivar key_id: the name of the provider's key that has encrypted it.
+    :ivar wrapped: the encrypted key, in a form that the provider chooses.
     """
 
     key_id: str
@@ -59,9 +59,9 @@ class IKeyProviderPlugin(Interface):
     names: frozenset[str] = Attribute("Values of ``ledgerKeyProvider`` it answers to.")
 
     def make(config: ClientConfig) -> IKeyProvider:
-        """Return the provider.
+        """Return a key provider.
 
-        :raises bookkeeper_twisted.errors.ConfigError: it cannot be made from this configuration.
+        :raises bookkeeper_twisted.errors.ConfigError: the plugin cannot use this configuration.
         """
 
 
@@ -70,7 +70,7 @@ class KeyRing:
     """A provider that has its keys in memory, and wraps with AES-256-GCM.
 
     :param keys: keys of 32 bytes by name; the last one is the newest, which wraps the keys of new ledgers.
-    :param origin: where the keys are from, for errors.
+    :param origin: the file or the variable that the keys are from, for errors.
     """
 
     def __init__(self, keys: Mapping[str, bytes], origin: str) -> None:
@@ -162,7 +162,7 @@ def _parsed(text: str, origin: str) -> Mapping[str, bytes]:
     """Parse the lines of a key file.
 
     :param origin: the file or the variable, for errors.
-    :raises ConfigError: there is no key, or a line is wrong; the error quotes no key.
+    :raises ConfigError: there is no key, or a line is invalid; the error contains no key.
     """
     keys: dict[str, bytes] = {}
     for number, line in enumerate(text.splitlines(), 1):

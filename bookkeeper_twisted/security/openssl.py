@@ -61,13 +61,14 @@ _REASONS = {
 
 
 class PeerCertificateError(SSL.Error):
-    """The certificate of the peer was refused; the text says which and why.
+    """The certificate of the peer was refused; the text says which certificate, and why.
 
     It ends the handshake with an alert.  Twisted's TLS passes it on as the reason of ``connectionLost``.
     """
 
     def __init__(self, reason: str) -> None:
-        super().__init__([("bookkeeper-twisted", "certificate", reason)])  # the shape that Twisted looks into
+        # Twisted expects the arguments of OpenSSL's errors in this form
+        super().__init__([("bookkeeper-twisted", "certificate", reason)])
         self._reason = reason
 
     def __str__(self) -> str:
@@ -78,12 +79,13 @@ def server_context(
     identity: KeyAndChain, trusted: Sequence[Certificate] | None, protocols: Sequence[str], ciphers: Sequence[str],
     required: bool = True,
 ) -> SSL.Context:  # fmt: skip
-    """Return the context of a bookie's connections.
+    """Return the TLS context of a bookie's connections.
 
-    :param trusted: issuers of the certificates that clients have to show; None: they show none.
-    :param protocols: of ``TLSv1.2`` and ``TLSv1.3``.
+    :param trusted: issuers of the certificates that clients must show; None if clients show no certificates.
+    :param protocols: the allowed ones of ``TLSv1.2`` and ``TLSv1.3``.
     :param ciphers: names of suites; empty: the default.
-    :param required: False: clients may also show no certificate; one that is shown is verified all the same.
+    :param required: if False, clients may also show no certificate; a certificate that is shown is verified
+        nevertheless.
     :raises ConfigError: OpenSSL refuses one of the arguments.
     """
     context = _context(protocols, ciphers)
@@ -101,9 +103,9 @@ def server_context(
 def client_context(
     identity: KeyAndChain | None, trusted: Sequence[Certificate], protocols: Sequence[str], ciphers: Sequence[str]
 ) -> SSL.Context:
-    """Return the context of a client's connections, which are of the class :class:`HostConnection`.
+    """Return the TLS context of a client's connections, which are objects of the class :class:`HostConnection`.
 
-    :param identity: shown to bookies that ask for it; None: nothing is shown.
+    :param identity: the key and certificate to show to bookies that ask for them; None to show nothing.
     :param trusted: issuers of the certificates of bookies.
     :param protocols: as for :func:`server_context`, like ``ciphers``.
     :raises ConfigError: OpenSSL refuses one of the arguments.
@@ -127,10 +129,10 @@ class EncryptedConnection(SSL.Connection):
     """
 
     def recv(self, bufsiz: int, flags: int | None = None) -> bytes:
-        """Return decrypted bytes of the peer.
+        """Return decrypted bytes that the peer has sent.
 
-        :param bufsiz: the most bytes.
-        :param flags: as of the base class.
+        :param bufsiz: most bytes to return.
+        :param flags: as in the base class.
         """
         try:
             return super().recv(bufsiz, flags)
@@ -139,12 +141,13 @@ class EncryptedConnection(SSL.Connection):
         except SSL.Error as error:
             if not _is_end(error):
                 raise
-        raise SSL.ZeroReturnError  # outside the handler, where it would refer to the first error and its frames
+        # raised outside of the handler: inside, the new error would refer to the first one and its stack frames
+        raise SSL.ZeroReturnError
 
     def bio_read(self, bufsiz: int) -> bytes:
-        """Return all encrypted bytes for the peer.
+        """Return all encrypted bytes that must be sent to the peer.
 
-        :param bufsiz: the bytes that are read at a time.
+        :param bufsiz: number of bytes to read from OpenSSL at a time.
         """
         pieces = [super().bio_read(bufsiz)]
         while len(pieces[-1]) == bufsiz:
@@ -164,13 +167,13 @@ def _is_end(error: SSL.Error) -> bool:
 
 
 class HostConnection(EncryptedConnection):
-    """A connection of a client, which knows the host that it is to.
+    """A TLS connection of a client, which knows the host to which it is connected.
 
     :param host: a host name or an IP address; a name is sent to the bookie (SNI).
     :param verified: whether the bookie's certificate has to name ``host``.
     """
 
-    # not the connection's "app data": Twisted puts an object of its own there
+    # not stored as the connection's "app data", because Twisted stores an object of its own there
     def __init__(self, context: SSL.Context, host: str, verified: bool) -> None:
         super().__init__(context, None)
         self.expected = host if verified else None
@@ -196,12 +199,12 @@ def _context(protocols: Sequence[str], ciphers: Sequence[str]) -> SSL.Context:
 
 
 def _is_of_13(name: str) -> bool:
-    """Test whether a suite is one of TLS 1.3; their names do not say how keys are exchanged."""
+    """Test whether a cipher suite is one of TLS 1.3."""
     return name.startswith("TLS_") and "_WITH_" not in name
 
 
 def _spoken(protocols: Sequence[str], ciphers: Sequence[str]) -> Sequence[str]:
-    """Return those protocols for which there are suites: a list of suites is for all protocols, as in Java."""
+    """Return the ``protocols`` for which ``ciphers`` has a suite, because the list of suites is for all protocols."""
     if not ciphers:
         return protocols
     with_suites = {"TLSv1.3" if _is_of_13(name) else "TLSv1.2" for name in ciphers}
@@ -212,9 +215,9 @@ def _spoken(protocols: Sequence[str], ciphers: Sequence[str]) -> Sequence[str]:
 
 
 def _require_suite(name: str) -> None:
-    """Refuse a text that is not the name of one suite which authenticates the peer and encrypts.
+    """Raise an error if a text is not the name of one cipher suite that authenticates the peer and encrypts.
 
-    OpenSSL takes names of sets of suites and commands as well, and ignores unknown names beside known ones.
+    OpenSSL itself also accepts commands and names of sets of suites, and ignores unknown names next to known ones.
     """
     if _is_of_13(name):
         is_one = name in _CIPHERS_OF_13
@@ -265,7 +268,7 @@ def _trust(context: SSL.Context, certificates: Iterable[Certificate]) -> None:
 
 
 def _verify_chain(connection: SSL.Connection, certificate: X509, number: int, depth: int, valid: int) -> bool:
-    """Refuse a chain that OpenSSL finds invalid.
+    """Refuse the chain of a peer's certificate if OpenSSL finds it invalid.
 
     OpenSSL calls this for each certificate of a chain, from the issuer's to the peer's own, at depth 0.
     """
@@ -279,9 +282,9 @@ def _verify_chain(connection: SSL.Connection, certificate: X509, number: int, de
 
 
 def _subject(certificate: X509) -> str | None:
-    """Return the subject of a certificate for a line of the log, whatever the peer has put there.
+    """Return the subject of a certificate as text for the log; the peer may have chosen any subject.
 
-    :returns: a text without control characters, cut off if it is long; None if there is no such text.
+    :returns: a text without control characters, cut off if it is long; None if the subject cannot be shown as text.
     """
     try:
         text = certificate.to_cryptography().subject.rfc4514_string()
@@ -291,10 +294,10 @@ def _subject(certificate: X509) -> str | None:
 
 
 def _verify_bookie(connection: SSL.Connection, certificate: X509, number: int, depth: int, valid: int) -> bool:
-    """Refuse an invalid chain, and a certificate that does not name the host.
+    """Refuse an invalid chain of a bookie's certificate, and a certificate that does not name the host.
 
-    The bookie is told "internal error" of a wrong host, and not "bad certificate": OpenSSL derives the alert from the
-    number of its own error, which pyOpenSSL does not let a callback set.
+    For a wrong host, the bookie gets the alert "internal error", and not "bad certificate": OpenSSL derives the alert
+    from the number of its own error, which pyOpenSSL does not let a callback set.
     """
     _verify_chain(connection, certificate, number, depth, valid)
     if not isinstance(connection, HostConnection):
@@ -312,7 +315,7 @@ def _verify_host(certificate: X509, host: str) -> None:
         pass
     else:
         return
-    # Outside the handler, where the new error would refer to the first error and its frames.
+    # Raised outside of the handler: inside, the new error would refer to the first one and its stack frames.
     raise PeerCertificateError(f"the certificate of {_subject(certificate)} is refused: it is not one for {host}")
 
 

@@ -1,4 +1,4 @@
-"""The principals of peers: the identities that their connections have shown."""
+"""The principals of peers: the identities that they have proven on their connections."""
 
 import re
 from typing import TYPE_CHECKING, Literal
@@ -16,13 +16,13 @@ _CODED = re.compile("([0-9]+):(.*)")
 
 @attrs.frozen
 class Principal:
-    """The identity of a peer.
+    """A principal: the identity that a peer has proven.
 
-    :ivar kind: how the peer has shown its identity.
-    :ivar name: of a certificate the subject in the form of RFC 4514, else the name of the user.
-    :ivar roles: those that its certificate or its token gives it; of those in a certificate Apache's
+    :ivar kind: how the peer has proven its identity.
+    :ivar name: the subject of the certificate in the form of RFC 4514, or the name of the user.
+    :ivar roles: the roles in its certificate or its token.  Of the roles in a certificate, Apache's
         ``BookieAuthZFactory`` compares only the first.
-    :ivar uris: URIs of the certificate's alternative names, as ``spiffe://domain/service``.
+    :ivar uris: the URIs among the alternative names of the certificate, such as ``spiffe://domain/service``.
     """
 
     kind: Literal["certificate", "sasl", "token", "none"]
@@ -41,16 +41,16 @@ NOBODY = Principal("none")
 def principal_of(certificate: "Certificate") -> Principal:
     """Return the principal of a certificate that was verified in the handshake.
 
-    :param certificate: the peer's own, ``connection.get_peer_certificate(as_cryptography=True)``.
+    :param certificate: the peer's own certificate: ``connection.get_peer_certificate(as_cryptography=True)``.
     """
     from cryptography.x509 import ExtensionNotFound, NameOID, SubjectAlternativeName, UniformResourceIdentifier
 
-    # Java looks at one unit only, the first in the order of the certificate
+    # like Java, use only one organizational unit: the first in the certificate
     units = certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATIONAL_UNIT_NAME)
     unit = units[0].value if units else ""
     try:
         names = certificate.extensions.get_extension_for_class(SubjectAlternativeName).value
-    except (ExtensionNotFound, ValueError):  # a name that cannot be parsed gives no rights
+    except (ExtensionNotFound, ValueError):  # alternative names that cannot be parsed give no rights
         uris: list[str] = []
     else:
         uris = names.get_values_for_type(UniformResourceIdentifier)

@@ -1,8 +1,8 @@
-"""Texts of the errors that end TLS connections."""
+"""The reasons why TLS connections have ended, as texts for people."""
 
 
 def tls_reason(error: BaseException | None) -> str:
-    """Return the reason of the end of a connection in words.
+    """Return the reason why a TLS connection has ended, as text.
 
     :param error: any error; one of OpenSSL has a list of triples, of which the last part of each is the reason.
     """

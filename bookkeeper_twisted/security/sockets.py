@@ -21,11 +21,11 @@ _PIPE = 60 * 1024
 def socket_context(
     identity: KeyAndChain | None, trusted: Sequence[Certificate], protocols: Sequence[str], verified: bool
 ) -> ssl.SSLContext:
-    """Return the context of the connections of a client.
+    """Return the TLS context of a client's connections, for the standard library.
 
-    :param identity: shown to servers that ask for it; None: nothing is shown.
+    :param identity: the key and certificate to show to servers that ask for them; None to show nothing.
     :param trusted: issuers of the certificates of servers.
-    :param protocols: of ``TLSv1.2`` and ``TLSv1.3``.
+    :param protocols: the allowed ones of ``TLSv1.2`` and ``TLSv1.3``.
     :param verified: whether the certificate of a server has to name the host that was connected to.
     :raises ConfigError: OpenSSL refuses the certificate or its key, or they are too long for a pipe.
     """
@@ -43,7 +43,11 @@ def socket_context(
 
 
 def _show(context: ssl.SSLContext, identity: KeyAndChain) -> None:
-    """Give a context a key that may have been encrypted; :mod:`ssl` takes files only, so pipes stand for two."""
+    """Load a key and its certificates into a context.
+
+    :mod:`ssl` reads them only from files, so each is passed through a pipe: an encrypted key must not be written to
+    disk in clear.
+    """
     with ExitStack() as opened:
         paths = [_path_of(opened, identity, data) for data in (certificates_pem(identity.chain), key_pem(identity))]
         try:
@@ -56,19 +60,19 @@ def _show(context: ssl.SSLContext, identity: KeyAndChain) -> None:
 
 
 def _path_of(opened: ExitStack, identity: KeyAndChain, data: bytes) -> str:
-    """Return a path under which ``data`` can be read once.
+    """Return a path from which ``data`` can be read once: that of a pipe.
 
-    :raises ConfigError: a pipe has no room for it.
+    :raises ConfigError: the pipe has too little room for it.
     """
     if len(data) > _PIPE:
         raise identity.files.refusal(f"its certificates have more than {_PIPE} bytes")
     reading, writing = os.pipe()
     opened.callback(os.close, reading)
     try:
-        os.set_blocking(writing, False)  # nobody reads before all is written
+        os.set_blocking(writing, False)  # all bytes are written before anybody reads them
         written = os.write(writing, data)
     finally:
         os.close(writing)
-    if written < len(data):  # Linux makes small pipes for a user who has very many
+    if written < len(data):  # Linux gives small pipes to a user who has very many
         raise identity.files.refusal(f"a pipe of this user takes only {written} of {len(data)} bytes")
     return f"/dev/fd/{reading}"

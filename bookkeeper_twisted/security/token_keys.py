@@ -37,8 +37,8 @@ class TokenKey:
     """A key that verifies tokens.
 
     :ivar key_id: the name of a secret; empty for a public key, because its issuer chooses the name.
-    :ivar algorithm: the only algorithm that the key is used with, as JWS names it.
-    :ivar material: the secret's bytes or the public key.
+    :ivar algorithm: the only algorithm that may be used with the key, by its name in JWS.
+    :ivar material: the bytes of the secret, or the public key.
     """
 
     key_id: str
@@ -98,7 +98,7 @@ def _public_keys(path: str) -> Iterator[TokenKey]:
 
 
 def _algorithm(path: str, public: object) -> str:
-    """Return the only algorithm of a public key."""
+    """Return the only algorithm that may be used with a public key."""
     from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
@@ -115,7 +115,7 @@ def _algorithm(path: str, public: object) -> str:
 
 
 def missing_library(name: str) -> ConfigError:
-    """Return the error for a missing library.
+    """Return the error for a library that is not installed.
 
     :param name: a library of the extra ``jwt``.
     """

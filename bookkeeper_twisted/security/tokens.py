@@ -33,7 +33,7 @@ _MOST_ROLES = 256
 
 
 class _RefusedError(Exception):
-    """A token is refused; the text says why, and has no part of the token."""
+    """A token is refused; the text gives the reason, and contains no part of the token."""
 
 
 _MALFORMED = "the token is malformed"
@@ -41,7 +41,7 @@ _MALFORMED = "the token is malformed"
 
 @attrs.frozen
 class TokenRules:
-    """The claims that tokens have to make.
+    """The claims that a token must contain.
 
     :ivar issuer: the issuer that tokens have to name if a public key verifies them.
     :ivar audience: the audience that these tokens have to name; a token that a secret has signed may leave it out.
@@ -59,9 +59,9 @@ class TokenRules:
 class VerifiedToken:
     """The content of a token that was verified.
 
-    :ivar principal: whom the token names.
+    :ivar principal: the principal that the token names.
     :ivar key: the key that has signed it.
-    :ivar begins: the first second since 1970 at which the token is valid; 0 if it names none.
+    :ivar begins: the first second since 1970 at which the token is valid; 0 if the token names none.
     :ivar expires: the second from which on the token is not valid.
     """
 
@@ -72,11 +72,11 @@ class VerifiedToken:
 
 
 class TokenVerifier:
-    """Verifies tokens; returns the principal that a token names.
+    """A verifier of signed tokens; it returns the principal that a token names.
 
-    :param keys: returns the keys whose tokens are accepted.
-    :param rules: the claims that a token has to make.
-    :param seconds: a clock of seconds since 1970.
+    :param keys: returns the keys with which tokens may be signed.
+    :param rules: the claims that a token must contain.
+    :param seconds: returns the time in seconds since 1970.
     :raises ConfigError: the extra ``jwt`` is not installed.
     """
 
@@ -91,21 +91,22 @@ class TokenVerifier:
     def verify(self, token: str) -> Principal:
         """Return the principal that a token names.
 
-        :raises UnauthorizedAccessError: the token is refused; the reason has no part of it.
+        :raises UnauthorizedAccessError: the token is refused; the error contains no part of it.
         """
         return self.read(token).principal
 
     def read(self, token: str) -> VerifiedToken:
         """Return the content of a token.
 
-        :raises UnauthorizedAccessError: as of :meth:`verify`.
+        :raises UnauthorizedAccessError: see :meth:`verify`.
         """
         try:
             key = self._signed_by(token)
             return self._checked(_claims(token), key)
         except _RefusedError as refused:
             reason = str(refused)
-        raise UnauthorizedAccessError(detail=reason)  # outside the handler: no frame with the token is kept
+        # raised outside of the handler, so that no stack frame with the token is kept
+        raise UnauthorizedAccessError(detail=reason)
 
     def _signed_by(self, token: str) -> TokenKey:
         """Return the key that has signed a token."""
@@ -125,15 +126,15 @@ class TokenVerifier:
         raise _RefusedError("the signature of the token is wrong")
 
     def _candidates(self, header: Mapping[str, Any]) -> Iterator[TokenKey]:
-        """Yield the keys that can have signed a token with this header."""
+        """Yield the keys with which a token with this header may have been signed."""
         algorithm, key_id = header.get("alg"), header.get("kid")
         for key in self._keys():
-            # the token has to name its secret; the name of a public key does not count, as issuers choose these names
+            # the token must name its secret; issuers choose the names of their public keys, so these do not count
             if key.algorithm == algorithm and (key.algorithm != SECRET_ALGORITHM or key.key_id == key_id):
                 yield key
 
     def _checked(self, claims: Mapping[str, Any], key: TokenKey) -> VerifiedToken:
-        """Check the claims of a token whose signature is right, then return the token's content."""
+        """Check the claims of a token whose signature is valid, and return the content of the token."""
         now, rules = self._seconds(), self._rules
         begins, expires = _time(claims, "nbf", 0), _time(claims, "exp", None)
         if now >= expires + rules.skew:
@@ -143,7 +144,7 @@ class TokenVerifier:
         is_own = key.algorithm == SECRET_ALGORITHM
         if not is_own and claims.get("iss") != rules.issuer:
             raise _RefusedError("the token is of another issuer")
-        # a token that a secret has signed may leave the audience out, but not name another one
+        # a token that a secret has signed may name no audience; but if it names one, this must be the configured one
         if not (is_own and "aud" not in claims) and (not rules.audience or rules.audience not in _texts(claims, "aud")):
             raise _RefusedError("the token is for another audience")
         principal = Principal("token", _name(claims.get("sub")), _roles(claims, rules.roles_claim))
@@ -151,9 +152,9 @@ class TokenVerifier:
 
 
 def token_verifier(config: AuthenticationConfig, seconds: Callable[[], float]) -> TokenVerifier | None:
-    """Return the verifier of tokens; None if the configuration names no key for it.
+    """Return the verifier of tokens that a configuration describes; None if it names no keys.
 
-    :param seconds: a clock of seconds since 1970, as a reactor's.
+    :param seconds: returns the time in seconds since 1970, as a reactor does.
     :raises ConfigError: a file cannot be used, issuer or audience are missing, or the extra ``jwt`` is not installed.
     """
     secret, public = config.token_key_file, config.token_public_keys
@@ -188,7 +189,7 @@ def sign_token(key: TokenKey, claims: Mapping[str, Any]) -> str:
 
 
 def _signature_check() -> Callable[[str, TokenKey], bool]:
-    """Return a function that tests whether a key has signed a token, by the algorithm of the key alone."""
+    """Return a function that tests whether a key has signed a token; only the key decides which algorithm is used."""
     try:
         import jwt
     except ImportError:
@@ -209,7 +210,7 @@ def _signature_check() -> Callable[[str, TokenKey], bool]:
 
 
 def _decoded(part: str) -> bytes:
-    """Decode a part of a token; refuse a part that is another text for the same bytes."""
+    """Decode a part of a token from base64; refuse a text that is not the usual one for the decoded bytes."""
     try:
         data = urlsafe_b64decode(part + "=" * (-len(part) % 4))
     except ValueError:
@@ -241,13 +242,13 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(_: str) -> float:
-    raise _RefusedError(_MALFORMED)  # NaN and Infinity
+    raise _RefusedError(_MALFORMED)  # NaN and infinite numbers
 
 
 def _time(claims: Mapping[str, Any], name: str, default: float | None) -> float:
-    """Return a time of a token, in seconds since 1970.
+    """Return the time in a claim of a token, in seconds since 1970.
 
-    :param default: of a token without the claim; None: the token is refused.
+    :param default: the result if the token lacks the claim; None to refuse such a token.
     """
     value = claims.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LAST_TIME:
@@ -256,7 +257,7 @@ def _time(claims: Mapping[str, Any], name: str, default: float | None) -> float:
 
 
 def _texts(claims: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return the texts of a claim that is one text, or a list of them; none if it is missing."""
+    """Return the texts in a claim, which may be one text or a list of texts; return none if the claim is missing."""
     value = claims.get(name, [])
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
@@ -265,7 +266,7 @@ def _texts(claims: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def _name(value: object) -> str:
-    """Return a subject or role if it is a text that can be logged: printable, not blank, not too long."""
+    """Return a subject or role, after a check that it can be logged: printable, not blank, not too long."""
     if not (isinstance(value, str) and value.strip() and value.isprintable() and len(value) <= _LONGEST_NAME):
         raise _RefusedError("the token names no subject, or one that cannot be a name")
     return value

@@ -41,8 +41,7 @@ class IdRanges:
             yield from range(first, last + 1)
 
     def intersection(self, other: "IdRanges") -> "IdRanges":
-        """Return the set of the ids that are in both this set and ``other``, by comparing ranges instead of single ids.
-        """
+        """Return the set of the ids that are in both this set and ``other``."""
         common: list[tuple[int, int]] = []
         for first, last in self.ranges:
             at = max(bisect_right(other.ranges, first, key=itemgetter(0)) - 1, 0)

@@ -157,7 +157,7 @@ def _limit(arguments: argparse.Namespace) -> Rate:
 
 
 def _limit_options(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the speed limits of the command line as options of the source and of the sink."""
+    """Return the speed limits of the command line in the form of options of the source and of the sink."""
     limit = _limit(arguments)
     given = {"maxEntriesPerSecond": limit.entries, "maxBytesPerSecond": limit.bytes}
     return {key: str(ceil(rate)) for key, rate in given.items()} | {"tasksAtOnce": str(arguments.parallelism)}
@@ -239,7 +239,7 @@ def _replicate(spark: Any, arguments: argparse.Namespace) -> int:
 
 
 def _speed(measured: Rate, limit: Rate) -> str:
-    """Describe how fast bookies were read, and by how many percent that differs from the speed limits."""
+    """Describe at which speed bookies were read, and by how many percent this differs from the speed limits."""
     from .pipelines.pictures import human
 
     text = f"{measured.entries:,.0f} entries/s, {human(measured.bytes)}/s while bookies were read"

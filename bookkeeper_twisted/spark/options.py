@@ -114,7 +114,7 @@ _NO_IDS = IdRanges()
 
 @attrs.frozen(kw_only=True)
 class _Limits(Config):
-    """The options that limit the speed of all tasks together; reads and writes have them in common."""
+    """The options that limit the speed of all tasks together, for reads as for writes."""
 
     max_bytes_per_second: int = setting(
         "maxBytesPerSecond", 0, _at_least(0), "most bytes a second of all tasks together; 0: no limit", unit="bytes"
@@ -322,7 +322,7 @@ class SinkOptions:
 
 
 def _split(options: Mapping[str, str]) -> tuple[dict[str, str], ClientConfig, Secret, DigestType]:
-    """Split Spark's options into this source's own (keys in lower case), client, password and digest type."""
+    """Split Spark's options into the options of this source (keys in lower case), client, password and digest type."""
     given = {key.lower(): value for key, value in options.items() if key.lower() not in _SPARK_OWN}
     password = Secret(given.pop(_PASSWORD, "").encode())
     try:
@@ -348,7 +348,7 @@ def _loaded(config: type[C], given: Mapping[str, str], prefix: str = "") -> C:
 
 
 def _spelling(config: type[Config]) -> dict[str, str]:
-    """Return, by key in lower case, the usual spelling of each key of a configuration class."""
+    """Return the usual spelling of each key of a configuration class, by the key in lower case."""
     return {key.lower(): key for field in fields_of(config).values() for key in (field.key, field.alias) if key}
 
 

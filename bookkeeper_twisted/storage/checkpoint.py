@@ -49,7 +49,7 @@ class Checkpoint:
         self._rows: list[list[LedgerRow]] = [[] for _ in directories]
         self._deleted: list[list[int]] = [[] for _ in directories]
         self._written: set[int] = set()
-        # for each directory, the ledgers whose deletion was committed although the disk had no space for entries
+        # for each directory without disk space for its entries: the ledgers whose deletion was committed nevertheless
         self._gone: list[set[int]] = [set() for _ in directories]
         self._marked = False
         for row in states.take_dirty():

@@ -45,7 +45,7 @@ Verify = Callable[[bytes, str], None]
 
 @attrs.frozen
 class CookieFiles:
-    """The cookie files that a start has found.
+    """The cookie files that were found in the directories of a bookie at its start.
 
     :ivar found: for each directory with our cookie, its bytes.
     :ivar missing: directories without a cookie.
@@ -59,7 +59,7 @@ class CookieFiles:
     of_apache: Mapping[str, bytes] = attrs.field(factory=dict)
 
     def taken_over(self) -> "CookieFiles":
-        """Return a copy in which cookies of Apache's bookie count as ours."""
+        """Return a copy in which the cookies of Apache's bookie count as cookies of this bookie."""
         found = {**self.of_apache, **self.found}
         return attrs.evolve(self, found=found, missing=[d for d in self.missing if d not in found])
 
@@ -107,7 +107,7 @@ def must_stamp(
     :param expected: the cookie of this bookie, made from the configuration.
     :param stored: the cookie in the metadata store, None if it has none.
     :param verify: raises InvalidCookieError for a cookie of another bookie.
-    :param known: returns the directories that a cookie names.
+    :param known: called with a cookie; returns the directories that the cookie names.
     :param allow_expansion: whether the bookie may get more directories than the stored cookie names.
     :param take_over: whether to take over the directories of an Apache bookie.
     :returns: whether all directories, and then the metadata store, must get the cookie.
@@ -164,11 +164,10 @@ def stamp(fs: IFileSystem, directories: Sequence[str], cookie: bytes) -> None:
 def stamp_for_apache(fs: IFileSystem, directories: Sequence[str]) -> None:
     """Give directories back to Apache's bookie: write its cookie files, then delete ours.
 
-    :param directories: the directories as configured.
-
     From the first write on, our bookie refuses the directories.  Apache's bookie refuses them until the last write.
     After an interruption, call this function again.
 
+    :param directories: the directories as configured.
     :raises InvalidCookieError: a directory has no cookie.
     """
     found = read_cookies(fs, directories).taken_over()
@@ -240,7 +239,7 @@ def _check_expansion(
             f"{files.missing[0]} has no cookie, although the metadata store has one: its data is lost, or the "
             "directory is new, which allowStorageExpansion=true accepts"
         )
-    # the store got its cookie last, so each directory that this cookie names has once had a cookie
+    # the store got its cookie last, so each directory that this cookie names has had a cookie before
     before = known(stored)
     for directory in files.missing:
         if directory in before:

@@ -43,7 +43,7 @@ _NEAR = 2048
 The next look-up is rarely for exactly the next entry, because several threads of the read lane serve one connection.
 """
 
-_MOST_AHEAD = 64  # most ledgers whose last look-up is remembered
+_MOST_AHEAD = 64  # keep the rows of the last look-up for at most so many ledgers
 _MOST_ID = 2**63 - 1
 _FULL = (*NO_SPACE, errno.EROFS)
 _DELETED_TOGETHER = 64
@@ -100,7 +100,7 @@ class DirectoryStorage:
         self.entries = 0
         self._n_written = 0
         self._found: deque[tuple[int, FoundRows]] = deque(maxlen=_MOST_FOUND)
-        self._rows: dict[int, tuple[int, FoundRows]] = {}  # for each ledger, the short rows that its last look-up found
+        self._rows: dict[int, tuple[int, FoundRows]] = {}  # for each ledger, the short index rows of its last look-up
 
     # -- reactor thread --
 
@@ -142,8 +142,8 @@ class DirectoryStorage:
         :param entry_id: id of the first entry, which is in no write cache.
         :param max_count: most entries to return.
         :param max_bytes: most bytes of the returned records; a single entry may be longer.
-        :param window: a number of bytes.  If the wanted entries take only a small part of it, read this number of bytes
-            in advance, for later reads; 0 for no such reads.
+        :param window: if the wanted entries take only a small part of so many bytes, read this number of bytes in
+            advance, for later reads; 0 for no such reads.
         """
         row = self.recent.find(ledger_id, entry_id) or self.looked_up.find(ledger_id, entry_id)
         if row is None:
@@ -165,7 +165,7 @@ class DirectoryStorage:
         return lookup.found
 
     def learn(self) -> None:
-        """Add index rows that the read lane found to ``looked_up``, except rows with an entry in a write cache."""
+        """Cache the index rows that the read lane has found, except rows with an entry in a write cache."""
         while self._found:
             n_written, found = self._found.popleft()
             if n_written == self._n_written:
@@ -178,9 +178,9 @@ class DirectoryStorage:
         self._n_written += 1
 
     def _discard_cached(self, found: FoundRows) -> None:
-        """Drop each looked-up index row that contains an entry of which a write cache has a newer copy.
+        """Drop each cached index row that has an entry in a write cache, because the entry there is a newer copy.
 
-        :param found: the rows that the look-up found.
+        :param found: the index rows that one look-up found.
         """
         ledger_id = found.ledger_id
         for half in (*self.active.held(ledger_id), *self.flushing.held(ledger_id)):
@@ -197,7 +197,7 @@ class DirectoryStorage:
         self.active.discard_ledger(ledger_id)
         self.flushing.discard_ledger(ledger_id)
         self.looked_up.discard(ledger_id, 0, _MOST_ID)
-        self._n_written += 1  # so learn() ignores index rows that the read lane is looking up at the moment
+        self._n_written += 1  # learn() must ignore index rows that the read lane is looking up at the moment
 
     def swap(self) -> None:
         """Exchange the two write caches: the active one becomes the flushing one, and the empty one becomes active.
@@ -360,7 +360,7 @@ class DirectoryStorage:
         return None
 
     def _look_up(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Look up the index row of an entry in the index; often read the next rows, too, for the reads that follow."""
+        """Look up the index row of an entry; also cache the next rows if a reader will probably need them."""
         n_written = self._n_written
         row = self.index.find(ledger_id, entry_id)
         if row is None:
@@ -368,26 +368,27 @@ class DirectoryStorage:
         found = self._rows_ahead(row)
         self._found.append((n_written, found))
         before = self._before(ledger_id)
-        # keep the rows of the last look-up if they are a little ahead: another reader of the ledger still needs them
+        # another reader of the ledger still needs the rows of the last look-up if they are a little ahead: keep them
         is_onward = before is None or not 0 < before.first - entry_id <= _NEAR
         if row.last - row.first < MOST_APART and is_onward:
             self._rows[ledger_id] = n_written, found
         return row
 
     def _before(self, ledger_id: int) -> FoundRows | None:
-        """Return the rows of the last look-up in a ledger that found short index rows; they may be out of date."""
+        """Return the short index rows of the last look-up in a ledger, or None; they may be out of date."""
         known = self._rows.get(ledger_id)
         return known[1] if known is not None else None
 
     def _ahead(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the index row of an entry if the last look-up has found it and no row has changed since, else None."""
+        """Return an entry's index row from the rows of the last look-up, or None if rows may have changed since."""
         known = self._rows.get(ledger_id)
         return known[1].find(entry_id) if known is not None and known[0] == self._n_written else None
 
     def _rows_ahead(self, row: IndexRow) -> FoundRows:
-        """Return the looked-up ``row``, with the next index rows of its ledger if a reader will probably need them.
+        """Return an index row and, if a reader will probably need them, the next index rows of its ledger.
 
-        That is so if the last look-up in the ledger found short rows, and they end a little before this row.
+        A reader probably needs them if the last look-up in this ledger found short rows that end a little before this
+        row.
 
         In two cases, most rows of a ledger have only one entry: if a client wrote to many ledgers in turn, and if the
         ledger is striped, so that this bookie has only every third entry, for example.  Looking up such rows one by one
@@ -397,7 +398,7 @@ class DirectoryStorage:
             self._rows.clear()
         before = self._before(row.ledger_id)
         if before is not None and 0 < row.first - before.last <= _NEAR:
-            # if the next rows cannot be read, the found row is enough
+            # the found row is enough if the next rows cannot be read
             with suppress(StorageError):
                 found = FoundRows(row.ledger_id, self.index.rows_ahead(row.ledger_id, row.first, _ROWS_AHEAD))
                 if found.find(row.first) == row:

@@ -136,7 +136,7 @@ class StoredDirectory:
 
 
 def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | None:
-    """Verify the entries of an index row, even if they were copied to another log; return an error text or None."""
+    """Verify the entries of an index row; return an error text, or None if they are intact, moved or deleted."""
     while True:
         try:
             reader.read_slice(row, row.first, _WHOLE_ROW)
@@ -151,7 +151,7 @@ def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | No
 
 
 def _put(held: list[IndexRow], row: IndexRow) -> None:
-    """Insert an index row into the sorted rows ``held``; remove its entries from older rows."""
+    """Insert an index row into the sorted rows ``held``; older rows lose the entries that it contains."""
     low = max(bisect_right(held, row.first, key=_first) - 1, 0)
     high = bisect_right(held, row.last, key=_first)
     kept = [part for old in held[low:high] for part in without(old, row.first, row.last)]
@@ -159,7 +159,9 @@ def _put(held: list[IndexRow], row: IndexRow) -> None:
 
 
 def logs_of_id(fs: IFileSystem, directories: Sequence[str], log_id: int) -> list[str]:
-    """Return the directories that have an entry log ``log_id``; several may, as each numbers its logs by itself.
+    """Return the directories that have an entry log ``log_id``.
+
+    Several may, because each directory numbers its own logs.
 
     :param directories: paths of the ledger directories, each ending in ``current``.
     """

@@ -28,7 +28,7 @@ class IFile(Interface):
         """Read ``size`` bytes at ``offset``; return fewer bytes only if the file ends before."""
 
     def pread_resident(size: int, offset: int) -> bytes | None:
-        """Read as :meth:`pread` does if all ``size`` bytes are in the page cache, else return None; never wait.
+        """Read as :meth:`pread` does if all ``size`` bytes are in the page cache; else return None.  Never wait.
 
         :raises OSError: ``EOPNOTSUPP``: this file system cannot read from the page cache alone.
         """
@@ -246,7 +246,7 @@ class IRunIndex(Interface):
         """Return the index row that contains ``entry_id`` of ``ledger_id``, or None."""
 
     def rows_ahead(ledger_id: int, entry_id: int, limit: int) -> Sequence[IndexRow | bytes]:
-        """Return the index row of an entry, and the next rows of the ledger that are cheap to read with it.
+        """Return the index row of an entry, and some of the next rows of the ledger, if these are cheap to read.
 
         :returns: at most ``limit`` rows, sorted; a packed row is 36 bytes.  Empty if the index lacks the entry.
         """
@@ -299,7 +299,7 @@ class IJournal(Interface):
     durable: JournalPosition = Attribute("End of the last group synced.")
 
     def write_group(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
-        """Append a group of records; with ``sync``, make it and all earlier groups durable.
+        """Append a group of records; with ``sync``, make this group and all earlier ones durable.
 
         :param records: byte strings, each with one or more complete records (``i32 length``, body).
         :returns: the position of the end of the group.  A new file is begun only between two groups, so that a group
@@ -307,7 +307,7 @@ class IJournal(Interface):
         """
 
     def sync() -> JournalPosition:
-        """Make all written groups durable; return the position of their end."""
+        """Make all written groups of records durable; return the position of their end."""
 
     def replay(mark: JournalPosition) -> Iterator[bytes]:
         """Yield the body of each record behind ``mark``, in order.  Call this before the first write only.
@@ -407,8 +407,8 @@ class ILedgerStorage(Interface):
 
         Call it if the entry is not :meth:`cached`.  All returned entries are the newest copies.  It never waits.
 
-        It needs one system call.  If a client reads small pieces in order, it reads more entries than wanted;
-        :meth:`cached` finds these for a while.
+        It needs one system call.  If a client reads a few entries at a time in order, more entries than wanted are
+        read; :meth:`cached` finds them for a while.
 
         :param max_count: number of wanted entries; the run may have more.
         :returns: None if the entries are not in the page cache, or if they are damaged; :meth:`load` then raises the
@@ -425,9 +425,9 @@ class ILedgerStorage(Interface):
         """Return the highest entry id of ``ledger_id`` in the write caches, or -1."""
 
     def keep(run: EntryRun, epoch: int) -> EntryRun:
-        """Return the up-to-date part of a ``run`` from :meth:`load`; put it in the read cache if useful.
+        """Return the part of a ``run`` from :meth:`load` that is up to date; put this part in the read cache if useful.
 
-        :param epoch: the value of :attr:`epoch` in the reactor turn in which the first entry was not :meth:`cached`.
+        :param epoch: the value of :attr:`epoch` at the time when :meth:`cached` did not find the first entry.
         :returns: the entries before the first entry that may have a newer copy; at least the first entry of the run.
         """
 
@@ -438,7 +438,7 @@ class ILedgerStorage(Interface):
         """Test whether an active write cache has reached its limit, so that adds must wait (S11)."""
 
     def begin_checkpoint(marks: Sequence[JournalPosition]) -> "ICheckpoint | None":
-        """Begin a checkpoint by swapping the write caches; return None if another checkpoint is in progress.
+        """Begin a checkpoint: swap the write caches.  Return None if another checkpoint is in progress.
 
         :param marks: for each journal, a position before which all records are in the storage already (S7).
         """

@@ -97,7 +97,7 @@ def directory_index(ledger_id: int, count: int) -> int:
 
 @attrs.frozen
 class DirectoryMap:
-    """Tells in which directory each ledger is.
+    """A map from each ledger to its directory.
 
     A ledger that existed before directories were added stays in its directory.  A deleted ledger stays assigned to its
     directory until the process ends, because index rows of it may still be stored there.

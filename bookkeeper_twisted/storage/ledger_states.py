@@ -46,7 +46,7 @@ class LedgerStates:
         return row if key is row.master_key else attrs.evolve(row, master_key=key)
 
     def get(self, ledger_id: int) -> LedgerRow | None:
-        """Return the state of ``ledger_id``, or None if this ledger is unknown."""
+        """Return the state of ``ledger_id``, or None if the bookie does not know this ledger."""
         return self._rows.get(ledger_id)
 
     def put(self, row: LedgerRow) -> None:
@@ -81,7 +81,10 @@ class LedgerStates:
         return ledger_id in self._forgotten
 
     def is_deleted(self, ledger_id: int) -> bool:
-        """Test whether ``ledger_id`` was deleted, but the index may still have rows of it.  Any thread."""
+        """Test whether ``ledger_id`` was deleted, but the index may still have rows of its entries.
+
+        Any thread may call it.
+        """
         return ledger_id in self._deleted or ledger_id in self._deleting
 
     def undeleted(self) -> int:
@@ -102,14 +105,14 @@ class LedgerStates:
         return len(expired)
 
     def take_deleted(self) -> list[int]:
-        """Return the ledgers whose index rows a checkpoint must delete before it stores the changed states."""
+        """Return the deleted ledgers; a checkpoint must delete their index rows before it stores the changed states."""
         taken = sorted(self._deleted)
         self._deleting |= self._deleted
         self._deleted = set()
         return taken
 
     def take_dirty(self) -> list[LedgerRow]:
-        """Return the states that changed since the last call; the caller stores them, or calls :meth:`not_stored`."""
+        """Return the states that changed since the last call.  If they cannot be stored, call :meth:`not_stored`."""
         dirty, self._dirty = self._dirty, set()
         return [self._stored_form(ledger_id) for ledger_id in sorted(dirty)]
 
@@ -128,7 +131,7 @@ class LedgerStates:
             self._deleted.update(ledger_ids)
 
     def not_stored(self, rows: Iterable[LedgerRow]) -> None:
-        """Report that states were not stored; the next call of :meth:`take_dirty` returns these ledgers again.
+        """Report that states could not be stored; the next call of :meth:`take_dirty` returns them again.
 
         :param rows: the states, as :meth:`take_dirty` has returned them.
         """

@@ -210,7 +210,7 @@ class LedgerStorage:
     def _note_end(self, ledger_id: int, first: int, end: int) -> None:
         """Remember where a read of a ledger ended: a later read that begins at entry ``end`` is sequential.
 
-        The previous read, which ended before entry ``first``, is forgotten.
+        The end of the previous read, at entry ``first``, is forgotten.
         """
         ends = self._ends
         ends.pop((ledger_id, first), None)
@@ -236,7 +236,7 @@ class LedgerStorage:
         directory = self._directory(run.ledger_id)
         directory.learn()
         if epoch != self.epoch:
-            # a checkpoint has emptied write caches meanwhile: only the first entry is surely the newest copy
+            # a checkpoint has emptied write caches meanwhile: only the first entry is certainly the newest copy
             return run.slice(run.first, 1)
         newest = directory.next_cached(run.ledger_id, run.first) - run.first
         if newest < run.count:

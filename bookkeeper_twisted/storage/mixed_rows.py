@@ -54,5 +54,5 @@ class MixedRows:
 
 
 def packed_of(mixed: Iterable[MixedRows]) -> list[bytes]:
-    """Return the 36-byte forms of all rows of ``mixed``, sorted by ledger and entry."""
+    """Return all index rows of ``mixed`` in their 36-byte form, sorted by ledger and entry."""
     return sorted(chain.from_iterable(rows.packed for rows in mixed))

@@ -163,7 +163,7 @@ def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactor
 def _anew(
     fs: IFileSystem, index_directory: str, make_index: IndexFactory, states: Sequence[LedgerRow]
 ) -> IRunIndex:
-    """Create a new index in place of the old one, and store the given ledger states in it."""
+    """Replace the old index by a new one, and store the given ledger states in it."""
     index = make_index(fs, index_directory, True)
     try:
         if states:
@@ -197,7 +197,7 @@ def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], dea
 
 
 def counted(scan: LogScan, sizes: dict[int, int]) -> Iterator[Record]:
-    """Yield the records of an entry log; meanwhile sum up the bytes of the records of each ledger.
+    """Yield the records of an entry log; add up their bytes for each ledger on the way.
 
     :param sizes: a dictionary that receives the number of bytes for each ledger, size words included.
     """
@@ -227,7 +227,7 @@ def check_sealed(scan: LogScan, sizes: dict[int, int]) -> None:
 
 
 def rows_of(records: Iterator[Record], log_id: int) -> Iterator[IndexRow]:
-    """Combine records to index rows, without checksums: one row for records consecutive in ledger and log.
+    """Build index rows, without checksums, from records: one row for consecutive entries that are adjacent in the log.
 
     :param records: records of the entry log ``log_id``, sorted by offset or by entry.
     """

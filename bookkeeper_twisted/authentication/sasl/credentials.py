@@ -20,14 +20,15 @@ T = TypeVar("T")
 def jaas_credentials(
     path: str, section: str, make: Callable[[JaasSection], T], seconds: Callable[[], float]
 ) -> FromFiles[T]:
-    """Return the users of a bookie, or the user of a client, from a section of a file.
+    """Return the users of a bookie, or the user of a client, from a section of a JAAS file.
 
-    If every user of the machine can read the file, that is one line in the log at the start.
+    If every user of the machine can read the file, one line of the log says so at the start.
 
-    :param path: the file, whose content is read again when it has changed.
+    :param path: path of the file, which is read again when it has changed.
     :param section: the name of the section.
-    :param make: returns the users or the user of the section; raises ConfigError if the section has none.
-    :param seconds: a clock.
+    :param make: makes the object that represents the users or the user of the section; raises ConfigError if the
+        section has none.
+    :param seconds: returns the time in seconds.
     :raises ConfigError: the file cannot be used.
     """
     if not path:

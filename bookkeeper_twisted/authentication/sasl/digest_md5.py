@@ -37,7 +37,7 @@ def _directives(token: bytes) -> dict[str, bytes]:
 
 
 def _text(values: dict[str, bytes], name: str) -> str | None:
-    """Return the value of a directive as text; None if the token does not have it."""
+    """Return the value of a directive of a token as text; None if the token does not have the directive."""
     value = values.get(name)
     try:
         return None if value is None else value.decode("utf-8" if "charset" in values else "iso-8859-1")
@@ -47,10 +47,10 @@ def _text(values: dict[str, bytes], name: str) -> str | None:
 
 @implementer(IAuthenticationExchange)
 class DigestBookieExchange:
-    """The bookie's side.
+    """The bookie's side of an exchange of DIGEST-MD5.
 
-    :param seconds: a clock that never goes back.
-    :param random_bytes: returns as many bytes, which nobody can guess.
+    :param seconds: returns the time in seconds of a clock that never goes back.
+    :param random_bytes: returns a given number of random bytes, which nobody can guess.
     """
 
     def __init__(self, users: Users, seconds: Callable[[], float], random_bytes: Callable[[int], bytes]) -> None:
@@ -64,7 +64,7 @@ class DigestBookieExchange:
         self._step: Callable[[bytes], bytes] = self._challenge
 
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
-        """Return the challenge, then ``rspauth``."""
+        """Return the next token for the client: first the challenge, then ``rspauth``."""
         step, self._step = self._step, self._ended
         return execute(step, received or b"")
 
@@ -93,7 +93,10 @@ class DigestBookieExchange:
         return b"rspauth=" + proof(secret, nonce, cnonce, sent)
 
     def _checked_nonce(self, values: dict[str, bytes]) -> bytes:
-        """Return the nonce of this connection; refuse a response to another nonce, and one that comes too late."""
+        """Return the nonce that the bookie has sent.
+
+        Refuse a response with another nonce, or one that comes too late.
+        """
         nonce = self._nonce or b""
         if not hmac.compare_digest(nonce, values.get("nonce", b"")) or values.get("nc") != COUNT:
             raise _refused("the response is not to the challenge of this connection")
@@ -106,7 +109,7 @@ class DigestBookieExchange:
 
 
 def _check_constants(values: dict[str, bytes]) -> None:
-    """Check the directives of a response that can have only one value.
+    """Check the directives of a client's response for which only one value is valid.
 
     :raises UnauthorizedAccessError: a directive has another value, or one that has no default is missing.
     """
@@ -120,10 +123,12 @@ def _check_constants(values: dict[str, bytes]) -> None:
 
 @implementer(IAuthenticationExchange)
 class DigestClientExchange:
-    """The client's side; it is complete when the bookie has proven that it knows the password.
+    """The client's side of an exchange of DIGEST-MD5.
+
+    It is complete when the bookie has proven that it knows the password.
 
     :ivar principal: the principal of the bookie's certificate.  The password does not say which bookie this is.
-    :param random_bytes: returns as many bytes, which nobody can guess.
+    :param random_bytes: returns a given number of random bytes, which nobody can guess.
     """
 
     def __init__(self, account: Account, peer: Peer, random_bytes: Callable[[int], bytes]) -> None:
@@ -135,7 +140,7 @@ class DigestClientExchange:
         self._step: Callable[[bytes], bytes] = self._begin
 
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
-        """Return the empty token, then the response, then the empty token again."""
+        """Return the next token for the bookie: first an empty token, then the response, then an empty token."""
         step, self._step = self._step, self._ended
         return execute(step, received or b"")
 
@@ -170,7 +175,7 @@ class DigestClientExchange:
 
 
 def _challenged(values: dict[str, bytes]) -> bytes:
-    """Return the nonce of a challenge; refuse a challenge that is not like those of bookies."""
+    """Return the nonce of a bookie's challenge; refuse a challenge that a bookie would not send."""
     offered = values.get("qop", b"auth").replace(b" ", b"").split(b",")
     wanted = {"realm": REALM.encode("ascii"), "charset": b"utf-8", "algorithm": b"md5-sess"}
     nonce = values.get("nonce")

@@ -13,10 +13,10 @@ COUNT = b"00000001"
 
 
 def password_digest(user: str, password: str) -> bytes:
-    """Return the digest of a password.  Whoever has the digest can authenticate as the user, so it is as secret.
+    """Return the digest of a password.  It must be kept secret: who has the digest can authenticate as the user.
 
     :param user: the name of the user, which is a part of the digest.
-    :param password: of the user.
+    :param password: the password of the user.
     """
     return md5(b":".join(map(_spelled, (user, REALM, password)))).digest()
 
@@ -25,8 +25,8 @@ def response(secret: bytes, nonce: bytes, cnonce: bytes, authorization: bytes | 
     """Return the response of a client to a challenge.
 
     :param secret: the :func:`password_digest`.
-    :param nonce: the nonce of the bookie.
-    :param cnonce: the nonce of the client.
+    :param nonce: the random text that the bookie has sent.
+    :param cnonce: the random text that the client sends.
     :param authorization: the user that the client wants to act as (authzid); None if the client sends none.
     """
     return _value(b"AUTHENTICATE:" + URI, secret, nonce, cnonce, authorization)
@@ -50,7 +50,7 @@ def _hex(data: bytes) -> bytes:
 
 
 def _spelled(text: str) -> bytes:
-    """Return a text in ISO 8859-1 if that has all its characters, else in UTF-8."""
+    """Return a text in ISO 8859-1 if this encoding has all its characters, else in UTF-8."""
     try:
         return text.encode("iso-8859-1")
     except UnicodeEncodeError:

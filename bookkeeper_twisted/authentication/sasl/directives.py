@@ -22,7 +22,7 @@ _ESCAPED = re.compile(rb'(["\\])')
 
 
 def read_directives(token: bytes) -> dict[str, bytes]:
-    """Return the values of a token by the names of their directives, which are in lower case.
+    """Return the values in a token, by the names of their directives (in lower case).
 
     :raises CodecError: the token is too long or has another form, or a directive occurs twice.  The text of the error
         has nothing of the token.
@@ -47,7 +47,7 @@ def read_directives(token: bytes) -> dict[str, bytes]:
 
 
 def quoted(value: bytes) -> bytes:
-    """Return a ``value`` between quotation marks, which are escaped inside the value."""
+    """Return a ``value`` between quotation marks; quotation marks inside the value are escaped."""
     return b'"' + _ESCAPED.sub(rb"\\\1", value) + b'"'
 
 

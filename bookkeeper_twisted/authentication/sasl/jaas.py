@@ -40,11 +40,11 @@ T = TypeVar("T")
 
 @attrs.frozen
 class LoginModule:
-    """A module of a section.
+    """A login module in a section of a JAAS file.
 
-    :ivar name: of the class.
-    :ivar line: of its name in the file.
-    :ivar options: value by name.
+    :ivar name: name of the module's Java class.
+    :ivar line: number of the line with this name.
+    :ivar options: the value of each option, by its name.
     """
 
     name: str
@@ -54,9 +54,9 @@ class LoginModule:
 
 @attrs.frozen
 class JaasSection:
-    """A section of a file.
+    """A section of a JAAS file, with its login modules.
 
-    :ivar line: of its name in the file.
+    :ivar line: number of the line with the name of the section.
     """
 
     name: str
@@ -66,7 +66,7 @@ class JaasSection:
     def passwords(self) -> dict[str, str]:
         """Return the passwords of a bookie's users: the options ``user_NAME`` of all modules.
 
-        :raises ConfigError: there is none, one is empty or given twice, or the section is for Kerberos.
+        :raises ConfigError: the section has no password, an empty one, or two for one user; or it is for Kerberos.
         """
         found: dict[str, str] = {}
         for module in self._digest_modules():
@@ -101,9 +101,9 @@ class JaasSection:
 
 
 class _Token(NamedTuple):
-    """A part of a file: a word, a quoted text without its quotation marks, or a sign.
+    """A token of a JAAS file: a word, a quoted text without its quotation marks, or a sign.
 
-    The last token of a file has an empty ``kind``.
+    After the last token comes one with an empty ``kind``.
     """
 
     kind: str
@@ -112,9 +112,9 @@ class _Token(NamedTuple):
 
 
 def read_jaas(text: str) -> dict[str, JaasSection]:
-    """Return the sections of a file by their names.
+    """Return the sections of a JAAS file by their names.
 
-    :raises ConfigError: the text has another form, or two sections have one name.
+    :raises ConfigError: the text is no valid JAAS file, or two sections have the same name.
     """
     return _JaasReader(text).sections()
 
@@ -179,7 +179,7 @@ class _JaasReader:
         return name, self._take("the value of an option")
 
     def _until(self, sign: str, read: Callable[[], T]) -> Iterator[T]:
-        """Read parts by ``read`` up to a ``sign``; return these parts.  The sign is read, too."""
+        """Yield what ``read`` returns, until the next token is a certain ``sign``, which is skipped."""
         while not self._is_sign(sign):
             yield read()
         self._advance()

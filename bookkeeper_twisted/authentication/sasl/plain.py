@@ -21,7 +21,7 @@ def _require_encryption(peer: Peer) -> None:
 
 @implementer(IAuthenticationExchange)
 class PlainBookieExchange:
-    """The bookie's side."""
+    """The bookie's side of an exchange of PLAIN."""
 
     def __init__(self, users: Users, peer: Peer) -> None:
         self.complete = False
@@ -31,7 +31,7 @@ class PlainBookieExchange:
         self._asked = False
 
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
-        """Return the empty token."""
+        """Verify the client's password, and return an empty token."""
         return execute(self._verify, received or b"")
 
     def _verify(self, received: bytes) -> bytes:
@@ -49,7 +49,7 @@ class PlainBookieExchange:
 
 
 def _parts(token: bytes) -> tuple[str, str, bytes]:
-    """Return authorization id, user and password of a token."""
+    """Return the authorization id, the user and the password in a client's token."""
     parts = token.split(b"\0")
     if len(token) > MAX_PLAIN or len(parts) != 3 or not parts[1] or not parts[2]:
         raise UnauthorizedAccessError(detail="the token is none of PLAIN")
@@ -61,7 +61,10 @@ def _parts(token: bytes) -> tuple[str, str, bytes]:
 
 @implementer(IAuthenticationExchange)
 class PlainClientExchange:
-    """The client's side, which sends nothing in clear, and is complete when the bookie has answered."""
+    """The client's side of an exchange of PLAIN.
+
+    It sends nothing on an unencrypted connection, and is complete when the bookie has answered.
+    """
 
     def __init__(self, account: Account, peer: Peer) -> None:
         self.complete = False
@@ -70,7 +73,7 @@ class PlainClientExchange:
         self._peer = peer
 
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
-        """Return user and password, then the empty token."""
+        """Return the next token for the bookie: first user and password, then an empty token."""
         return execute(self._send if received is None else self._answered, received)
 
     def _send(self, received: bytes | None) -> bytes:

@@ -1,4 +1,4 @@
-"""The door of SASL to the world: random numbers and a clock of the operating system."""
+"""The random numbers and the clock of the operating system, for SASL; tests use others."""
 
 import secrets
 import time
@@ -7,5 +7,5 @@ from .sides import SaslWorld
 
 
 def system_world() -> SaslWorld:
-    """Return the world of a process."""
+    """Return the clock and the random numbers of the operating system, for exchanges of SASL."""
     return SaslWorld(time.monotonic, secrets.token_bytes)

@@ -1,4 +1,4 @@
-"""The sides of SASL that a configuration asks for."""
+"""The bookie's and the client's side of SASL, made from a configuration."""
 
 import re
 from collections.abc import Callable
@@ -25,10 +25,10 @@ _KEY_BYTES = 32
 
 @attrs.frozen
 class SaslWorld:
-    """The time and the random numbers of exchanges.
+    """The source of time and random numbers for exchanges of SASL.
 
-    :ivar seconds: a clock that never goes back.
-    :ivar random_bytes: returns as many bytes, which nobody can guess.
+    :ivar seconds: returns the time in seconds of a clock that never goes back.
+    :ivar random_bytes: returns a given number of random bytes, which nobody can guess.
     """
 
     seconds: Callable[[], float]
@@ -37,7 +37,7 @@ class SaslWorld:
 
 @implementer(IBookieAuthentication)
 class SaslBookie:
-    """The bookie's side.
+    """The bookie's side of SASL: it makes an exchange for each connection of a client.
 
     :raises ConfigError: the mechanism is unknown, the allowed ids are no regular expression, or the JAAS file cannot be
         used.
@@ -62,7 +62,7 @@ class SaslBookie:
 
 @implementer(IClientAuthentication)
 class SaslClient:
-    """The client's side.
+    """The client's side of SASL: it makes an exchange for each connection to a bookie.
 
     :raises ConfigError: the mechanism is unknown, or the JAAS file cannot be used.
     """

@@ -1,4 +1,4 @@
-"""The users of a bookie, and the user of a client."""
+"""The users of a bookie, whose passwords are kept only as digests, and the user of a client."""
 
 import hmac
 import re
@@ -15,9 +15,9 @@ _SHOWN = 64
 
 @attrs.frozen
 class Account:
-    """The user of a client.
+    """The user and password of a client.
 
-    :ivar name: of the user.
+    :ivar name: name of the user.
     """
 
     name: str
@@ -26,10 +26,10 @@ class Account:
 
 @attrs.frozen
 class PasswordDigests:
-    """The digests of a password, which a bookie keeps instead of it.
+    """The digests of one user's password, which a bookie keeps instead of the password.
 
-    :ivar digest: the digest that DIGEST-MD5 computes with.
-    :ivar plain: the digest that PLAIN compares; it is of no use to other processes.
+    :ivar digest: the digest with which DIGEST-MD5 computes.
+    :ivar plain: the digest that PLAIN compares; it has no value for other processes.
     """
 
     digest: bytes = attrs.field(repr=False)
@@ -42,7 +42,7 @@ class Users:
     def __init__(self, passwords: Mapping[str, str], key: bytes, allowed: "re.Pattern[str]") -> None:
         """:param passwords: the password of each user, by the name of the user.
         :param key: 32 random bytes.
-        :param allowed: the whole name of a user has to match it.
+        :param allowed: a pattern that the whole name of a user must match, so that the user may connect.
         """
         self._key = key
         self._allowed = allowed
@@ -50,14 +50,14 @@ class Users:
             name: PasswordDigests(password_digest(name, password), self.plain_digest(password.encode("utf-8")))
             for name, password in passwords.items()
         }
-        # an unknown user has digests, too, which no password has: refusing it takes the same steps
+        # digests for unknown users, which match no password: their refusal takes the same steps as others
         self._nobody = PasswordDigests(self.plain_digest(b"digest" + key)[:16], self.plain_digest(b"plain" + key))
 
     def digests(self, name: str) -> PasswordDigests:
         """Return the digests of a user's password.
 
-        :param name: of the user.
-        :returns: for an unknown user digests that no password has.
+        :param name: name of the user.
+        :returns: the digests; for an unknown user, digests that match no password.
         """
         return self._digests.get(name, self._nobody)
 
@@ -68,7 +68,7 @@ class Users:
     def admit(self, name: str, is_proven: bool, authorization: str | None) -> None:
         """Check whether a client may connect as a user.
 
-        :param name: of the user.
+        :param name: name of the user.
         :param is_proven: whether the client has proven that it knows the password.
         :param authorization: the user that the client wants to act as; None if the client has named none.
         :raises UnauthorizedAccessError: the user may not connect.

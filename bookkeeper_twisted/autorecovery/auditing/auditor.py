@@ -58,7 +58,7 @@ class AuditorParts:
 
 
 class Auditor:
-    """The work of an elected auditor until it loses the election; the object can be started and stopped only once."""
+    """The work of an elected auditor until it loses the election; it can be started and stopped only one time."""
 
     _log = Logger()
 
@@ -85,7 +85,7 @@ class Auditor:
         self._starting: Deferred[None] | None = None
 
     def start(self) -> None:
-        """Begin to watch registered bookies, and to wait until the first periodic checks are due."""
+        """Start the detection of lost bookies and the timers of the periodic checks."""
         self._starting = Deferred.fromCoroutine(self._start())
         self._starting.addErrback(self._did_not_start)
 
@@ -161,8 +161,7 @@ class Auditor:
 
     async def _audit_bookies(self) -> None:
         there = await bookies_there(self._registration)
-        # Turn 0: the search for ledgers on lost bookies visits each ledger before the checks do, because its marks are
-        # urgent.
+        # Turn 0: the search for ledgers on lost bookies visits each ledger first, because its marks are urgent.
         walk = partial(self._walks.run, turn=0)
         await self._audit.run(there, self._detector.is_expected, walk)
 
@@ -191,7 +190,7 @@ class AuditorElection:
 
     @property
     def in_office(self) -> bool:
-        """Test whether this process is the elected auditor."""
+        """Test whether this process is the elected auditor of the cluster."""
         return self._auditor is not None
 
     def start(self) -> None:

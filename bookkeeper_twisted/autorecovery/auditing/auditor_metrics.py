@@ -12,8 +12,8 @@ class AuditorMetrics:
     """The metrics of the auditor of one process, elected or not.  All times are in milliseconds.
 
     :ivar audit: durations of the audits of lost bookies.
-    :ivar index: the same durations again: Apache's auditor first reads all metadata, and this metric is the time of
-        that; this auditor marks ledgers while it reads.
+    :ivar index: the same durations once more.  Apache's auditor first reads all metadata, and its metric of this name
+        is the time of that; this auditor marks ledgers while it reads.
     :ivar published: durations of the audits that have marked at least one ledger.
     :ivar checks: durations of each periodic check.
     :ivar marked, marked_bytes: number and length of the ledgers that each audit or check marked.
@@ -67,7 +67,7 @@ class CheckResults:
     """The results of the last complete periodic checks, which the metrics export.
 
     :ivar left_behind: number of ledgers whose marks are older than the grace period for marks.
-    :ivar in_office: 1 while this process is the auditor of the cluster.
+    :ivar in_office: 1 while this process is the elected auditor of the cluster, else 0.
     """
 
     def __init__(self) -> None:

@@ -59,7 +59,7 @@ class Marker:
 
 
 class _EnoughError(Exception):
-    """Raised to stop reading the metadata of further ledgers, when as many bookies were found as the caller needs."""
+    """Raised to end a search for bookies in the metadata of ledgers, when as many were found as the caller needs."""
 
 
 @attrs.define

@@ -57,7 +57,7 @@ class LostBookieDetector:
         self._waiting: dict[Deferred[None], Callable[[], bool]] = {}
 
     async def start(self) -> None:
-        """Begin to watch the registered bookies and the stored delay.
+        """Read the stored delay before an audit, and watch it and the registrations of bookies from now on.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed.
         """
@@ -90,7 +90,7 @@ class LostBookieDetector:
         return self._bookies.state is Detection.WAITING
 
     def when_looked(self) -> "Deferred[None]":
-        """Wait until the registered bookies were read and compared with those that are expected to be registered."""
+        """Wait until it is known which bookies are registered, and which of the expected ones are missing."""
         return self._wait(self._has_looked)
 
     def when_calm(self) -> "Deferred[None]":
@@ -123,14 +123,15 @@ class LostBookieDetector:
             return
         if self._is_delay_known:
             self._act(self._bookies.delay_is(seconds))
-        else:  # the first call only reports the stored delay; nobody has written it in order to request an audit
+        else:  # the first call only reports the stored delay, so it is no request for an audit
             self._is_delay_known = True
             self._bookies.delay = seconds
 
     async def _consider(self) -> None:
-        """Wait until autorecovery is on; then forget the lost bookies that no ledger names, as they need no audit.
+        """Wait until autorecovery is switched on; then find the lost bookies that no ledger names, and forget them.
 
-        Bookies that return or are lost during this search are taken into account.
+        They need no audit.  Bookies that return or are lost during the search are taken into account.
+
         """
         await self._switch.wait()
         unnamed: frozenset[str] = frozenset()
@@ -165,7 +166,7 @@ class LostBookieDetector:
             self._cancel_timer()
             self._timer = self._clock.callLater(self._bookies.delay, self._delay_is_over)
             for bookie_id in self._bookies.pending:
-                # at most one lost bookie waits here for its audit: two are audited without a delay
+                # if two bookies are lost, they are audited without a delay, so at most one waits here
                 self._losses.wait(bookie_id, self._clock.seconds() + self._bookies.delay)
         elif action is Action.CANCEL:
             self._losses.stop()

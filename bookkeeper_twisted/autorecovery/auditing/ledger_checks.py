@@ -81,7 +81,7 @@ class CheckContext:
 
 @attrs.frozen
 class AllLedgersCheck:
-    """The check that reads entries from every bookie of a ledger, and marks the ledgers of which entries are missing.
+    """The check that reads entries from every bookie of a ledger, and marks a ledger if entries of it are missing.
 
     If a bookie could not answer, this is no reason to mark the ledger: the ledger is checked again at the end.
 
@@ -94,7 +94,7 @@ class AllLedgersCheck:
     is_expected: Callable[[str], bool]
 
     async def run(self) -> None:
-        """Check all ledgers once, and record in the metrics how long this took.
+        """Check all ledgers one time, and record the duration in the metrics.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the check was complete.
         """
@@ -124,7 +124,7 @@ class AllLedgersCheck:
     ) -> None:  # fmt: skip
         """Check a ledger; mark it if one of its bookies lacks entries.
 
-        :param later: if a bookie could not answer, this gets the ledger id and the losses that were found.
+        :param later: receives the ledger id and the losses that were found, if a bookie could not answer.
         :param known: losses (a bookie and the entries that it lacks) for which this check has marked the ledger before.
         """
         metrics = self.context.metrics
@@ -136,8 +136,7 @@ class AllLedgersCheck:
         new = [loss for loss in losses if loss not in known]
         bad = {loss.bookie_id for loss in new if loss.kind is not LossKind.GONE}
         if gone := {loss.bookie_id for loss in new if loss.kind is LossKind.GONE}:
-            # If the mark names a lost bookie already, it need not be written again for it: audits renew such a mark.
-            # Nobody else renews a mark for missing or damaged entries, so it is always written.
+            # Audits renew marks for lost bookies; nobody else renews marks for missing or damaged entries.
             bad |= gone.difference(await marker.marked_bookies(ledger_id) or ())
         if bad:
             await marker.mark(ledger_id, metadata.length, bad)
@@ -163,7 +162,7 @@ class PlacementCheck:
     now_ms: Callable[[], int]
 
     async def run(self) -> None:
-        """Check all ledgers once, and record in the metrics how long this took.
+        """Check all ledgers one time, and record the duration in the metrics.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the check was complete.
         """
@@ -215,7 +214,7 @@ class ReplicasCheck:
     bookies: IBookieClient
 
     async def run(self) -> None:
-        """Check all ledgers once, and record in the metrics how long this took.
+        """Check all ledgers one time, and record the duration in the metrics.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the check was complete.
         """

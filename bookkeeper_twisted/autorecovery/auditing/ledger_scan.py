@@ -97,14 +97,14 @@ class LedgerScan:
 
 
 class SharedWalks:
-    """Walks over all ledgers: callers within :data:`TOGETHER_SECONDS` share one walk, which reads metadata once."""
+    """Walks over all ledgers, which callers share: a walk reads the metadata of each ledger once for all of them."""
 
     def __init__(self, scan: LedgerScan) -> None:
         self._scan = scan
         self._next: _SharedWalk | None = None
 
     def run(self, visit: Visit, turn: int) -> "Deferred[None]":
-        """Visit all ledgers, in a walk that other callers may share.
+        """Visit all ledgers, in a walk over the ledgers that other callers may share.
 
         If ``visit`` fails, only this caller's visits end; if the walk fails, those of all callers end.  A cancellation
         ends this caller's visits, and ends the walk if there is no other caller.
@@ -119,7 +119,7 @@ class SharedWalks:
 
 
 class _SharedWalk:
-    """One walk over all ledgers for several callers; it ends early if the visits of all callers have ended.
+    """One walk over all ledgers that several callers share; it ends early when the visits of all callers have ended.
 
     :ivar is_open: whether another caller can still join the walk.
     """

@@ -42,7 +42,7 @@ class LossLog:
             self._since.setdefault(bookie_id, now)
 
     def lost(self, bookies: Collection[str], delay: int) -> None:
-        """Log each lost bookie, but each loss only once.
+        """Log the loss of each of the ``bookies``, but only one time for each loss.
 
         :param bookies: ids of the lost bookies.
         :param delay: seconds until their ledgers are marked; 0 if they are marked now.

@@ -81,7 +81,8 @@ class PeriodicWork:
     async def _until_due(self) -> None:
         await self._until_time()
         await self._until_calm()
-        await self._until_time()  # check again whether it is time: an audit that has ended meanwhile counts as a search
+        # check the time again: an audit that has ended meanwhile counts as a run of the search for lost bookies
+        await self._until_time()
 
     async def _until_time(self) -> None:
         while (wait := await self._seconds_left()) > 0:

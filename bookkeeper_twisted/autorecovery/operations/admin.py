@@ -88,7 +88,7 @@ class AutorecoveryAdmin:
         return False
 
     async def recovering(self) -> dict[int, str]:
-        """Return the text of each replication lock by ledger id: its worker's host, and why the ledger still waits."""
+        """Return the text of each replication lock, by ledger id: the worker's host, why the ledger still waits."""
         return await self._marks.locked_ledgers()
 
     # ---- the auditor ---------------------------------------------------------------------------------

@@ -135,7 +135,9 @@ class BookieRecovery:
         return not metadata.closed and bool(self._bookies.intersection(metadata.segments[-1].bookies))
 
     def _estimate(self, ledger_id: int, metadata: LedgerMetadata) -> int:
-        """Estimate the bytes to copy by the average size of an entry; return 0 if the length of the ledger is unknown.
+        """Estimate the bytes to copy from the average size of an entry.
+
+        Return 0 if the length of the ledger is unknown.
         """
         entries = metadata.last_entry_id + 1
         if not metadata.closed or entries <= 0:
@@ -196,15 +198,14 @@ class BookieRecovery:
             if isinstance(error, ClientClosedError):
                 raise
             if isinstance(error, MetadataError):
-                # if the store cannot be reached, raise this now: every other ledger would fail as well, each after
-                # minutes
+                # without the store, all other ledgers would fail, too, each after minutes: give up now
                 await self._admin.instance_id()
             if not isinstance(error, NoSuchLedgerMetadataError):  # a ledger that was deleted needs no recovery
                 return RecoveredLedger(ledger_id, RecoveryResult.FAILED, str(error))
         return RecoveredLedger(ledger_id, RecoveryResult.RECOVERED)
 
     async def _repair(self, ledger_id: int) -> None:
-        """Repair all fragments of a ledger whose ensembles contain one of the bookies to recover.
+        """Repair every fragment of a ledger whose ensemble contains a bookie to recover.
 
         :raises MetadataError: the metadata store failed, or the ledger was deleted.
         :raises BookKeeperError: the first error of a fragment, raised after all fragments were tried.
@@ -232,9 +233,9 @@ class BookieRecovery:
             return await self._admin.client.context.ledgers.read(report.fragment.ledger_id)
 
     def _reports(self, ledger_id: int, metadata: LedgerMetadata, gone: Collection[str]) -> Iterator[FragmentReport]:
-        """Yield a report for each fragment with bookies to recover, as if these had lost all their entries.
+        """Yield a report for each fragment with bookies to recover, which says that they have lost all their entries.
 
-        All entries below the newest ensemble are complete (S16), even if the bookies know a lower LAC.
+        All entries before the newest ensemble count as acknowledged (S16), even if the bookies know a lower LAC.
         """
         confirmed = metadata.segments[-1].first_entry_id - 1
         for fragment in fragments_of(ledger_id, metadata, confirmed):

@@ -107,7 +107,7 @@ class Decommission:
         await self._admin.trigger_audit()
 
     async def _look(self, ledger_id: int) -> None:
-        """Read the metadata of a ledger; record whether the ledger needs the bookie, and why."""
+        """Read the metadata of a ledger, and record why the ledger still needs the bookie, if it does."""
         try:
             metadata = (await self._ledgers.read(ledger_id)).value
         except NoSuchLedgerMetadataError:
@@ -119,7 +119,7 @@ class Decommission:
             self._needing.discard(ledger_id)
 
     async def _blockers(self) -> dict[int, str]:
-        """Return, by ledger id, why each ledger still needs the bookie or has a mark that names the bookie."""
+        """Return why ledgers still need the bookie, by ledger id; a mark that names the bookie counts, too."""
         marked = {ledger_id async for ledger_id, _ in self._admin.underreplicated(missing=self.bookie_id)}
         recovering = await self._admin.recovering()
         reasons = {}

@@ -132,9 +132,10 @@ class BookieReads:
         return run
 
     async def _look_for_refusal(self, bookie_id: str, entry_id: int) -> None:
-        """After an unanswered batch read, read one entry; if this succeeds, the bookie does not support batch reads.
+        """Find out, after an unanswered batch read, whether the bookie supports batch reads at all.
 
-        A bookie that does not support batch reads may close the connection or not answer at all.
+        A bookie without batch reads may close the connection or not answer.  So if it answers a single read now, it
+        probably does not support them.
         """
         answers: dict[int, bytes | Exception] = {}
         if await self._ask_singles(bookie_id, (entry_id,), answers) is None:
@@ -145,8 +146,7 @@ class BookieReads:
     async def _singles(
         self, bookie_id: str, wanted: Sequence[int], answers: dict[int, bytes | Exception]
     ) -> BookKeeperError | None:
-        """Read single entries into ``answers``, with retries; return the last request's error, None if there was none.
-        """
+        """Read single entries into ``answers``, with retries; return the error of the last request, or None."""
         error: BookKeeperError | None = None
         for attempt in range(self._retries.attempts):
             error = await self._ask_singles(bookie_id, wanted, answers)
@@ -177,7 +177,7 @@ class BookieReads:
     async def _request(
         self, count: int, expected: int, ask: "Callable[[], Deferred[T]]", amount: Callable[[T], tuple[int, int]]
     ) -> T:
-        """Wait until the limits allow ``count`` requests, send them, and count the returned entries as read.
+        """Wait until the limits allow ``count`` requests, then send them, and count the entries in their replies.
 
         :param count: number of requests.
         :param expected: number of entries that the requests will probably return.

@@ -131,7 +131,9 @@ class _LedgerCheck:
         return CheckReport(self._ledger_id, reports, totals.requests, totals.entries, totals.n_bytes)
 
     async def _last_confirmed(self) -> tuple[int, BookKeeperError | None]:
-        """Return the LAC of an open ledger, and an error if bookies did not answer, so that the LAC may be higher.
+        """Return the LAC of an open ledger.
+
+        Also return an error if bookies did not answer, because the LAC may be higher.
 
         The writer has completed all entries below its newest ensemble (S16), even if its bookies know a lower LAC.
         """
@@ -151,7 +153,10 @@ class _LedgerCheck:
     def _positions(
         self, fragments: list[LedgerFragment]
     ) -> Iterator[tuple[int, LedgerFragment, int, tuple[int, int]]]:
-        """Yield the positions whose entries must be read; for a lost bookie, record all its entries as lost instead."""
+        """Yield the positions whose entries must be read.
+
+        The entries of a lost bookie are recorded as lost instead.
+        """
         whole, suspects = self._whole, self._suspects
         for number, fragment in enumerate(fragments):
             for position, bookie_id in enumerate(fragment.ensemble):
@@ -160,7 +165,7 @@ class _LedgerCheck:
                     ranges = () if ends is None else (ends,)
                     self._lost[number, position] = [ReplicaLoss(position, bookie_id, LossKind.GONE, ranges)]
                 elif ends is None:
-                    continue  # no entry of the fragment is stored at this position of the ensemble
+                    continue  # this position of the ensemble stores no entry of the fragment
                 elif bookie_id in suspects or (fragment.first, fragment.last, position, bookie_id) not in whole:
                     yield number, fragment, position, ends
 

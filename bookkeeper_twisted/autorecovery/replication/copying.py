@@ -143,7 +143,9 @@ class FragmentCopy:
     # ---- reads ---------------------------------------------------------------------------------------
 
     async def _loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
-        """Read the planned entries by batch reads, and yield their adds; for ledgers whose bookies store every entry.
+        """Read the planned entries by batch reads, and yield the adds that copy them.
+
+        This is for ledgers that are not striped: every bookie of the ensemble stores every entry.
         """
         for run in plan:
             at = run.first
@@ -177,10 +179,12 @@ class FragmentCopy:
             if run is not None:
                 return run
             await self._pause(attempt, failure)
-        return None  # never reached, because _pause() raises the error after the last attempt
+        return None  # never reached, because _pause() raises the error of the last attempt
 
     async def _striped_loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
-        """Read the planned entries of a striped ledger by single reads; yield for each target the adds of its entries.
+        """Read the planned entries of a striped ledger by single reads.
+
+        Yield the adds that copy them, for each target.
         """
         wanted: dict[int, tuple[str, ...]] = {}
         for run in plan:
@@ -230,24 +234,27 @@ class FragmentCopy:
         return found
 
     def _room(self) -> tuple[int, int]:
-        """Return the most entries and bytes to read and write next."""
+        """Return the most entries and bytes that may be read and written next."""
         settings, limits = self._settings, self._limits
         most = 1 if self._probe is not None and self._probe.is_due() else settings.window_entries
         return piece(most, settings.window_bytes, limits.reads, limits.writes)
 
     def _singles(self) -> int:
-        """Return how many single reads to send together, from the average size of the entries read so far."""
+        """Return the number of single reads to send together, by the average size of the entries read so far."""
         entries, n_bytes = self._room()
         return self._usual_size.entries_in(n_bytes, min(entries, MAX_SINGLE_READS))
 
     async def _pay(self, entries: int) -> tuple[int, int]:
-        """Wait until the speed limit allows a read; return how many entries and bytes it will probably return."""
+        """Wait until the speed limit allows a read.
+
+        Return the numbers of entries and bytes that it will probably return.
+        """
         expected = entries, entries * self._usual_size.n_bytes
         await self._limits.reads.acquire(expected[1], entries)
         return expected
 
     def _count_read(self, paid: tuple[int, int], entries: int, n_bytes: int, began: float) -> None:
-        """Count what a read has returned, and correct the estimate that the speed limiter has counted for it."""
+        """Count what a read has returned; correct the estimate that the speed limiter counted before the read."""
         self._limits.reads.correct(n_bytes - paid[1], entries - paid[0])
         if entries:
             metrics = self._metrics
@@ -281,7 +288,7 @@ class FragmentCopy:
         await for_each(writes, lambda write: self._write_to(*write), max(len(writes), 1))
 
     async def _write_to(self, target: str, adds: Adds) -> None:
-        """Send adds to a bookie, with retries, until the bookie has acknowledged all of them or is given up."""
+        """Send adds to a bookie, with retries, until it has acknowledged all of them, or is given up."""
         for attempt in range(self._settings.retries.attempts):
             n_bytes = adds.offsets[-1] - ENTRY_AT * len(adds)
             await self._limits.writes.acquire(n_bytes, len(adds))

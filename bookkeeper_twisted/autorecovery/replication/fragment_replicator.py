@@ -58,7 +58,7 @@ class _FragmentWork:
         return tuple(self.repaired.get(position, old) for position, old in enumerate(self.fragment.ensemble))
 
     def done(self, targets: Mapping[int, str], failed: Mapping[str, Exception]) -> None:
-        """Record the results of one round of copying.
+        """Record the result of copying entries once to the chosen bookies.
 
         :param targets: for each position in the ensemble, the bookie that was to get the entries of this position.
         :param failed: the error of each bookie that did not store its entries, by bookie id.
@@ -73,7 +73,7 @@ class _FragmentWork:
 
 
 def _lost_everywhere(report: FragmentReport, hopeless: Sequence[CopyRun]) -> EntriesLostError:
-    """Make the error for entries that cannot be copied, because each bookie of their write set has lost them."""
+    """Return the error for entries that cannot be copied, because all bookies of their write sets have lost them."""
     ids = tuple(islice((n for run in hopeless for n in range(run.first, run.last + 1)), MAX_NAMED))
     losses = [
         f"{loss.bookie_id} is gone" if loss.kind is LossKind.GONE else f"{loss.kind.value} at {loss.bookie_id}"
@@ -152,7 +152,10 @@ class FragmentReplicator:
         return stored
 
     async def _round(self, context: ReadingContext, metadata: LedgerMetadata, work: _FragmentWork) -> bool:
-        """For each position that lacks entries, copy them to one bookie; return False if no bookie was found."""
+        """Choose a bookie for each position that lacks entries, and copy the entries to it.
+
+        Return False without a bookie.
+        """
         fragment = work.fragment
         targets = await self._targets(metadata, work)
         if not targets:
@@ -169,8 +172,7 @@ class FragmentReplicator:
         return True
 
     async def _targets(self, metadata: LedgerMetadata, work: _FragmentWork) -> dict[int, str]:
-        """Choose a bookie to copy to for each position that lacks entries; leave out positions for which there is none.
-        """
+        """Choose a target bookie for each position that lacks entries; leave out positions for which there is none."""
         targets: dict[int, str] = {}
         ensemble = list(work.ensemble)
         work.shortage = None

@@ -43,7 +43,7 @@ class Placement:
         return policy.adherence(ensemble, write_quorum) is not Adherence.FAIL
 
     async def _positions(self, ensemble: Sequence[str], metadata: LedgerMetadata) -> Sequence[int]:
-        """Find the smallest set of positions whose bookies must be replaced, so that the ensemble complies."""
+        """Find the smallest set of positions that must get other bookies, to make the ensemble satisfy the policy."""
         sets = (some for count in range(len(ensemble)) for some in combinations(range(len(ensemble)), count + 1))
         for _, positions in zip(range(_MAX_TRIED), sets, strict=False):
             if await self._helps(positions, ensemble, metadata):
@@ -51,7 +51,7 @@ class Placement:
         raise NotEnoughBookiesError("no bookies in the place of others make it keep to the placement policy")
 
     async def _helps(self, positions: Collection[int], before: Sequence[str], metadata: LedgerMetadata) -> bool:
-        """Test whether the ensemble would satisfy the policy if it chose new bookies for ``positions``."""
+        """Test whether the ensemble satisfies the policy after the policy has chosen new bookies for ``positions``."""
         ensemble = list(before)
         try:
             for position in positions:

@@ -99,7 +99,7 @@ class LedgerRepair:
         self._placement = placement
 
     async def attempt(self, ledger_id: int, replicas: Collection[str]) -> Attempt:
-        """Repair those fragments of a ledger to which no writer can add entries; never fence the ledger's writer.
+        """Repair the fragments of a ledger to which no writer can add entries; never fence the ledger's writer.
 
         :param replicas: ids of the bookies that the mark names.
         :raises bookkeeper_twisted.errors.BookKeeperError: the check could not be made.
@@ -115,8 +115,7 @@ class LedgerRepair:
                     stored = await self._repair(stored, report, progress)
                 if progress.repaired == before:
                     break
-                # the next check reads all entries on bookies that got their own entries back, and a sample on new
-                # bookies
+                # the next check reads all entries of bookies that got lost entries back, and a sample from new bookies
                 in_place = {loss.bookie_id for loss in report.losses()}
                 stored = await self._read(ledger_id)
                 report = await self._checker.check(ledger_id, stored.value, in_place, report)
@@ -154,7 +153,10 @@ class LedgerRepair:
     async def _repair(
         self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress
     ) -> Versioned[LedgerMetadata]:
-        """Repair each fragment that lacks entries and is no longer written; if one fails, record this and go on."""
+        """Repair each fragment that lacks entries and is no longer written.
+
+        If one cannot be repaired, repair the others.
+        """
         for damaged in report.damaged:
             if not damaged.fragment.closed:
                 continue
@@ -186,10 +188,12 @@ class LedgerRepair:
     async def _shortage(
         self, metadata: LedgerMetadata, lasting: Collection[ReplicaLoss]
     ) -> NotEnoughBookiesError | None:
-        """Return an error if all losses are due to lost bookies and no bookie could replace one of them; else None.
+        """Return an error if no bookie can replace a lost one, and only lost bookies are the cause of the losses.
 
-        If there is an error, the ledger must not be recovered: this would only fence a writer that can continue without
-        the lost bookies.
+        Else None.
+
+        The ledger must not be recovered then: this would only fence a writer that can continue without the lost
+        bookies.
         """
         shortage = None
         ensemble, gone = metadata.segments[-1].bookies, [loss.bookie_id for loss in lasting]
@@ -209,7 +213,7 @@ class LedgerRepair:
     async def _recover(
         self, ledger_id: int, stored: Versioned[LedgerMetadata], lasting: Collection[ReplicaLoss]
     ) -> Attempt | None:
-        """Recover and close a ledger that has lost bookies; return None on success, else the failed attempt."""
+        """Recover and close a ledger that has lost bookies; return None if this succeeds, else the failed attempt."""
         metadata = stored.value
         digester = Digester(metadata.digest_type, metadata.password)
         try:
@@ -226,13 +230,12 @@ class LedgerRepair:
 
 
 def _suspects(metadata: LedgerMetadata, replicas: Collection[str]) -> frozenset[str]:
-    """Return the bookies of which all entries are read: ``replicas`` or, if that is empty, all bookies of the ledger.
-    """
+    """Return the bookies of which all entries must be read: ``replicas``, or if empty, all bookies of the ledger."""
     return frozenset(replicas) or metadata.bookies
 
 
 def _verdict(report: CheckReport, progress: _RepairProgress) -> Attempt:
-    """Return the result of an attempt, according to its last check and the errors in ``progress``."""
+    """Return the result of an attempt to repair a ledger, by its last check and the errors in ``progress``."""
     if report.is_whole and not progress.problems:
         return Attempt(RepairState.WHOLE, repaired=progress.repaired, moved=progress.moved, report=report)
     problems = progress.problems
@@ -256,7 +259,9 @@ def _doubts(report: CheckReport) -> Iterator[str]:
 
 
 def _lasting(before: CheckReport, now: CheckReport) -> list[ReplicaLoss]:
-    """Return the losses in open fragments that both checks have found: a bookie and the entries that it lacks.
+    """Return the losses in open fragments that both checks have found.
+
+    A loss is a bookie and the entries that it lacks.
 
     If only one check has found a loss, the entries were still being written, or the writer has replaced the bookie.
     """

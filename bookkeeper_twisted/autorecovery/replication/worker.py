@@ -170,7 +170,7 @@ class ReplicationWorker(Service):
             await running
 
     def _cancel_jobs(self) -> None:
-        """Cancel the repairs of all locked ledgers, but not the releases of their locks."""
+        """Cancel the repairs of all locked ledgers; releases of locks that have begun go on."""
         for job in list(self._jobs.values()):
             if job.running is not None and not job.is_ending:
                 job.running.cancel()
@@ -238,9 +238,9 @@ class ReplicationWorker(Service):
             self._walk_at(later)
 
     def _walk_at(self, time: float) -> None:
-        """Schedule that the worker goes through the marks at ``time``, when skipped ledgers may be tried again.
+        """Look at all marks again at ``time``, when ledgers whose locks others held may be tried again.
 
-        If this is scheduled already, do nothing.
+        Nothing is changed if such a time is set already.
         """
         if self._timer is None or not self._timer.active():
             self._timer = self._clock.callLater(max(time - self._clock.seconds(), 0), self._marks_changed)
@@ -256,8 +256,7 @@ class ReplicationWorker(Service):
         try:
             await self._underreplication.lock(ledger_id, self._settings.holder)
         except LedgerLockedError:
-            # Skip this ledger for a while, even if marks change.  Otherwise each change would retry all locks that
-            # other workers hold.
+            # Skip this ledger for a while, or else each change of a mark would retry all locks that other workers hold.
             self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff
             return False
         except (BookKeeperError, CancelledError):  # the store may have granted the lock although the call failed
@@ -334,7 +333,7 @@ class ReplicationWorker(Service):
             self._log.info("ledger {ledger_id} is fully replicated", ledger_id=ledger_id)
 
     async def _fail(self, job: _Job, attempt: Attempt) -> None:
-        """Let a ledger wait, locked, after a failed attempt; the time grows with each failure."""
+        """Let a ledger wait, with its lock, after a failed attempt to repair it; the wait grows with each failure."""
         failures = self._failures.pop(job.ledger_id, 0)
         self._failures[job.ledger_id] = failures + 1
         if len(self._failures) > _MAX_REMEMBERED:
@@ -348,10 +347,12 @@ class ReplicationWorker(Service):
         await self._hold(job, attempt, pause, again=False)
 
     async def _hold(self, job: _Job, attempt: Attempt, seconds: float, again: bool = True) -> None:
-        """Let a ledger wait for a while with its lock; another ledger gets its slot.
+        """Let a ledger wait for a while with its lock.
+
+        Meanwhile another ledger gets its slot of the concurrent repairs.
 
         :param seconds: longest time of the wait.
-        :param again: whether the ledger is to get a slot again after the wait.
+        :param again: whether the ledger waits for a slot again, to be repaired, after this time.
         """
         job.state, job.reason = attempt.state.value, attempt.reason
         job.next_attempt = self._clock.seconds() + seconds
@@ -373,12 +374,12 @@ class ReplicationWorker(Service):
             await self._describe(job)
 
     async def _describe(self, job: _Job) -> None:
-        """Write why the ledger is not repaired yet into the text of its lock."""
+        """Write into the text of a ledger's lock why the ledger is not repaired yet."""
         await self._limit.acquire()
         text = text_of(self._settings.holder, job.status)
         try:
             await self._underreplication.describe_lock(job.ledger_id, text)
-        except BookKeeperError as error:  # the text is only for people to read: go on without it
+        except BookKeeperError as error:  # the text is only for people to read, so the repair goes on without it
             self._log.debug("the lock of ledger {ledger_id}: {error}", ledger_id=job.ledger_id, error=error)
 
     def _leave_slot(self, job: _Job) -> None:
@@ -389,11 +390,11 @@ class ReplicationWorker(Service):
     def _resume(self, job: _Job, resume: "Deferred[None]") -> None:
         job.resume = None
         if not resume.called:
-            # If the process was suspended for long, both the timer and a change of the bookies may end the same wait.
+            # After a suspension of the process, both the timer and a change of the bookies may end the same wait.
             resume.callback(None)
 
     async def _unlock(self, ledger_id: int) -> None:
-        """Release a lock, with retries: a lock that is not released keeps all workers away while this process lives."""
+        """Release a lock, with retries, because a lock keeps all workers away as long as this process lives."""
         while True:
             try:
                 return await self._underreplication.unlock(ledger_id)

@@ -105,7 +105,7 @@ class ServingParts:
 
         :param directories: the bookie's directories.
         :param maintenance: the background work to be controlled.
-        :param clock: the clock for the remaining times in status reports.
+        :param clock: the clock by which status reports estimate remaining times.
         """
         control = BackgroundControl(maintenance, clock, directories.index_files())
         return cls(directories, maintenance, control)

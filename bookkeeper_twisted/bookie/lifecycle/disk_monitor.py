@@ -102,7 +102,7 @@ class DiskMonitor:
         return self._executor.submit("read", self._usage)
 
     def space(self) -> "Deferred[tuple[int, int]]":
-        """Measure the total and free bytes of all disks together; directories on one disk count once."""
+        """Measure the total and free bytes of all disks together; a disk with several directories counts one time."""
         return self.usage().addCallback(_sum_of_disks)
 
     def _usage(self) -> list[tuple[int, int]]:
@@ -125,12 +125,12 @@ class DiskMonitor:
             self._log.error("the check of the disks {text}", text=text)
 
     def _is_new(self, subject: str, text: str) -> bool:
-        """Test whether the state of a subject has changed since the last call, so that each state is logged once."""
+        """Test whether the state of a ``subject`` differs from that at the last call; a state is only logged once."""
         before, self._logged[subject] = self._logged.get(subject, ""), text
         return before != text
 
     async def check(self) -> None:
-        """Check all disks once; a full disk becomes usable again only at the lower threshold."""
+        """Check all disks once.  A full disk becomes usable again only when its use falls to the lower threshold."""
         wrong, lost, usage = await self._executor.submit("read", self._survey)
         self._logged.pop("the check of the disks", None)
         for number, (directory, (total, free)) in enumerate(zip(self._directories, usage, strict=True)):
@@ -172,7 +172,9 @@ class DiskMonitor:
         return wrong, [self._what_is_wrong(directory) for directory in self._journals], usage
 
     def _what_is_wrong(self, directory: str) -> str:
-        """Return an error text if the directory is unreadable, or empty as without its disk; else an empty text.
+        """Return an error text if the directory is unreadable, or empty because its disk is missing.
+
+        If nothing is wrong, return an empty text.
 
         :raises OSError: no file descriptor is left for the check.
         """
@@ -198,5 +200,6 @@ class DiskMonitor:
 
 
 def _sum_of_disks(usage: list[tuple[int, int]]) -> tuple[int, int]:
-    disks = dict.fromkeys(usage)  # directories that report equal numbers are on one disk: count it once
+    # directories that report equal numbers are on the same disk, which must count only one time
+    disks = dict.fromkeys(usage)
     return sum(total for total, _ in disks), sum(free for _, free in disks)

@@ -30,7 +30,7 @@ _FIELDS = fields_of(BookieConfig)
 
 @implementer(ILoggingContext)
 class Gate(ServerFactory):
-    """A factory that closes each new connection, used until the bookie serves."""
+    """A factory for a bound port that closes each new connection, until the bookie serves."""
 
     noisy = False
     inner: BookieServerFactory | None = None
@@ -114,14 +114,17 @@ class HttpSite(Protocol):
     """The factory of the connections of an HTTP server."""
 
     def opened(self, local: bool) -> str:
-        """Take note that the server listens, and return who may use the server, as the end of a sentence.
+        """Record that the server listens; return a text that says who may use it, which ends a sentence of the log.
 
         :param local: whether only processes of this machine reach the server.
         """
 
 
 def opened(site: HttpSite, listening: IListeningPort) -> str:
-    """Tell the ``site`` of an HTTP server who reaches its ``listening`` port; return a sentence on that for the log."""
+    """Tell the HTTP ``site`` that it is ``listening``.
+
+    Return a sentence for the log that says who reaches the server.
+    """
     address: Any = listening.getHost()
     where = f"{address.host}:{address.port}" if hasattr(address, "port") else str(address)
     local = bool(loopback_of(listening)) or isinstance(address, UNIXAddress)
@@ -129,7 +132,7 @@ def opened(site: HttpSite, listening: IListeningPort) -> str:
 
 
 def describe_metrics(listening: IListeningPort) -> str:
-    """Describe for the log who can read the metrics at the separate ``listening`` port."""
+    """Return a sentence for the log that says who can read the metrics at the separate ``listening`` port."""
     address: Any = listening.getHost()
     where = f"{address.host}:{address.port}/metrics"
     if loopback_of(listening):

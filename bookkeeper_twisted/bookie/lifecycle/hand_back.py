@@ -1,8 +1,9 @@
 """Hands directories back to Apache's bookie: exports our indexes to the index format of one of its storages.
 
 The journals are replayed first, so that all their entries are in the exported indexes.  Our cookies are replaced by
-Apache's only when all these indexes exist.  After a crash at any point, our bookie can serve all entries (with
-``rebuildIndex=true`` if it asks for that), Apache's bookie can, or the export can be run again.
+Apache's only when all these indexes exist.  After a crash at any point, no entry is lost: either our bookie can serve
+the directories (with ``rebuildIndex=true`` if it asks for that), or Apache's bookie can, or the export can be run
+again.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,8 +53,7 @@ class HandBack:
             raise InvalidCookieError(f"{self.paths.all()[0]} is not a directory of this bookie: nothing to hand back")
         indexes = [current(path) for path in self.paths.indexes]
         exported: list[Exported] = []
-        # With cookies of Apache's bookie, the indexes are Apache's already: an earlier export or Apache's bookie wrote
-        # them.
+        # With cookies of Apache's bookie, the indexes are Apache's already: it or an earlier export wrote them.
         if not cookies.of_apache:
             self._check(indexes)
             self._replay()

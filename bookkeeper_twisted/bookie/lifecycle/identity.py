@@ -55,7 +55,7 @@ def check_loopback(config: BookieConfig, address: str) -> None:
 
 
 def bookie_id(config: BookieConfig, local_host: str, port: int) -> str:
-    """Return the bookie id: the configured id, or else the advertised address and the port.
+    """Return the bookie id: the configured id or, without one, the advertised address and the port.
 
     :param local_host: the address of this machine, used if ``config`` names none.
     :param port: port of the bookie.
@@ -132,7 +132,7 @@ class CookieCheck:
         )  # fmt: skip
 
     async def stamp(self, registration: IRegistration, on_lane: "Callable[..., object]") -> None:
-        """Write the cookie to all directories, then to the store: a cookie there means that all directories have it.
+        """Write the cookie to all directories, and then to the store.
 
         :param on_lane: runs a function with its arguments on a lane that may write files.
         :raises MetadataError: the store refused the cookie, or failed.
@@ -153,7 +153,7 @@ class CookieCheck:
 
 
 def _way_out(expected: Cookie, stored: Cookie) -> str:
-    """Explain how an operator can resolve the difference between the expected and the stored cookie."""
+    """Tell an operator how to resolve the difference between the expected and the stored cookie."""
     if stored.bookie_id != expected.bookie_id:
         text = (
             f"bookieId={stored.bookie_id} starts the bookie that is stored here; where its address or host name has "

@@ -110,7 +110,7 @@ class BookieRegistration:
             Deferred.fromCoroutine(self._follow())
 
     async def _follow(self) -> None:
-        """Change the registration until it agrees with the write mode; retry later if the store fails."""
+        """Change the registration until it agrees with the bookie's write mode; if the store fails, retry later."""
         try:
             while self._registered_as is not self.mode.read_only and not self._withdrawn:
                 await self._tell()

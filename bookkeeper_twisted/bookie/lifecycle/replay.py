@@ -57,7 +57,7 @@ def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) ->
 
 
 class _Player:
-    """A replayer, which stores journal records in their order and joins consecutive entries to runs."""
+    """Stores journal records in their order; joins consecutive entries to runs."""
 
     _log = Logger()
 
@@ -97,8 +97,7 @@ class _Player:
         if row is not None and row.forgotten_at:
             self._storage.put_ledger(attrs.evolve(row, forgotten_at=0))
         if row is None:
-            # As in Apache's bookie, entries without a key record belong to a ledger that was deleted after they were
-            # added.
+            # As in Apache's bookie, entries without a key record are of a ledger that was deleted after the adds.
             if self._ledger_id not in self._unknown:
                 self._unknown.add(self._ledger_id)
                 self._log.warn("skipping entries of unknown ledger {ledger_id}", ledger_id=self._ledger_id)

@@ -207,7 +207,7 @@ class BookieService(Service):
         self.admin.enter(Phase.STOPPED)
 
     def _fail(self, failure: Failure) -> None:
-        """Drop the connections and stop the bookie after a failed journal or the loss of its registration (S6, S10)."""
+        """Drop the connections and stop the bookie, because a journal failed or the registration was lost (S6, S10)."""
         self.admin.fail(failure.getErrorMessage())
         if self.engine is not None:
             self.engine.factory.abort_all()
@@ -221,7 +221,7 @@ class BookieService(Service):
         async def logged() -> None:
             try:
                 await undo()
-            # Log no traceback: the store is unreachable or was removed, which is no fault of this program.
+            # Log no traceback: the metadata store is unreachable or was removed, which is no fault of this program.
             except MetadataError as error:
                 self._log.warn("{name} failed: {error}", name=name, error=error)
             except Exception:
@@ -239,7 +239,7 @@ class BookieService(Service):
 
     async def _lock(self) -> None:
         if self._is_named and await self._on_flush_lane(without_current, self._fs, self._paths.all()):
-            # Check the cookies before any file is made in a directory that is mistyped or whose disk is not mounted.
+            # Check the cookies before files are made in a directory that is mistyped or whose disk is not mounted.
             check = await self._cookie_check()
             await check.must_stamp(self._registrations, self._on_flush_lane)
         await self._on_flush_lane(self._paths.make, self._fs)
@@ -258,7 +258,7 @@ class BookieService(Service):
 
     @property
     def _is_named(self) -> bool:
-        """Test whether the configuration alone determines the bookie id."""
+        """Test whether the configuration alone determines the bookie id, without the port that the system chooses."""
         return bool(self._config.bookie_port or self._config.bookie_id)
 
     async def _cookie_check(self) -> CookieCheck:
@@ -274,7 +274,7 @@ class BookieService(Service):
         check, registration = await self._cookie_check(), self._registrations
         self._rebuild = self._config.rebuild_index
         if await check.must_stamp(registration, self._on_flush_lane):
-            await self._bind()  # bind now, to notice a port in use before any permanent change
+            await self._bind()  # if the port is in use, the start must fail here, before it changes any file
             taken = await self._on_flush_lane(is_apaches, self._fs, self._pairs())
             if taken:
                 await self._take_over()
@@ -311,7 +311,7 @@ class BookieService(Service):
             self._log.warn("a ledger disk has no space for them: they stay in memory and in the journals")
 
     async def _close_store(self) -> None:
-        """Close the files when no work is left on any lane, as even cancelled work may still use them."""
+        """Close the files when no work is left on any lane, because even cancelled work may still use them."""
         await self._executor.join()
         await self._on_flush_lane(self._store.close)
 
@@ -376,7 +376,7 @@ class BookieService(Service):
         await self._bind()
         assert self.engine is not None
         self._gate.inner = self.engine.factory
-        # The stop closes the port before it stops the engine, even if the port was bound early.
+        # At a stop, the port is closed before the engine is stopped, even if the port was bound early.
         self._then_undo(self._stop_listening)
 
     async def _bind(self) -> None:
@@ -464,7 +464,7 @@ class BookieService(Service):
         self._set_read_only("a ledger directory cannot be used", bool(disks.unusable))
 
     def _checkpointed(self, reason: str) -> None:
-        """Update the read-only reasons after a checkpoint; if it failed, refuse adds of high priority, too.
+        """Update the reasons to be read-only after a checkpoint; if it failed, refuse even adds of high priority.
 
         The checkpoint may have almost filled a disk, so the disks are checked immediately."""
         assert self.engine is not None

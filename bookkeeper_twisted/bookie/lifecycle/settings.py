@@ -68,7 +68,7 @@ def storage_settings(config: BookieConfig) -> StorageSettings:
         write_cache_bytes=config.db_storage_write_cache_max_size_mb * _MIB,
         read_cache_bytes=config.db_storage_read_ahead_cache_max_size_mb * _MIB,
         rebuild_index=config.rebuild_index,
-        # Reserve the space that a compaction needs for the copy of one log.
+        # Reserve as much space as a compaction needs for the copy of one log.
         reserve_bytes=min(config.log_size_limit, MOST_BYTES),
     )
 
@@ -128,7 +128,8 @@ def engine_options(
 ) -> EngineOptions:
     """Return the limits and options of the parts that serve requests, from a ``config``.
 
-    :param clock: has the time in seconds since 1970, by which files of TLS and of rules are read again.
+    :param clock: tells the time in seconds since 1970, by which it is decided when to read files of TLS and of rules
+        again.
     :param metadata: the metadata driver; it is open when requests are served.
     :raises ConfigError: the authentication provider is unknown or not allowed, TLS cannot be set up, or the rules of
         authorization cannot be used.
@@ -171,7 +172,7 @@ def engine_options(
 
 
 async def custom_metadata(metadata: IMetadataDriver, ledger_id: int) -> Mapping[str, bytes]:
-    """Read the custom metadata of a ledger, also if it was created a moment ago.
+    """Read the custom metadata of a ledger, even if the ledger was created just now.
 
     :param ledger_id: the id, which may be that of no ledger.
     :raises NoSuchLedgerMetadataError: the store has no such ledger.
@@ -181,7 +182,8 @@ async def custom_metadata(metadata: IMetadataDriver, ledger_id: int) -> Mapping[
     try:
         found = await metadata.ledgers.read(ledger_id)
     except NoSuchLedgerMetadataError:
-        await metadata.ledgers.sync()  # the server that answered may be behind the one that knows the ledger
+        # the ZooKeeper server that answered may not know a ledger yet that another server knows
+        await metadata.ledgers.sync()
         found = await metadata.ledgers.read(ledger_id)
     return found.value.custom_metadata
 

@@ -85,7 +85,7 @@ class Compactor:
         self._clients_add = clients_add
         self._queue: DiskQueue | None = None
         self._worked = 0.0
-        self._borrows = False  # whether the present run uses the space reserve
+        self._borrows = False  # whether the present run has freed the space reserve to use its space
 
     async def run(self, order: CompactionOrder) -> None:
         """Compact the logs that an order selects.
@@ -120,7 +120,7 @@ class Compactor:
     async def close(self) -> None:
         """Free the queue of disk operations, and its buffers.
 
-        The queue is used for several compactions, because closing it takes some time.
+        The queue is kept between compactions, because closing it takes some time.
         """
         queue, self._queue = self._queue, None
         if queue is not None:
@@ -164,7 +164,7 @@ class Compactor:
         return True
 
     async def _free(self) -> int:
-        """Return the number of bytes for copies: free for all users or, if the reserve is in use, for this process."""
+        """Return the free bytes for copies: those for all users, or those for this process if the reserve is in use."""
         fs = self._directory.fs
         if self._borrows:
             return await self._directory.on_lane(fs.allocatable, self._directory.path)
@@ -198,8 +198,9 @@ class Compactor:
         reader = RowReader(directory.fs, directory.storage, queue)
         cutter = RowCutter(directory.storage.index, sources=tuple(sources))
         log_ids: list[int] = []
-        copy: LogCopy | None = None  # the new log that is being written, neither durable nor indexed yet
-        # the commit of the index rows of the previous new log, which is in progress while the next log is written
+        # the new log that is being written; it is not durable yet, and no index row refers to it
+        copy: LogCopy | None = None
+        # the commit of the index rows of the previous new log, which runs while the next log is written
         committed: Deferred[None] = succeed(None)
         try:
             step, following = None, await on_lane(cutter.next_step, *self._limits())
@@ -238,7 +239,7 @@ class Compactor:
         self._metrics.compacted_bytes.value += n_bytes
 
     async def _admitted(self, step: Step) -> None:
-        """Wait until the speed limit, the suspension and the rest for clients permit the read of a step."""
+        """Wait until the step may be read: the speed limit, the suspension and the rest for clients must permit it."""
         await self._reads.acquire(step.n_disk_bytes, step.n_entries)
         await self.suspension.passed()
         worked, self._worked = self._worked, 0.0
@@ -246,7 +247,10 @@ class Compactor:
             await deferLater(self._clock, worked * REST)
 
     async def _work(self, work: Callable[..., T], *args: Any) -> T:
-        """Run a piece of work on the maintenance lane; its duration determines the rest before the next step."""
+        """Run a piece of work on the maintenance lane.
+
+        The longer it takes, the longer the rest before the next step.
+        """
         began = self._clock.seconds()
         done = await self._directory.on_lane(work, *args)
         self._worked += self._clock.seconds() - began
@@ -274,7 +278,7 @@ class Compactor:
 def _turn(
     reader: RowReader, cutter: RowCutter, step: Step | None, following: Step | None, limits: tuple[int, int]
 ) -> tuple[deque[VerifiedRow], Step | None]:
-    """Begin to read the step ``following``; then verify the entries of ``step``, whose read was begun before.
+    """Begin to read the step ``following``, and meanwhile verify the entries of ``step``, which was read before.
 
     :param following: the next step, which the disk reads while ``step`` is verified.
     :returns: the index rows that end in ``step``, with their verified records, and the step after ``following``.

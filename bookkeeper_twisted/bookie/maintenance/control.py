@@ -177,7 +177,7 @@ class BackgroundControl:
 
 
 def _unwatched(running: "Deferred[None]") -> None:
-    """Ignore that ``running`` work is cancelled when the bookie stops; the work itself reports other failures."""
+    """Ignore the cancellation of ``running`` work at the stop of the bookie; the work itself reports other failures."""
 
     def ended(failure: Failure) -> None:
         failure.trap(CancelledError)

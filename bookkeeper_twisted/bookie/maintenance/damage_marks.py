@@ -40,7 +40,7 @@ class DamageMarks:
         self._working: Deferred[None] | None = None
 
     def found(self, findings: Iterable[DamagedEntries]) -> None:
-        """Queue each ledger of the ``findings`` once.
+        """Queue each ledger in the ``findings``, but each ledger only one time.
 
         Damage of a journal has no ledger id.  It needs no mark, because the entries are still in memory.
         """

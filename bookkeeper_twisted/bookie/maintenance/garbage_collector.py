@@ -86,7 +86,7 @@ class CollectorState:
 
 @attrs.frozen
 class _Request:
-    """A request for a run, made by the timer or by an operator.
+    """A request for a run of the garbage collector, made by the timer or by an operator.
 
     :ivar timed: whether the run makes the compactions whose interval has passed.
     :ivar major, minor: whether the run makes a major or minor compaction even if its interval has not passed.
@@ -100,7 +100,7 @@ class _Request:
     results: "tuple[Deferred[None], ...]" = ()
 
     def join(self, other: "_Request") -> "_Request":
-        """Return a request for one run that does the work of both requests."""
+        """Return one request that asks for everything that this request and the ``other`` ask for."""
         return _Request(
             self.timed or other.timed, self.forced or other.forced, self.major or other.major,
             self.minor or other.minor, self.results + other.results,
@@ -165,7 +165,7 @@ class GarbageCollector:
             await ended
 
     def force(self, major: bool = True, minor: bool = True) -> "Deferred[None]":
-        """Begin a run now, or after the present run; the result fires at its end.  One run serves all waiting requests.
+        """Begin a run now, or after the present run; the result fires at its end.
 
         :param major, minor: whether the run makes a major or minor compaction even if its interval has not passed.
         """
@@ -274,7 +274,7 @@ class GarbageCollector:
     def _failed(self, error: BaseException, path: str = "") -> None:
         """Count a failure.
 
-        Log only the first of its kind until a run succeeds, because on a full disk every run fails.
+        The same failure is logged only once until a run succeeds, because on a full disk every run fails.
         """
         text = f"{path}: {error}" if path and path not in str(error) else str(error)
         self.state.failures += 1
@@ -285,7 +285,10 @@ class GarbageCollector:
             self._log.error("a part of a garbage collection failed: {text}", text=text)
 
     async def _collect(self, request: _Request) -> None:
-        """Run all parts of a garbage collection; if a directory or the metadata store fails, run the other parts."""
+        """Run all parts of a garbage collection.
+
+        If one directory or the metadata store fails, continue with the others.
+        """
         self.state.phase = "logs"
         for logs in self._logs:
             await self._tried(logs.clean(), logs.path)
@@ -313,7 +316,10 @@ class GarbageCollector:
         return freed
 
     async def _compact(self, request: _Request) -> None:
-        """Run a major or minor compaction if it is due or forced; one that is suspended at its end stays due."""
+        """Run a major or minor compaction if it is due or forced.
+
+        A compaction that was suspended before its end is still due at the next run.
+        """
         state, now = self.state, self._clock.seconds()
         if self._is_due(self._options.major, request, request.major, state.last_major, now, self._stops_major):
             await self._compact_as("major compaction", self._options.major)
@@ -384,7 +390,7 @@ class GarbageCollector:
         return found.values()
 
     async def _compact_disk(self, numbers: Sequence[int], order: CompactionOrder) -> None:
-        """Compact the directories on one disk one after the other; delete entry logs in between to free space.
+        """Compact the directories on one disk one after the other; delete old entry logs in between to free space.
 
         A compaction may use seven eighths of the free space, so two at the same time could fill the disk.  If the
         compaction of one directory fails, the next directory is still compacted.
@@ -408,7 +414,7 @@ class GarbageCollector:
         self._limit_pause(paused)
 
     def _limit_pause(self, paused: bool) -> None:
-        """End a compaction that stays suspended for ``wait_time``, so that the next run can free space otherwise."""
+        """End a compaction that stays suspended for ``wait_time``, so that the next run can begin."""
         if paused and self._end_of_pause is None:
             self._end_of_pause = self._clock.callLater(self._options.wait_time, self._pause_ended)
         elif not paused and self._end_of_pause is not None:
@@ -426,7 +432,7 @@ class GarbageCollector:
         return sum(progress.left for progress in self._at_work())
 
     def _eta(self) -> float:
-        """Return the seconds until all compactions end; not-a-number as long as the speed of one is unknown."""
+        """Return the seconds until all running compactions end; not-a-number while the speed of one is unknown."""
         now = self._clock.seconds()
         etas = [progress.eta(now) for progress in self._at_work()]
         known = [eta for eta in etas if eta is not None]

@@ -36,7 +36,7 @@ class KnownDamage:
         metrics.watch(lambda: sum(len(record.findings) for record in self.records.values()))
 
     async def load(self, maintained: MaintainedDirectory | MaintainedJournal) -> None:
-        """Load the damage that earlier processes found in ``maintained``, and mark its ledgers, at the first call."""
+        """Load the damage records of ``maintained`` at the first call, and mark the damaged ledgers for repair."""
         if maintained.number in self.records:
             return
         try:

@@ -17,7 +17,7 @@ from ..group_commit import GroupCommit
 from ..interfaces import IStorageExecutor
 
 _LEAST_STEP = 64 * 1024
-_COUNTED_STEP = 1024 * 1024  # most bytes of a step if a limit counts entries
+_COUNTED_STEP = 1024 * 1024  # most bytes of a step if a speed limit counts entries, not bytes
 
 T = TypeVar("T")
 
@@ -25,9 +25,9 @@ T = TypeVar("T")
 def step_limits(*throttles: Throttle) -> tuple[int, int]:
     """Return the number of bytes that one step of maintenance may read.
 
-    :returns: two numbers.  First: most bytes of entries of the step, at most a quarter of what the slowest limit grants
-        in a second, so that the load on the disk is even.  Second: most unneeded bytes between two entries that one
-        read may include; 0 if bytes are limited.
+    :returns: two numbers.  First: the most bytes of entries that the step reads, at most a quarter of what the slowest
+        limit grants in a second, so that the load on the disk is even.  Second: how many unneeded bytes between two
+        entries a read may include; 0 if a limit counts bytes.
     """
     rates = [throttle.rate for throttle in throttles]
     limits = [int(rate.bytes / 4) for rate in rates if rate.bytes]
@@ -104,5 +104,5 @@ class MaintainedDirectory:
         return self._executor.submit(f"flush-{self.number}", work, *args)
 
     def on_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run a small piece of maintenance, ``work(*args)``, on a lane for which checkpoints do not wait."""
+        """Run a small piece of maintenance, ``work(*args)``, on the maintenance lane of this directory."""
         return self._executor.submit(f"maintenance-{self.number}", work, *args)

@@ -30,7 +30,8 @@ REMEMBERED = 7 * 86400
 """Seconds for which the fence of a deleted ledger is remembered, to refuse late adds, as in Apache's bookie."""
 
 _PAGE = 1000
-_RANGE = 10_000  # ledger ids for one request to the rate limiter, as many as one node in ZooKeeper's layouts can have
+# ledger ids covered by one request to the rate limiter: as many as one node in ZooKeeper's layouts can have
+_RANGE = 10_000
 
 
 @attrs.frozen
@@ -108,7 +109,7 @@ class LedgerCollector:
             raise StorageError(f"the deletion of {count} ledgers is not durable: a checkpoint failed, their logs stay")
 
     async def _suspects(self) -> list[int]:
-        """Return the local ledgers that are not in the list of ledgers in metadata, which is read afterwards."""
+        """Return the ids of local ledgers that metadata do not list; they may be deleted ledgers."""
         local = self._storage.ledger_ids()
         suspects: list[int] = []
         for begin in range(0, len(local), _PAGE):
@@ -118,7 +119,7 @@ class LedgerCollector:
         return suspects
 
     async def _listed(self, local: Sequence[int]) -> set[int]:
-        """Return the ids of ``local`` ledgers that exist in metadata.
+        """Return which of the ``local`` ledgers exist in metadata.
 
         Metadata may list many other ledgers with ids between them.
         """
@@ -163,7 +164,7 @@ class LedgerCollector:
     async def _is_over_replicated(self, ledger_id: int) -> bool:
         row = self._storage.ledger(ledger_id)
         if row is None or row.forgotten_at:
-            return False  # the ledger was deleted here before, only its fence is kept
+            return False  # the ledger was deleted here before, and only its fence is kept
         await self._operations.acquire()
         try:
             metadata = (await self._ledgers.read(ledger_id)).value

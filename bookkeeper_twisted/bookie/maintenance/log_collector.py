@@ -12,7 +12,7 @@ from .lanes import MaintainedDirectory
 
 
 class LogCollector:
-    """A collector of the entry logs of one directory to which no index row refers.
+    """Deletes the entry logs of one ledger directory that no index row refers to.
 
     :param scan: the speed limit of the checks before a log is deleted.
     :ivar path: path of the ``current`` directory.

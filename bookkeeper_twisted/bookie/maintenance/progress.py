@@ -48,7 +48,7 @@ class Progress:
         return self.left * seconds / n_bytes if n_bytes else None
 
     def _recent(self, now: float) -> tuple[float, float]:
-        """Return the bytes and the seconds of the work so far, with more weight for recent work."""
+        """Return the bytes and the seconds of the work so far; recent work counts more."""
         elapsed = max(now - self._last, 0.0)
         weight = math.exp(-elapsed / _MEMORY)
         return self._recent_bytes * weight, self._recent_seconds * weight + elapsed
@@ -76,7 +76,7 @@ class Suspension:
             resumed.callback(None)
 
     async def passed(self) -> None:
-        """Wait while the work is suspended."""
+        """Wait until the work is no longer suspended; return immediately if it is not."""
         while self.suspended:
             self._resumed = Deferred()
             await self._resumed

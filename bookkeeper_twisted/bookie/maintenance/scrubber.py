@@ -117,7 +117,7 @@ class Scrubber:
             self._timer = self._clock.callLater(seconds, self._timed)
 
     def _until_due(self) -> float:
-        """Return the seconds until the next timed pass, counted from now."""
+        """Return the number of seconds until the next timed pass."""
         due = min((self._due_at(directory) for directory in self._directories), default=0.0)
         return max(due - self._clock.seconds(), min(self._interval, _FIRST_PAUSE))
 
@@ -180,7 +180,7 @@ class Scrubber:
     # -- a pass --
 
     async def _pass(self, directories: Sequence[MaintainedDirectory]) -> bool:
-        """Verify the given ``directories`` and all journals once; if one of them fails, verify the others.
+        """Verify the ``directories`` and all journals once; if one of them fails, verify the others nevertheless.
 
         :returns: whether all of these were verified.
         """
@@ -215,7 +215,7 @@ class Scrubber:
         try:
             await self._verify(directory, scrub)
         except (StorageError, OSError):
-            # Drop the stored position, so that the next pass begins at the start of the directory.
+            # Drop the stored position: the next pass begins at the start of the directory.
             known.records[number] = attrs.evolve(scrub.record, after=None)
             raise
         finally:
@@ -254,6 +254,6 @@ class Scrubber:
         found = ScrubRecord(tuple(DamagedEntries(NO_LEDGER, -1, -1, now, text) for text in scrub.damages))
         self._known.records[journal.number] = found
         self._known.report(found.findings)
-        if found.findings:  # the entries of damaged records are still in memory: write them to the entry logs
+        if found.findings:  # the entries of the damaged records are still in memory: write them to entry logs
             await self._checkpoint()
         await self._known.keep(journal, found)

@@ -82,7 +82,8 @@ class AuthenticatingSession:
             if isinstance(item, AuthRequest):
                 self._authenticate(item)
             elif isinstance(item, StartTlsRequest):
-                self._session.received([item])  # the session refuses it: only the first frame can start TLS
+                # the session refuses this StartTLS request, because only the first frame can start TLS
+                self._session.received([item])
             else:
                 self._refuse(item)
 

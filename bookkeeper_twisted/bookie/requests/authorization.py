@@ -54,7 +54,7 @@ _FENCING, _READING = (Permission.FENCE, Permission.READ), (Permission.READ,)
 
 
 def _needed(item: Any) -> tuple[Permission, ...]:
-    """Return the permissions that a request, or each request of a run, needs."""
+    """Return the permissions that a request needs, or each request of a run of adds or reads."""
     kind = type(item)
     if kind is AddRun:
         return (Permission.FENCE,) if item.flags & RECOVERY_ADD else (Permission.WRITE,)
@@ -63,12 +63,13 @@ def _needed(item: Any) -> tuple[Permission, ...]:
     if kind is ReadRequest:
         return _FENCING if item.fence else _READING
     if kind is BatchRead:
-        return _FENCING if item.flags & FENCE else _READING  # the reply has entries, too
+        # the reply contains entries, so a fencing batch read needs both permissions
+        return _FENCING if item.flags & FENCE else _READING
     return _ACTIONS[kind]
 
 
 def _ledgers(item: Any) -> Iterable[int | None]:
-    """Return the ledgers of a request or a run, each once; None stands for no ledger."""
+    """Return the ledgers that a request names, or the requests of a run; None stands for no ledger."""
     kind = type(item)
     if kind is AddRun:
         return dict.fromkeys(item.entries.ledger_ids)
@@ -79,7 +80,7 @@ def _ledgers(item: Any) -> Iterable[int | None]:
 
 @implementer(IRequestSession)
 class AuthorizingSession:
-    """The session of a connection whose requests need permission; allowed ones are passed to another session.
+    """The session of a connection whose requests need permission; it passes allowed requests to another session.
 
     :param session: the session that answers the requests.
     """
@@ -92,7 +93,7 @@ class AuthorizingSession:
         self._waiting: deque[Any] = deque()
         self._asking: Deferred[Any] | None = None
         self._verdicts: dict[tuple[Permission, int | None], bool] = {}
-        # No decisions are taken before the first request: only then is it known who the peer is.
+        # No decision is made before the first request arrives, because only then it is known who the peer is.
         self._principal: Principal | None = None
         self._revision = -1
         self._decisions = Decisions()
@@ -105,7 +106,7 @@ class AuthorizingSession:
         self._may_recover = self._recovered.get
 
     def _renew(self) -> None:
-        """Use the decisions that are kept for the present principal and the present rules."""
+        """Get the decisions that are kept for the present principal under the present rules."""
         self._principal = self._connection.principal
         self._revision = self._authorizer.revision
         self._decisions = self._access.decisions(self._principal)
@@ -125,14 +126,14 @@ class AuthorizingSession:
         if self._asking is None:
             self._pump()
         else:
-            self._connection.hold(True)  # the other session has begun to read again
+            self._connection.hold(True)  # the other session has begun to read from the connection again
 
     def _is_current(self) -> bool:
-        """Test whether the kept decisions are those for the principal by the rules in force."""
+        """Test whether the kept decisions are for the present principal and the present rules."""
         return self._revision == self._authorizer.revision and self._principal is self._connection.principal
 
     def _are_known(self, items: Sequence[Any]) -> bool:
-        """Test whether all items are runs that are known to be allowed; other requests take the longer way."""
+        """Test whether all items are runs of requests that are known to be allowed; if so, they need no closer look."""
         for item in items:
             if type(item) is AddRun:
                 ledger_ids = item.entries.ledger_ids
@@ -161,7 +162,7 @@ class AuthorizingSession:
     # -- decisions --
 
     def _pump(self) -> None:
-        """Pass on the requests that wait, up to the first whose decision is not made."""
+        """Pass waiting requests to the other session, in order, up to the first that needs a missing decision."""
         connection = self._connection
         passed: list[Any] = []
         must_close = False
@@ -181,9 +182,9 @@ class AuthorizingSession:
             connection.hold(True)
 
     def _decide(self, item: Any) -> bool:
-        """Make the decisions for a request or a run.
+        """Decide whether the peer may do a request, or each request of a run.
 
-        :returns: False if some of them need look-ups, which have begun.
+        :returns: True if all decisions are made; False if look-ups for them have begun.
         """
         actions, tries = _needed(item), 0
         while actions:
@@ -194,7 +195,7 @@ class AuthorizingSession:
                 tries += 1
                 if self._is_current() or tries >= _MOST_TRIES:
                     return True
-                continue  # the authorizer has taken over new rules when it was asked: they decide
+                continue  # the authorizer has read new rules during the call: decide again by these
             asking = DeferredList(asked, consumeErrors=True)
             if not asking.called:
                 self._asking = asking
@@ -203,9 +204,10 @@ class AuthorizingSession:
         return True
 
     def _ask(self, actions: Sequence[Permission], ledger_ids: Iterable[int | None]) -> "list[Deferred[None]]":
-        """Ask the authorizer for each decision about a request that is missing.
+        """Ask the authorizer for each missing decision about a request.
 
-        :returns: a Deferred for each decision that needs a look-up, at most a few of them; empty if all are made.
+        :returns: a Deferred for each decision that needs a look-up, at most a few of them; empty if all decisions are
+            made.
         """
         verdicts, kept, access, principal = self._verdicts, self._decisions, self._access, self._connection.principal
         asked: list[Deferred[None]] = []
@@ -228,7 +230,7 @@ class AuthorizingSession:
         self._decisions.keep(action, ledger_id, allowed is True)
 
     def _failed(self, failure: Failure, action: Permission, ledger_id: int | None) -> None:
-        """Refuse what could not be decided, this time: the decision is not kept."""
+        """Refuse a request that could not be decided because of an error; the next such request is decided anew."""
         self._access.failed(failure)
         self._verdicts[action, ledger_id] = False
 
@@ -244,7 +246,9 @@ class AuthorizingSession:
     # -- allowed and refused requests --
 
     def _pass(self, item: Any, passed: list[Any]) -> bool:
-        """Append what is allowed of an item, and refusals of the rest, to the requests that are passed on.
+        """Append the allowed part of an ``item`` to ``passed``, the requests for the other session.
+
+        Append refusals of the rest.
 
         :returns: False if the protocol has no refusal for the request, so that the connection must be closed.
         """
@@ -272,7 +276,7 @@ class AuthorizingSession:
             return True
         if not any(allowed.values()):
             return self._refuse(run, action, run.entries.ledger_ids[0], passed, run.entries.count)
-        # the parts have the numbers 0 and 1: what is refused, and what is allowed
+        # split the run into part 0, the refused adds, and part 1, the allowed ones
         for is_allowed, part in run.entries.split(2, {ledger_id: int(may) for ledger_id, may in allowed.items()}):
             numbers = run.numbers(part) if run.txn_ids else ()
             part_run = AddRun(
@@ -285,7 +289,7 @@ class AuthorizingSession:
         return True
 
     def _pass_reads(self, run: ReadRun, passed: list[Any]) -> bool:
-        """Split a run of reads into allowed and refused ones; the replies stay in the order of the reads."""
+        """Split a run of reads into allowed and refused parts; the replies stay in the order of the reads."""
         at, verdicts = 0, self._verdicts
         for is_allowed, group in groupby(run.ledger_ids, lambda ledger_id: verdicts[Permission.READ, ledger_id]):
             end = at + len(list(group))
@@ -305,7 +309,7 @@ class AuthorizingSession:
     def _refuse(
         self, item: Any, action: Permission, ledger_id: int | None, passed: list[Any], count: int = 1
     ) -> bool:  # fmt: skip
-        """Append the refusal of a request, or of all requests of a run; see :meth:`_pass`.
+        """Append the refusal of a request, or of all requests of a run, to ``passed``; see :meth:`_pass`.
 
         :param count: the number of requests.
         """
@@ -315,7 +319,7 @@ class AuthorizingSession:
         if frames is None:
             if not isinstance(item, BatchRead):
                 return False
-            # A peer that is not authenticated would be disconnected here, but this peer has other requests under way.
+            # Keep the connection open: unlike a peer that is not authenticated, this peer may make other requests.
             frames = item.failure(Status.EUA)
         passed.append(RejectedRequest(Header(head.wire, head.version, 0), Status.EUA, frames))
         return True

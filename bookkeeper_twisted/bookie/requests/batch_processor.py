@@ -18,11 +18,11 @@ _MANY_RUNS = 64
 
 
 class Gathering:
-    """The growing reply to one batch read.
+    """The reply to one batch read, while entries are added to it.
 
     :ivar next: id of the next entry.
     :ivar room: bytes that may still be added to the reply, as the protocol counts them.
-    :ivar left: entries that may still be added to it.
+    :ivar left: number of entries that may still be added to the reply.
     :ivar waited: whether the batch has waited for a load that another request began.
     """
 
@@ -113,7 +113,7 @@ class BatchProcessor:
         return True
 
     def _from_memory(self, gathering: Gathering) -> bool:
-        """Add entries from memory to the batch.
+        """Add entries that are in memory to the reply.
 
         :returns: whether the reply is complete; if not, the next entry is not in memory.
         """
@@ -121,7 +121,8 @@ class BatchProcessor:
         began = clock.seconds()
         while True:
             if len(gathering.runs) % _MANY_RUNS == _MANY_RUNS - 1 and clock.seconds() - began >= SHARE:
-                return True  # send a shorter reply: other connections get their turn before the peer requests the rest
+                # send a shorter reply: the peer requests the rest, and meanwhile other connections get their turn
+                return True
             first = gathering.next
             run = bookie.cached(ledger_id, first, gathering.left)
             if run is None:
@@ -167,7 +168,7 @@ class BatchProcessor:
         return gathering.has_room
 
     async def _go_on(self, session: RequestSession, gathering: Gathering) -> bool:
-        """Load the next entries; meanwhile, the entries in the reply count against the limits of the connection.
+        """Load the next entries; meanwhile, the entries in the reply count against the memory limits of the connection.
 
         :returns: whether more entries may follow.
         """
@@ -180,7 +181,7 @@ class BatchProcessor:
             more = await self._load(session, gathering)
         finally:
             session.expect(-gathered)
-        # The replies of other connections may have taken up memory meanwhile.
+        # The replies of other connections may have taken up more memory meanwhile.
         gathering.shrink(session.connection.reply_limit)
         return more
 

@@ -52,10 +52,10 @@ class RequestLimits:
 
 
 class Permits:
-    """A limit on the requests in progress, as a number of permits; callers that find too few wait in order.
+    """A limit on the requests in progress: each takes a permit.  If too few permits are free, callers wait in order.
 
-    A run takes one permit for each of its requests, all at the same time.  A run of more requests than the limit waits
-    until no other request is in progress.
+    A run of requests takes one permit for each of its requests, all at the same time.  A run of more requests than the
+    limit waits until no other request is in progress.
 
     :param limit: number of permits; 0 is no limit.
     """
@@ -80,7 +80,7 @@ class Permits:
         :returns: whether the permits were taken.
         """
         if self._limit:
-            # Waiting callers come first: while any wait, only the caller that give() resumes may take permits.
+            # Waiting callers come first: while any waits, only the caller that give() is resuming may take permits.
             is_turn, self._is_turn = self._is_turn, False
             if not self._fits(count) or (self._waiting and not is_turn):
                 return False
@@ -88,7 +88,7 @@ class Permits:
         return True
 
     def _fits(self, count: int) -> bool:
-        # Let a run of more requests than the limit go alone: otherwise it would wait for ever.
+        # A run of more requests than the limit begins when nothing is in progress, or else it would never begin.
         return not self.in_progress or self.in_progress + count <= self._limit
 
     def wait(self, count: int, resume: Callable[[], None]) -> None:
@@ -110,7 +110,7 @@ class Permits:
         """Return ``count`` permits, and resume the waiting callers in order while there are permits for them."""
         self.in_progress -= count
         if self._waking:
-            return  # a caller resumed by the loop below returns permits: the loop will use them
+            return  # a caller that the loop below resumes has returned permits: the loop will use them
         self._waking = True
         try:
             while self._waiting and self._fits(next(iter(self._waiting.values()))):

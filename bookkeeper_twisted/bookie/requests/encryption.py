@@ -38,7 +38,7 @@ def refuse(connection: IServerConnection, item: Any, status: Status = Status.EUA
 
     :returns: False if the protocol has no refusal for this request: the connection is then closed.
     """
-    # The wire protocol is an attribute of a message's header, or of a run of requests.
+    # A message has its wire protocol in its header; a run of requests has it as an attribute.
     frames = getattr(item, "header", item).wire.refusal(item, status)
     if frames is None:
         connection.end()
@@ -49,7 +49,7 @@ def refuse(connection: IServerConnection, item: Any, status: Status = Status.EUA
 
 @implementer(IRequestSession)
 class FirstFrameSession:
-    """The session of one connection until its first frame; later requests are passed to the session that it opens.
+    """The session of a connection until its first frame; it then opens another session, which gets the later requests.
 
     :param open_session: opens the session that answers requests.
     """
@@ -81,7 +81,7 @@ class FirstFrameSession:
             self.received(items)
 
     def _encrypt(self, request: StartTlsRequest, behind: Any = None) -> None:
-        """Begin TLS; answer the request ``behind`` StartTLS after the handshake if it is an empty token."""
+        """Begin TLS.  If the request ``behind`` StartTLS is an empty token, answer it after the handshake."""
 
         def encrypted() -> None:
             session = self._open_session()

@@ -45,7 +45,10 @@ class LacProcessor:
         return self._context.bookie.last_add_confirmed(request.ledger_id)
 
     async def _fencing_read(self, session: RequestSession, request: ReadRequest) -> ReadResponse:
-        """Fence the ledger durably, then read the entry: even "no such entry" is not sent before the fence (S2, S4)."""
+        """Fence the ledger durably, then read the entry.
+
+        Even the reply "no such entry" is not sent before the fence is durable (S2, S4).
+        """
         if request.master_key is None:
             raise UnauthorizedAccessError(request.ledger_id)
         await self._context.bookie.fence(request.ledger_id, request.master_key)

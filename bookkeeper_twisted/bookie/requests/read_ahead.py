@@ -11,7 +11,7 @@ _GROWTH = 4
 
 
 class SequentialReads:
-    """Recognizes clients that read a ledger in order, so that more bytes are read from disk for them at once.
+    """Recognizes clients that read a ledger in order; for them, more bytes are read from disk at once.
 
     A load is one read of consecutive entries from disk.  This remembers the last entry of each recent load.  A load
     that begins right after it is sequential, and reads four times as many bytes, at most :data:`LAST_WINDOW`.
@@ -63,7 +63,9 @@ class Load:
 
 
 class LoadsUnderWay:
-    """The loads in progress.  Other reads may wait for them instead of loading the same entries again.
+    """The loads (reads from disk) in progress.
+
+    Other reads may wait for them instead of loading the same entries again.
 
     A reader with several batch reads in flight requests entries that an earlier batch read is loading.
     """

@@ -57,9 +57,10 @@ class ReadCursor:
         self.has_loaded = has_loaded
 
     def singles(self) -> list[int]:
-        """Return the indexes in the run of the next single reads of one ledger.
+        """Return the next single reads of one ledger, as indexes in the run.
 
-        A single read is a piece of one entry.  The list ends before a longer piece or another ledger.
+        A single read is not followed by a read of the next entry.  The list ends before reads of consecutive entries,
+        and before another ledger.
         """
         ledger_ids = self.run.ledger_ids
         ledger_id = ledger_ids[self.pieces[0][0]]
@@ -93,7 +94,7 @@ class ReadProcessor:
     def _refuse_reserved(self, session: RequestSession, cursor: ReadCursor) -> None:
         """Refuse reads with negative ids, except entry id -1, which means the last entry.
 
-        The first entry id of a piece is its lowest id.
+        It is enough to look at the first entry id of each piece, because it is the lowest.
         """
         ledger_ids, entry_ids = cursor.run.ledger_ids, cursor.run.entry_ids
         firsts = [start for start, _ in cursor.pieces]
@@ -137,7 +138,7 @@ class ReadProcessor:
         return True
 
     def _answer_row(self, session: RequestSession, cursor: ReadCursor, missing: list[Piece]) -> None:
-        """Answer the next reads of the run from memory, and put their replies into one buffer.
+        """Answer the next reads of the run from memory, with one buffer for all their replies.
 
         It stops at the first entry that is not in memory, after :data:`_LOOK_UP_BYTES`, and where reads that were left
         out before make a gap in the run.  If even the first entry is not in memory, its piece (the reads of consecutive
@@ -173,9 +174,10 @@ class ReadProcessor:
     def _answer_singles(
         self, session: RequestSession, cursor: ReadCursor, singles: Sequence[int], missing: list[Piece]
     ) -> Sequence[Piece]:
-        """Answer single reads of one ledger by one look-up; look up each entry that it does not find separately.
+        """Answer single reads of one ledger by one look-up; look up the entries that it does not find one by one.
 
-        :returns: pieces that wait until the ``missing`` entries are loaded, as the load may find their index rows, too.
+        :returns: the pieces (reads of consecutive entries) that wait for the load of the ``missing`` entries, because
+            the load may find their index rows, too.
         """
         run, pieces = cursor.run, cursor.pieces
         ledger_id = run.ledger_ids[singles[0]]
@@ -211,9 +213,9 @@ class ReadProcessor:
             self._reply(session, cursor, begin, neighbours)
 
     def _find(self, ledger_id: int, entry_id: int, max_count: int) -> EntryRun | None:
-        """Return entries from memory, beginning with or before ``entry_id``; None if that entry is not in memory."""
+        """Return entries from memory that include ``entry_id``; None if that entry is not in memory."""
         if entry_id == INVALID_ENTRY_ID:
-            return None  # entry id -1 means the last entry, whose id only the index knows
+            return None  # entry id -1 means the last entry; only the index knows its id
         held = self._bookie.cached(ledger_id, entry_id, max_count)
         if held is None:
             held = self._bookie.resident(ledger_id, entry_id, max_count, _REPLY_BYTES)
@@ -222,7 +224,10 @@ class ReadProcessor:
         return held
 
     def _not_held(self, session: RequestSession, cursor: ReadCursor, piece: Piece, missing: list[Piece]) -> None:
-        """Add a piece whose first entry is not in memory to ``missing``; answer a read of the last entry separately."""
+        """Add a piece (reads of consecutive entries) that is not in memory to ``missing``, to be loaded from disk.
+
+        A read of the last entry is answered separately.
+        """
         start, end = piece
         if cursor.run.entry_ids[start] != INVALID_ENTRY_ID:
             missing.append((start, end))
@@ -232,7 +237,10 @@ class ReadProcessor:
             cursor.pieces.appendleft((start + 1, end))
 
     def _reply(self, session: RequestSession, cursor: ReadCursor, start: int, entries: Sequence[bytes]) -> None:
-        """Answer the reads from index ``start`` onwards with ``entries``; refuse them if these cannot be encoded."""
+        """Answer the reads from index ``start`` onwards with ``entries``.
+
+        Refuse the reads if the reply cannot be encoded.
+        """
         run, count = cursor.run, len(entries)
         try:
             lacs = self._lacs(run, start, count)
@@ -245,7 +253,7 @@ class ReadProcessor:
         self._done(session, cursor, count, True)
 
     def _lacs(self, run: ReadRun, start: int, count: int) -> Sequence[int]:
-        """Return the highest known LAC for each of some reads; no LACs if the protocol's replies have none."""
+        """Return the highest known LAC for each of some reads; empty if the protocol has no LAC in its replies."""
         if not run.wire.carries_lac:
             return ()
         ledger_ids = run.ledger_ids[start : start + count]
@@ -267,7 +275,7 @@ class ReadProcessor:
     async def _load(
         self, session: RequestSession, cursor: ReadCursor, missing: Sequence[Piece], waiting: Sequence[Piece] = ()
     ) -> None:
-        """Load the ``missing`` entries and answer their reads; put the unanswered and the ``waiting`` ones back."""
+        """Load the ``missing`` entries and answer their reads; put unanswered reads and the ``waiting`` ones back."""
         run, ahead = cursor.run, self._context.read_ahead
         most = max(_LOAD_BYTES // len(missing), FIRST_WINDOW)
         wanted = [
@@ -295,11 +303,11 @@ class ReadProcessor:
     ) -> Iterable[Piece]:
         """Answer the reads ``start .. end - 1`` with the result of a load.
 
-        :returns: the pieces that must be read again.
+        :returns: the pieces (reads of consecutive entries) that must be read again.
         """
         if isinstance(found, Exception):
             self._refuse(session, cursor, start, found)
-            # If one entry fails, the next ones probably do, too: read each of them separately, many in one call.
+            # If one entry fails, the next ones probably do, too: read each of them by itself.
             return [(index, index + 1) for index in range(start + 1, end)]
         run = cursor.run
         self._context.read_ahead.loaded(run.ledger_ids[start], run.entry_ids[start], found.last)
@@ -324,7 +332,7 @@ class ReadProcessor:
 
 
 def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes]:
-    """Return entries of the run ``held`` from id ``first`` onwards that fit one reply buffer, at least one."""
+    """Return entries of a run from id ``first`` onwards: as many as fit one reply buffer, at least one."""
     count = 1 if max_count == 1 else max(1, held.fitting(first, max_count, _REPLY_BYTES, 0))
     return (held.entry(first),) if count == 1 else held.slice(first, count).entries()
 

@@ -51,7 +51,7 @@ _LIST_BYTES = 1024 * 1024
 
 @attrs.frozen
 class _Cold:
-    """The processing of one kind of rare request.
+    """The functions that process one kind of rare request.
 
     :ivar answer: returns the response, or raises an error.
     :ivar refuse: makes the response with an error status.
@@ -95,7 +95,7 @@ class RequestProcessor:
         return self._open_session(connection)
 
     def _open_session(self, connection: IServerConnection) -> IRequestSession:
-        """Open a session whose peer must authenticate first if the provider requires that."""
+        """Open a session whose peer must authenticate first, if the authentication provider requires that."""
         session = self._serving_session(connection)
         provider = self._authentication
         exchange = provider.bookie_exchange(Peer(connection.peer, connection.principal, connection.is_encrypted))
@@ -106,7 +106,10 @@ class RequestProcessor:
         return AuthenticatingSession(connection, provider.plugin, exchange, session, self._lines)
 
     def _serving_session(self, connection: IServerConnection) -> IRequestSession:
-        """Open the session of a peer that has proven who it is; if there are rules, its requests need permission."""
+        """Open the session of an authenticated peer.
+
+        If there are rules of authorization, its requests need permission.
+        """
         session = RequestSession(connection, self._context, self._starts)
         return session if self._access is None else AuthorizingSession(connection, self._access, session)
 
@@ -142,7 +145,7 @@ class RequestProcessor:
         success, counts = True, False
         try:
             response = await cold.answer(session, request)
-            await session.turn()  # one event may resume many requests: let other connections have their turn
+            await session.turn()  # one event may resume many requests: let other connections take their turns
             counts = turns.begin()
             reply = self._encoded(request, response)
         except Exception as error:

@@ -102,7 +102,10 @@ class RequestSession:
         return self.has_room and self._n_served < self.context.limits.max_served
 
     def pump(self) -> None:
-        """Start requests until one must wait or the turn is over; pause the connection while requests are queued."""
+        """Begin queued requests until one of them must wait or the turn is over.
+
+        Pause the connection while any are queued.
+        """
         if self._pumping:
             return
         self._pumping = True
@@ -139,7 +142,10 @@ class RequestSession:
         )
 
     def again(self, item: Any) -> None:
-        """Put ``item``, the rest of a request, at the front of the queue, to continue it when there is room."""
+        """Put ``item``, the unanswered rest of a request, at the front of the queue.
+
+        It continues when there is room.
+        """
         if not self.connection.closed:
             self._backlog.appendleft(item)
 
@@ -180,7 +186,7 @@ class RequestSession:
             await waiter
 
     async def turn(self) -> None:
-        """Wait for a turn of this connection if the requests of all connections have used up the present turn."""
+        """Wait for the next turn of this connection, if the connections have used up the time of the present turn."""
         if self.connection.turns.is_spent and self.connection.turn_is_over():
             waiter: Deferred[None] = Deferred()
             self._for_turn.append(waiter)

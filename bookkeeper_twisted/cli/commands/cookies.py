@@ -179,7 +179,8 @@ async def _expand(shell: ShellContext, admin: BookKeeperAdmin) -> int:
     disk, paths = shell.world.store.writable_disk, store_paths(shell.config)
     expected = expected_cookie(shell.config, shell.local_bookie(), await admin.instance_id())
     check = CookieCheck(disk, paths, expected, allow_expansion=True)
-    await check.must_stamp(_registration(admin), _at_once)  # raises for a mistyped directory, before any write
+    # this raises an error for a mistyped directory, before anything is written
+    await check.must_stamp(_registration(admin), _at_once)
     there = [directory for directory in paths.all() if disk.is_directory(current(directory))]
     with ExitStack() as held:
         held.callback(DirectoryLocks(disk, there).release)
@@ -192,7 +193,7 @@ async def _expand(shell: ShellContext, admin: BookKeeperAdmin) -> int:
 
 
 async def _at_once(work: Callable[..., T], *arguments: object) -> T:
-    """Run blocking work in the reactor thread: a shell has no other work that could wait."""
+    """Run blocking work in the reactor thread, because a shell has no other work that would have to wait."""
     return work(*arguments)
 
 
@@ -220,7 +221,7 @@ async def _forget(admin: BookKeeperAdmin, bookie_id: str) -> None:
     try:
         await admin.delete_cookie(bookie_id)
     except CookieNotFoundError:
-        pass  # an earlier run was interrupted after it deleted the stored cookie
+        pass  # an earlier run was interrupted after it had deleted the stored cookie
 
 
 async def _rename(shell: ShellContext, admin: BookKeeperAdmin, kind: str) -> int:
@@ -255,7 +256,7 @@ async def _rename(shell: ShellContext, admin: BookKeeperAdmin, kind: str) -> int
 
 
 def _one_cookie(found: Sequence[bytes], new: str) -> Cookie:
-    """Return the cookie that the directories have; ignore the cookie of bookie ``new`` if there is another too.
+    """Return the cookie in the directories; if there are two, ignore the cookie of the bookie ``new``.
 
     Both exist if an earlier renaming was interrupted.
 

@@ -38,7 +38,7 @@ async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
 
 
 class _RemainingReporter:
-    """Prints, on each change, how many ledgers still need the bookie and how long their copying will take."""
+    """Prints how many ledgers still need the bookie, whenever this changes, and how long their copying will take."""
 
     def __init__(self, shell: ShellContext) -> None:
         self._shell = shell

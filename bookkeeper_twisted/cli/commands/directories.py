@@ -79,7 +79,7 @@ async def bookieformat(shell: ShellContext, options: Namespace) -> int:
             shell.out("Bookie format aborted!!")
             return REFUSED
         if options.deleteCookie:
-            await _delete_cookie(shell)  # first: this raises while the bookie is registered
+            await _delete_cookie(shell)  # this comes first, because it raises an error while the bookie is registered
         erase(disk, there)
     shell.out("Bookie format completed successfully")
     return OK
@@ -94,7 +94,7 @@ async def _delete_cookie(shell: ShellContext) -> None:
         try:
             await admin.delete_cookie(shell.local_bookie())
         except CookieNotFoundError:
-            pass  # an earlier run was interrupted after it deleted the cookie
+            pass  # an earlier run was interrupted after it had deleted the cookie
 
 
 async def convert_to_db_storage(shell: ShellContext, options: Namespace) -> int:

@@ -115,7 +115,7 @@ async def check_ledgers(shell: ShellContext, options: Namespace) -> int:
 def _scan(
     shell: ShellContext, directory: StoredDirectory, verbose: bool, advance: Callable[[int], object]
 ) -> None:  # fmt: skip
-    """Read all rows of one index: the states of ledgers, then the locations of entries."""
+    """Read everything in one index: the states of ledgers, then the index rows with the locations of entries."""
     assert directory.index is not None
     for state in directory.index.ledgers():
         if verbose:

@@ -101,7 +101,7 @@ async def deleteledger(shell: ShellContext, options: Namespace) -> int:
         shell.out("Ledger id error.")
         return FAILED
     name = shell.format_id(options.ledgerid)
-    # Apache's question word for word, because scripts may wait for this text
+    # the question is Apache's word for word, because scripts may wait for this text
     if options.force or shell.world.ask(f"Are your sure to delete Ledger : {name}?"):
         async with await shell.admin() as admin:
             await admin.delete_ledger(options.ledgerid)
@@ -121,7 +121,7 @@ async def rewrapledgerkeys(shell: ShellContext, options: Namespace) -> int:
             examined += 1
             try:
                 rewrapped += await encryption.rewrap(ledgers, ledger_id)
-            except NoSuchLedgerMetadataError:  # it was deleted meanwhile
+            except NoSuchLedgerMetadataError:  # the ledger was deleted after it was listed
                 continue
             except (UnauthorizedAccessError, UnexpectedConditionError) as error:
                 failed.append(ledger_id)

@@ -42,7 +42,10 @@ def _root(address: str) -> str:
 
 
 def _reason(text: str) -> str:
-    """Return the reason in the ``text`` of a refusal, which is JSON if the request had no right to an answer."""
+    """Return the reason in the ``text`` of a refusal.
+
+    The text is JSON if the request was not permitted.
+    """
     try:
         found = json.loads(text)
     except ValueError:
@@ -51,7 +54,7 @@ def _reason(text: str) -> str:
 
 
 def _known(status: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the ``status`` of a latency bound with ``unknown`` for each value that was not measured yet."""
+    """Return the ``status`` of a latency bound, with the text ``unknown`` for values that were not measured yet."""
     return {name: "unknown" if value is None else value for name, value in status.items()}
 
 

@@ -196,7 +196,7 @@ async def _ledgers(admin: BookKeeperAdmin, only: int | None) -> AsyncIterator[tu
 
 
 def _segments_with(metadata: LedgerMetadata, bookies: list[str]) -> dict[int, int]:
-    """Count the ``bookies`` in each ensemble; return the counts above 0 by the first entry id of the ensemble."""
+    """Return the number of ``bookies`` in each ensemble that has any of them, by the first entry id of the ensemble."""
     counts = {s.first_entry_id: len(set(bookies).intersection(s.bookies)) for s in metadata.segments}
     return {first: count for first, count in counts.items() if count}
 

@@ -57,7 +57,7 @@ async def _rename(shell: ShellContext, options: Namespace, old: str, new: str) -
 
 
 async def _refused(admin: BookKeeperAdmin, old: str, new: str) -> str:
-    """Return the reason why ``old`` must not be replaced; return an empty text if it may."""
+    """Return why the bookie id ``old`` must not be replaced; return an empty text if it may be replaced."""
     if old in await admin.registered_bookies():
         return f"Bookie {old} is running: its ledgers keep its name"
     if new not in await admin.all_bookies():

@@ -107,7 +107,7 @@ def _print(shell: ShellContext, body: bytes, size: int, position: int, with_data
 
 
 def _key(body: bytes) -> str:
-    """Return the master key from the body of the record that stores it, in hexadecimal."""
+    """Return the master key from the body of a journal record that stores a key, in hexadecimal."""
     start = _IDS.size + _LENGTH.size
     (length,) = _LENGTH.unpack(body[_IDS.size : start].ljust(_LENGTH.size, b"\0"))
     return body[start : start + max(length, 0)].hex()

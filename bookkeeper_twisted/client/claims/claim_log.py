@@ -56,7 +56,8 @@ class ClaimLog:
     :ivar acknowledged: position up to which bookies have acknowledged the entries of all frames.
     :ivar failure: the reason why the log accepts no more claims, None while it accepts them.
     :ivar lost_from: first position that will never be acknowledged; None before the log is abandoned.
-    :ivar shapes: the cached shapes of :class:`~.frames.FrameLayout` by payload size; :meth:`shape` makes missing ones.
+    :ivar shapes: the cached shapes of frames (:data:`~.frames.FrameShape`: how to write one) by payload size;
+        :meth:`shape` makes missing ones.
     :ivar armed: whether the sender was woken and has not looked for frames since then.
     :ivar dropped: number of entries that were dropped because the log had no room for them.
     """
@@ -132,7 +133,7 @@ class ClaimLog:
             self._wake()
 
     def shape(self, size: int) -> FrameShape:
-        """Return the shape (:data:`~.frames.FrameShape`) of frames with payloads of ``size`` bytes."""
+        """Return the shape (:data:`~.frames.FrameShape`) of frames with payloads of ``size`` bytes, cached or new."""
         return self.shapes.get(size) or self._layout.shape(size)
 
     def claim_slowly(self, producer: Producer) -> int:
@@ -185,7 +186,10 @@ class ClaimLog:
     # ---- room, under the lock ------------------------------------------------------------------------
 
     def _claim(self, producer: Producer) -> int:
-        """Claim a frame at the tail of the log for a producer; the caller holds the lock."""
+        """Claim a frame for the thread of a producer, at the end of the claimed part of the log.
+
+        The caller holds the lock.
+        """
         result = self._make_room(producer.size)
         if result:
             return result
@@ -195,7 +199,9 @@ class ClaimLog:
         return self.tail
 
     def _make_room(self, size: int) -> int:
-        """Ensure that the present term (piece of memory) has ``size`` free bytes for a frame; if not, begin another.
+        """Ensure that the present term (piece of memory) has ``size`` free bytes for a frame.
+
+        If not, begin another term.
 
         :returns: 0, or the :class:`~.producer.ClaimResult` that says why there is no room.
         """
@@ -217,7 +223,7 @@ class ClaimLog:
         return 0
 
     def _serve(self) -> None:
-        """Grant the claims that wait for room, the oldest first, until a claim finds no room."""
+        """Grant claims that wait for room, the oldest first, while there is room."""
         while self._blocked:
             blocked = self._blocked[0]
             result = self._claim(blocked.producer)
@@ -228,9 +234,12 @@ class ClaimLog:
             blocked.signal.set()
 
     def _open_gate(self) -> None:
-        """Set the limit for claims without the lock: the end of the term (memory) or of the window, the nearer one.
+        """Set the position up to which threads may claim frames without the lock.
 
-        The limit stays 0 while claims wait for room, and if every claim must take the lock.
+        It is the end of the present term (piece of memory), or the end of the window of unacknowledged bytes if that is
+        nearer.
+
+        The position stays 0 while claims wait for room, and if every claim must take the lock.
         """
         if self._terms and self.failure is None and not self._blocked and not self._locked:
             end, room = self.term.end, self.acknowledged + self._window
@@ -240,12 +249,15 @@ class ClaimLog:
 
     @property
     def in_flight(self) -> int:
-        """The number of bytes of frames that threads have claimed, and whose entries lack their ack quorum so far."""
+        """The number of bytes in claimed frames whose entries do not have their ack quorum yet."""
         return self.tail - self.acknowledged
 
     @property
     def waiting(self) -> bool:
-        """Whether threads have claimed frames that the sender has not yet taken; their claims may still be open."""
+        """Whether threads have claimed frames that the sender has not taken yet.
+
+        They may still be writing into them.
+        """
         return self.tail > self.taken
 
     def disarm(self) -> None:
@@ -253,9 +265,8 @@ class ClaimLog:
         self.armed = False
 
     def _committed(self) -> int:
-        """Return the position up to which every claim is committed or aborted."""
-        # Read the tail before the open claims: a claim that a thread makes between the two reads then lies behind the
-        # result.
+        """Return the position up to which all claims have ended: each was committed or aborted."""
+        # Read the tail before the open claims: a claim that is made in between is then behind the result.
         committed = self.tail
         for producer in self._producers:
             start = producer.start
@@ -281,9 +292,9 @@ class ClaimLog:
         return None
 
     def _skip_holes(self, term: Term, end: int) -> int:
-        """Skip the holes (claims that were aborted) that lie before the next frame to take.
+        """Skip holes, that is aborted claims, that lie before the next frame to take.
 
-        :param end: position up to which every claim is committed or aborted.
+        :param end: position up to which all claims have ended: each was committed or aborted.
         :returns: position at which the next hole begins, or ``end`` without a further hole.
         """
         term.sort_holes()
@@ -332,7 +343,10 @@ class ClaimLog:
             waiter.callback(at)
 
     def _advance_acknowledged(self, position: int) -> None:
-        """Move the acknowledged position; return the terms (memory) below it to the pool; grant waiting claims."""
+        """Record that frames below a position are acknowledged.
+
+        Terms (pieces of memory) below it are returned to the pool, and claims that wait for room are granted.
+        """
         with self._lock:
             self.limit = 0
             skipped, terms = self._skipped, self._terms

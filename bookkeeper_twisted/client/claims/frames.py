@@ -42,8 +42,8 @@ class FrameLayout:
     """The layout of frames; it is the same for all ledgers whose digests have the same size.
 
     :ivar payload_at: offset of the payload in a frame, in bytes.
-    :ivar shapes: cached shapes (see :data:`FrameShape`) by payload size; any thread may look here before it calls
-        :meth:`shape`.
+    :ivar shapes: cached shapes (:data:`FrameShape`: how to write a frame) by payload size; any thread may look here
+        before it calls :meth:`shape`.
     """
 
     __slots__ = ("payload_at", "shapes")
@@ -53,7 +53,10 @@ class FrameLayout:
         self.shapes: dict[int, FrameShape] = {}
 
     def shape(self, size: int) -> FrameShape:
-        """Make the shape of frames with payloads of ``size`` bytes; cache it if the payloads are small."""
+        """Compute how a frame with a payload of ``size`` bytes is written (:data:`FrameShape`).
+
+        Cache this for small payloads.
+        """
         payload_at = self.payload_at
         word = _LENGTH.pack(payload_at - 4 + size)
         if size >= STORED_BY_SLICE:
@@ -151,7 +154,7 @@ def cut_frames(term: Term, start: int, end: int, limit: int) -> Frames:
 
 
 def _common_stride(buffer: bytearray, at: int, size: int) -> int:
-    """Return the common size of the frames in ``size`` bytes of memory; 0 if they have different sizes."""
+    """Return the size of the frames in ``size`` bytes of memory if all have the same size, else 0."""
     stride: int = _LENGTH.unpack_from(buffer, at)[0] + 4
     if stride == size:
         return stride
@@ -166,7 +169,7 @@ def _common_stride(buffer: bytearray, at: int, size: int) -> int:
 
 
 def _frame_ends(buffer: bytearray, at: int, size: int) -> Iterator[int]:
-    """Yield the end of each frame, relative to ``at``; the last one yielded is the first that is ``size`` or more."""
+    """Yield the end of each frame, counted from ``at``, up to the first end that is ``size`` or more."""
     unpack, end = _LENGTH.unpack_from, 0
     while end < size:
         end += unpack(buffer, at + end)[0] + 4

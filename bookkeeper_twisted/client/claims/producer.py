@@ -78,7 +78,7 @@ class ProducersLog(Protocol):
         """
 
     def shape(self, size: int) -> FrameShape:
-        """Return the shape (:data:`~.frames.FrameShape`) of frames with payloads of ``size`` bytes."""
+        """Return how to write a frame with a payload of ``size`` bytes: its shape (:data:`~.frames.FrameShape`)."""
 
     def wake(self) -> None:
         """Wake the sender; do nothing if it was woken already and has not looked for frames since then."""
@@ -135,7 +135,7 @@ class Producer:
             if end < 0:
                 return end
             start, term = self.start, self.term
-            if start < 0:  # the log has revoked the claim while this thread was not running
+            if start < 0:  # the log revoked the claim while this thread did not run
                 self._revoked()
         try:
             store(term.buffer, start - term.base, head, payload)
@@ -162,8 +162,7 @@ class Producer:
             at = end - frame_size - self.term.base
             store(self.term.buffer, at, head, bytes(size))
             self._payload = self.term.view[at + frame_size - size : at + frame_size]
-            # While a claim is open, ``_shapes`` is empty.  So an offer calls _shape(), which raises the error, and
-            # needs no test of its own.
+            # While a claim is open, ``_shapes`` is empty: an offer then calls _shape(), which raises the error.
             self._shapes = _NO_SHAPES
         return end
 
@@ -228,7 +227,7 @@ class Producer:
         return self._log.shape(size)
 
     def give_up(self, term: Term) -> None:
-        """End the open claim without a frame: record a hole in the term first, and then end the claim.
+        """End the open claim without a frame: first record it as a hole in the term, then end it.
 
         :param term: the term (piece of memory) in which the claim is.
         """

@@ -31,7 +31,7 @@ class Term:
         self.tainted = False
 
     def sort_holes(self) -> None:
-        """Insert the ranges of aborted claims into the sorted list of holes."""
+        """Move the ranges of aborted claims into the sorted list of holes."""
         while self.aborted:
             insort(self.holes, self.aborted.pop())
 
@@ -66,7 +66,10 @@ class TermPool:
         self._free[size] += [self._make(size) for _ in range(prepared)]
 
     def take(self, base: int, room: int) -> Term:
-        """Return a term (memory) that begins at position ``base`` and has ``room`` bytes or more, small if possible."""
+        """Return a term (piece of memory) of at least ``room`` bytes, a small one if possible.
+
+        It begins at position ``base``.
+        """
         size = self.small if room <= self.small else max(room, self.size)
         try:
             buffer = self._free[size].pop()

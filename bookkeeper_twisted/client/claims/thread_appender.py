@@ -129,7 +129,7 @@ class ThreadAppender:
         self._producer().abort()
 
     def _producer(self) -> Producer:
-        """Return the calling thread's handle on the log; make it at the first call."""
+        """Return the calling thread's handle on the log; create it when the thread calls this for the first time."""
         producer: Producer | None = getattr(self._local, "producer", None)
         return self._new_producer() if producer is None else producer
 
@@ -139,12 +139,12 @@ class ThreadAppender:
         return producer
 
     def _check_open(self, position: int) -> None:
-        """Check the result of a claim: if it is CLOSED, raise the reason why the ledger takes no more entries."""
+        """Raise the reason why the ledger takes no more entries, if the result of a claim is CLOSED."""
         if position == ClaimResult.CLOSED and self._log.failure is not None:
             raise self._log.failure
 
     def flush(self) -> "Future[int]":
-        """Return a future that completes once all entries offered or committed up to now are acknowledged.
+        """Return a future that completes when all entries that were offered or committed before are acknowledged.
 
         The thread of the reactor or event loop sends the entries, so it must not block on this future; there, use
         ``await asyncio.wrap_future(appender.flush())``.
@@ -197,7 +197,9 @@ class ThreadAppends:
         return ThreadAppender(self._ledger_id, self.log, self.flush, self._threads, largest, when_full, patience)
 
     def flush(self) -> "Future[int]":
-        """Return a future that completes once all entries offered up to now are acknowledged; any thread may call this.
+        """Return a future that completes when all entries that were offered before are acknowledged.
+
+        Any thread may call it.
 
         :returns: a future, which fails with the error that ended the log if the log ends first.
         """

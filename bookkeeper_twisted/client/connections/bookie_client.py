@@ -23,7 +23,7 @@ EndpointOf = Callable[[str, int], IStreamClientEndpoint]
 
 
 class BookieAddresses:
-    """The look-up of bookie addresses: the registered address, or else a bookie id of the form ``host:port``."""
+    """The look-up of bookie addresses: in the registration of a bookie, or in a bookie id of the form ``host:port``."""
 
     def __init__(self, registration: IRegistration, endpoint_of: EndpointOf) -> None:
         self._registration = registration
@@ -50,7 +50,8 @@ class BookieAddresses:
 class NetworkBookieClient(Flow):
     """The requests of a client that belong to no ledger handle.
 
-    It also makes the flows, one for the requests of each ledger handle, and owns the connections that all flows share.
+    It also makes one flow (an object for the requests of a ledger handle) for each handle, and owns the connections
+    that all of them share.
 
     :param resolve: looks up the endpoint of a bookie id; see :class:`BookieAddresses`.
     :param answered: called with the outcome of every request; None to call nothing.

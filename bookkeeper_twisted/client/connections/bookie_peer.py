@@ -24,8 +24,8 @@ LOG_PAUSE = 60.0
 def least_busy(sockets: "list[BookieSocket]") -> BookieSocket:
     """Choose the least busy of some sockets.
 
-    Sockets are compared by their unacknowledged and recently written bytes, then by the number of their flows, then by
-    the time of their last choice.
+    Sockets are compared by their unacknowledged and recently written bytes, then by the number of ledger handles on
+    them, then by the time of their last choice.
 
     :param sockets: the sockets, at least one.
     """
@@ -64,7 +64,7 @@ class BookiePeer:
     _log = Logger()
 
     def __init__(self, settings: SocketSettings, bookie_id: str, wire: IWireProtocol, limit: int) -> None:
-        """:param limit: most sockets at a time; 0 for one socket for each flow."""
+        """:param limit: most sockets at a time; 0 for one socket for each ledger handle."""
         self.sockets: list[BookieSocket] = []
         self.key = bookie_id, wire
         self.n_lost = self.n_failed = self.n_reconnects = 0
@@ -78,9 +78,9 @@ class BookiePeer:
         self._all: dict[BookieSocket, None] = {}
 
     def choose(self, ids: RequestIds) -> BookieSocket:
-        """Choose a socket for a flow, or make a socket.
+        """Choose a socket for a ledger handle, or make a new one.
 
-        :param ids: the request ids of the flow.
+        :param ids: the request ids of the handle.
         :raises bookkeeper_twisted.errors.BookKeeperError: no socket is usable, and it is too early to connect again.
         """
         sockets = self.sockets
@@ -100,7 +100,11 @@ class BookiePeer:
         return socket
 
     def _least_busy(self) -> BookieSocket:
-        """Choose the least busy socket; add an average flow's traffic to its load, as the new flow has not sent yet."""
+        """Choose the least busy socket.
+
+        The load of a socket includes an average amount for each new ledger handle that has not sent a request on it
+        yet.
+        """
         sockets = self.sockets
         socket = least_busy(sockets)
         n_flows = sum(len(each.flows) for each in sockets)
@@ -140,19 +144,19 @@ class BookiePeer:
             self._log.warn("bookie {bookie_id}: {error}", bookie_id=self.key[0], error=socket.error)
 
     def leave(self, socket: BookieSocket, ids: RequestIds, error: Exception) -> None:
-        """Remove a flow from a socket; close the socket if each flow has sockets of its own.
+        """Remove a ledger handle from a socket; close the socket if each handle has sockets of its own.
 
-        :param ids: the request ids of the flow.
-        :param error: the error with which the flow's outstanding requests fail.
+        :param ids: the request ids of the handle.
+        :param error: the error with which the handle's outstanding requests fail.
         """
         socket.leave(ids, error)
         if not self._limit:
             socket.close(error)
 
     def tick(self, idle_limit: float, minimum: int, error: Exception) -> None:
-        """Close sockets that had no flow for some time, and test whether the other connections are alive.
+        """Close sockets that no ledger handle has used for some time, and test whether the other connections are alive.
 
-        :param idle_limit: seconds without a flow after which a socket is closed.
+        :param idle_limit: seconds without a ledger handle after which a socket is closed.
         :param minimum: number of sockets that are kept open nevertheless.
         :param error: the error with which requests on closed sockets fail.
         """
@@ -164,7 +168,7 @@ class BookiePeer:
                 socket.tick()
 
     def counts(self) -> PeerCounts:
-        """Return the numbers of sockets and flows, and of bytes and replies in flight."""
+        """Return the numbers of sockets, and of bytes and replies in flight on them."""
         connections = [socket.connection for socket in self.sockets if socket.connection is not None]
         return PeerCounts(
             open=len(connections),

@@ -72,13 +72,13 @@ class _QuietFactory(Factory):
 
 
 class BookieSocket:
-    """One socket to a bookie, and the flows (ledger handles) that use it.
+    """One socket to a bookie, and the flows (the requests of one ledger handle each) that use it.
 
     :ivar key: bookie id and wire protocol.
     :ivar flows: ids of the flows.
     :ivar ready: the connection, once no earlier request waits for it any more; else None.
     :ivar chosen: a number that is greater the later this socket was last chosen.
-    :ivar idle_since: the time since which this socket has no flow, in seconds of the clock.
+    :ivar idle_since: the time since which no ledger handle uses this socket, in seconds of the clock.
     :ivar error: the reason why this socket cannot be used any more, None while it can.
     :ivar dismissed: whether this client, not the bookie, has closed the socket.
     """
@@ -130,14 +130,14 @@ class BookieSocket:
     # ---- flows ---------------------------------------------------------------------------------------
 
     def join(self, ids: RequestIds) -> None:
-        """Add the flow with the request ids ``ids`` to this socket; :meth:`leave` removes it."""
+        """Let the ledger handle with the request ids ``ids`` use this socket; :meth:`leave` ends this."""
         self.chosen = next(_choices)
         self.flows[ids.flow_id] = ids
 
     def leave(self, ids: RequestIds, error: Exception) -> None:
-        """Remove a flow from this socket; its outstanding requests fail in the order in which it made them.
+        """Remove a ledger handle from this socket; its outstanding requests fail in the order in which it made them.
 
-        :param ids: the request ids of the flow.
+        :param ids: the request ids of the handle.
         :param error: the error with which these requests fail.
         """
         self.flows.pop(ids.flow_id, None)
@@ -148,12 +148,12 @@ class BookieSocket:
         left = [waiter for flow_id, waiter in self._waiting if flow_id == ids.flow_id]
         self._waiting = deque(item for item in self._waiting if item[0] != ids.flow_id)
         for waiter in left:
-            if not waiter.called:  # the errback of an earlier waiter may have cancelled this waiter
+            if not waiter.called:  # the errback of an earlier request may have cancelled this request
                 waiter.errback(error)
 
     @property
     def usable(self) -> bool:
-        """Whether flows can make requests on this socket."""
+        """Whether requests can be sent on this socket, now or once it is connected."""
         return self.state in _USABLE
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
@@ -163,7 +163,7 @@ class BookieSocket:
     def connected(self, flow_id: int) -> "Deferred[ClientConnection]":
         """Return the connection once it is established.
 
-        :param flow_id: the id of the flow; the Deferreds of a flow fail when the flow leaves the socket.
+        :param flow_id: the id of the flow (ledger handle); when the flow leaves the socket, its Deferreds fail.
         :returns: a Deferred; Deferreds fire in the order of the calls.  It fails with :attr:`error` if the socket
             cannot be used any more.
         """
@@ -208,7 +208,7 @@ class BookieSocket:
         return endpoint.connect(_QuietFactory.forProtocol(first)).addCallback(self._go_on)
 
     def _go_on(self, protocol: IProtocol) -> "IProtocol | Deferred[IProtocol]":
-        """Wait for encryption and authentication; return the protocol that sends requests."""
+        """Wait until the connection is encrypted and authenticated; return the protocol that sends requests."""
         if isinstance(protocol, EncryptingConnection):
             self._enter(ConnectionState.ENCRYPTING)
             return protocol.encrypted.addCallback(self._go_on)
@@ -234,7 +234,7 @@ class BookieSocket:
         self.connection = connection
         connection.disconnected.addCallback(self._disconnected)
         self._enter(ConnectionState.READY)
-        while self._waiting:  # a callback that waits for the connection again is added at the end of the queue
+        while self._waiting:  # if a callback waits for the connection again, its wait is added at the end of this queue
             self._waiting.popleft()[1].callback(connection)
         if self.usable:
             self.ready = connection
@@ -243,7 +243,7 @@ class BookieSocket:
         self._log.failure("connecting to {bookie_id} failed", failure, bookie_id=self._bookie_id)
 
     def close(self, error: Exception, grace: float = 0.0) -> None:
-        """Fail all requests with ``error`` and close the connection; ``gone`` fires once the socket is closed.
+        """Fail all requests with ``error`` and close the connection; the Deferred ``gone`` fires when it is closed.
 
         :param grace: seconds that outstanding requests may still take; new requests are refused in this time.
         """
@@ -301,7 +301,7 @@ class BookieSocket:
         self.error, self.ready = error, None
         self.flows.clear()
         self._ended(self)
-        while self._waiting:  # remove one at a time, because an errback may cancel waiters that come later in the queue
+        while self._waiting:  # remove one at a time: an errback may cancel others in the queue
             self._waiting.popleft()[1].errback(error)
         if state is ConnectionState.CLOSED:
             self.gone.callback(None)
@@ -310,7 +310,7 @@ class BookieSocket:
         grace_end, self._grace_end = self._grace_end, None
         if grace_end is not None and grace_end.active():
             grace_end.cancel()
-        self.connection = None  # the connection refers to this socket, too
+        self.connection = None  # breaks a circle of references: the connection also refers to this socket
         self._enter(ConnectionState.CLOSED)
         self.gone.callback(None)
 

@@ -2,10 +2,10 @@
 
 The main protocol, V2, is used for adds, reads and batch reads.  V3 is used for the operations that V2 lacks, and for
 requests whose V2 reply could be mistaken for the reply to another request.  These are fencing reads, and requests whose
-key is taken, even by another handle of the same ledger (see :mod:`~bookkeeper_twisted.protocol.client.in_flight`).
-This holds for ``wireProtocol = auto`` and ``v2``.  V2 cannot express adds with deferred sync: ``auto`` sends them over
-V3, ``v2`` refuses them (:class:`~bookkeeper_twisted.protocol.wire_protocols.ClientWires`).  With ``v3`` all requests
-use V3.
+key (ledger id and entry id) an outstanding request has already, even one of another handle of the same ledger (see
+:mod:`~bookkeeper_twisted.protocol.client.in_flight`).  This holds for ``wireProtocol = auto`` and ``v2``.  V2 cannot
+express adds with deferred sync: ``auto`` sends them over V3, ``v2`` refuses them
+(:class:`~bookkeeper_twisted.protocol.wire_protocols.ClientWires`).  With ``v3`` all requests use V3.
 
 A flow uses the same socket to a bookie until the socket is lost or the flow ends.
 """
@@ -38,7 +38,7 @@ CountAnswer = Callable[[str, Exception | None], None]
 
 
 def _report_outcome(answered: CountAnswer, done: Callable[..., None], bookie_id: str, *outcome: Any) -> None:
-    """Count the outcome of a request, then call ``done`` with it.
+    """Count the outcome of a request to a bookie, then call ``done`` with it.
 
     :param outcome: the arguments of ``done`` after the bookie id; the last one is the error.
     """
@@ -95,7 +95,7 @@ class Flow:
             self._add_later(wires.complete, bookie_id, adds, done, fresh)
 
     def _add_later(self, wire: IWireProtocol, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool) -> None:
-        """Send adds once the connection to the bookie is established."""
+        """Send adds when the connection to the bookie is established."""
 
         def send(connection: ClientConnection) -> None:
             if not connection.add(self._ids, adds, done, fresh):
@@ -199,7 +199,10 @@ class Flow:
         self._end = error
 
     def _leave_if_quiet(self) -> None:
-        """Leave all sockets if the flow is retired and has no outstanding request; else try again after a reply."""
+        """Leave all sockets if this flow is retired and has no outstanding request.
+
+        Otherwise try again after a reply.
+        """
         waits = self._pending or [s for s in self._sockets.values() if s.waits(self._ids, self._leave_if_quiet)]
         if self._end is not None and not waits:
             self._leave(self._end)
@@ -228,7 +231,7 @@ class Flow:
     def _with(
         self, bookie_id: str, wire: IWireProtocol, request: "Callable[[ClientConnection], Deferred[T]]"
     ) -> "Deferred[T]":
-        """Make a request on the connection to a bookie, as soon as the connection is established."""
+        """Make a request on the connection to a bookie, as soon as there is a connection."""
         self._pending += 1
         ready = self._ready(bookie_id, wire)
         if ready is None:

@@ -45,21 +45,21 @@ class ConnectionPool:
         self._watch = watch
 
     def new_flow(self) -> RequestIds:
-        """Return the request ids of a new flow, that is of one ledger handle; :meth:`end_flow` releases them."""
+        """Return the request ids of a new ledger handle (flow); :meth:`end_flow` releases them."""
         return RequestIds(self.settings.flow_ids.take())
 
     def end_flow(self, ids: RequestIds) -> None:
-        """Release the id of a flow that has left every socket.
+        """Release the id of a ledger handle (flow) that uses no socket any more.
 
-        :param ids: the request ids of the flow.
+        :param ids: the request ids of the handle.
         """
         self.settings.flow_ids.release(ids.flow_id)
 
     def socket(self, bookie_id: str, wire: IWireProtocol, ids: RequestIds) -> BookieSocket:
-        """Choose a socket to a bookie for a flow, or make a socket.
+        """Choose a socket to a bookie for a ledger handle, or make a new one.
 
         :param wire: the wire protocol of the socket.
-        :param ids: the request ids of the flow.
+        :param ids: the request ids of the handle.
         :raises bookkeeper_twisted.errors.BookKeeperError: no socket is usable, or the pool is closed.
         """
         if self._closed is not None:
@@ -76,11 +76,11 @@ class ConnectionPool:
     def leave(
         self, bookie_id: str, wire: IWireProtocol, socket: BookieSocket, ids: RequestIds, error: Exception
     ) -> None:  # fmt: skip
-        """Remove a flow from a ``socket`` to a bookie.
+        """Remove a ledger handle from a ``socket`` to a bookie.
 
         :param wire: the protocol of that socket.
-        :param ids: the request ids of the flow.
-        :param error: the error with which the flow's outstanding requests fail.
+        :param ids: the request ids of the handle.
+        :param error: the error with which the handle's outstanding requests fail.
         """
         self._peers[bookie_id, wire].leave(socket, ids, error)
 
@@ -89,7 +89,10 @@ class ConnectionPool:
         self._tick_call = self.settings.clock.callLater(self._interval, self._tick)
 
     def _tick(self) -> None:
-        """Close idle sockets and test the others, unless this call is late: then received replies are not read yet."""
+        """Close idle sockets, and test the others.
+
+        A call that is late does nothing: replies may have arrived that were not read yet.
+        """
         self._tick_call = None
         if not self._time.arrived():
             idle = ClientClosedError("the connection was not used")
@@ -99,7 +102,7 @@ class ConnectionPool:
             self._tick_later()
 
     def counts(self) -> dict[tuple[str, IWireProtocol], PeerCounts]:
-        """Return the counts of each :class:`~.bookie_peer.BookiePeer`, by bookie and wire protocol."""
+        """Return the numbers of sockets, bytes and replies (PeerCounts) for each bookie and wire protocol."""
         return {key: peer.counts() for key, peer in self._peers.items()}
 
     def close(self, error: Exception) -> "Deferred[None]":

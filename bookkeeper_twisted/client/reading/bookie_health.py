@@ -17,7 +17,7 @@ _HARMLESS = (NoSuchEntryError, NoSuchLedgerError, BadRequestError, ClientClosedE
 
 
 class BookieHealth:
-    """A record of bookies that failed or were slow a short time ago, so that readers ask them last.
+    """A record of the bookies that failed or were slow a short time ago; readers ask these last.
 
     :param remembered: seconds after which a failure or a slow answer is forgotten.
     """
@@ -41,7 +41,7 @@ class BookieHealth:
         self._slow[bookie_id] = self._clock.seconds()
 
     def succeeded(self, bookie_id: str) -> None:
-        """Forget the failure of ``bookie_id``, because it returned an entry.  If it was slow, that stays recorded."""
+        """Forget the failure of ``bookie_id``, because it returned an entry.  That it was slow is not forgotten."""
         self._failures.pop(bookie_id, None)
 
     def failed_at(self, bookie_id: str) -> float | None:

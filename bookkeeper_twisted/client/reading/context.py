@@ -38,7 +38,7 @@ class ReadingContext(OperationContext):
         return BookieHealth(self.clock, self.config.bookie_failure_history_expiration_msec * _MS)
 
     def read_order(self, schedule: Schedule) -> ReadOrder:
-        """Make the order in which a new reader asks bookies, for a ledger with this ``schedule``."""
+        """Return a new order in which one reader asks the bookies of a ledger with this ``schedule``."""
         config, sticky = self.config, None
         if config.sticky_reads_enabled:
             sticky = self.chance.getrandbits(_STICKY_BITS) % schedule.ensemble_size

@@ -27,12 +27,12 @@ class DecryptingDigester(Digester):
     __slots__ = ("_cipher", "_ledger_id", "_latest")
 
     def __init__(self, digester: Digester, ledger_id: int, cipher: "EntryCipher | None") -> None:
-        for name in Digester.__slots__:  # copied: the password, to make it from, is not kept
+        # copy all fields: a digester cannot be made anew, because the password is not kept
+        for name in Digester.__slots__:
             setattr(self, name, getattr(digester, name))
         self._ledger_id = ledger_id
         self._cipher = cipher
-        # The run (consecutive entries) that was verified last, and its decrypted entries, which are usually needed
-        # next.
+        # The run (consecutive entries) that was verified last, with its decrypted entries: they are needed next.
         self._latest: tuple[EntryRun, EntryRun] | None = None
 
     def verify(self, run: EntryRun) -> None:

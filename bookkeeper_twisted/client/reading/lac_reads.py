@@ -45,7 +45,7 @@ class Confirmed:
 
 @attrs.frozen
 class _News:
-    """The answer of a bookie that ends a wait for an entry.
+    """A bookie's answer that ends the wait for an entry, because the bookie knows a higher LAC.
 
     :ivar entries: the confirmed entries from the requested one on; None if the bookie sent none.
     """
@@ -55,7 +55,7 @@ class _News:
 
 @attrs.define
 class _Poll:
-    """The state of one wait for an entry, and the answers of bookies so far.
+    """The state of one wait until an entry is confirmed, and the answers of bookies so far.
 
     :ivar first: the id of the requested entry.
     :ivar max_size: most bytes of a batch read.
@@ -83,7 +83,7 @@ class LacReads:
         self._bookies = context.bookies
         self._patience = context.poll_patience
         self._support = context.poll_support
-        # a batch read returns consecutive entries, which a bookie of a striped ledger does not hold
+        # a batch read returns consecutive entries, but a bookie of a striped ledger does not have these
         self._batching = context.config.batch_read_enabled and not order.schedule.striped
         self._digester = digester
         self._view = view
@@ -131,7 +131,7 @@ class LacReads:
                 raise DigestMatchError(ledger_id, INVALID_ENTRY_ID, "nothing came with the reply")
             last = self._digester.entry(ledger_id, None, reply.entry)
         except (NoSuchEntryError, NoSuchLedgerError):
-            return None  # the bookie has answered, but knows no higher LAC
+            return None  # the bookie has answered, but it knows no higher LAC than this reader
         except BookKeeperError as error:
             errors.append(error)
             return None
@@ -189,7 +189,7 @@ class LacReads:
             forget()
 
     async def _poll(self, poll: _Poll, ask: "_Ask") -> _News:
-        """Long-poll the bookies of the newest ensemble for an entry, until one of them knows a higher LAC.
+        """Ask the bookies of the newest ensemble to wait for an entry, until one of them knows a higher LAC.
 
         The bookies are asked one after the other.  While a bookie does not answer soon, the next one is asked as well.
 
@@ -197,7 +197,7 @@ class LacReads:
             reason, for example because the time is up.
         :raises BookKeeperError: every bookie failed.
         """
-        # An entry is known to be confirmed once the next entry arrives, so begin with the write set of that next entry.
+        # An entry is known to be confirmed when the next entry arrives, so begin with the write set of the next entry.
         bookies = self._order.everybody(self._ensemble, poll.first + 1)
         asked = [partial(self._poll_one, bookie_id, poll, ask) for bookie_id in bookies]
         success = await Speculation(self._clock, asked, self._patience).run()
@@ -230,7 +230,10 @@ class LacReads:
         return max(0.0, poll.deadline - self._clock.seconds())
 
     async def _entry_from(self, bookie_id: str, poll: _Poll) -> "_Told":
-        """Long-poll a bookie for the requested entry; return its LAC even if it does not have this entry."""
+        """Ask a bookie to wait for one entry.
+
+        Return the entry if the bookie has it, and the LAC that the bookie knows.
+        """
         ledger_id = self._view.ledger_id
         reply = await self._bookies.long_poll(bookie_id, ledger_id, poll.first - 1, self._time_left(poll))
         if reply.entry is None:
@@ -240,7 +243,7 @@ class LacReads:
         return run, reply.max_lac
 
     async def _batch_from(self, bookie_id: str, poll: _Poll) -> "_Told":
-        """Send a waiting batch read to a bookie; if the bookie does not support it, long-poll one entry."""
+        """Send a waiting batch read to a bookie; if the bookie does not support it, ask it to wait for one entry."""
         ledger_id = self._view.ledger_id
         if not self._support.is_expected(bookie_id):
             return await self._entry_from(bookie_id, poll)
@@ -256,11 +259,11 @@ class LacReads:
         return verified_batch(reply.entries, ledger_id, poll.first, MAX_COUNT, self._digester), reply.max_lac
 
     def _enough(self, poll: _Poll) -> _News | None:
-        """Decide, after an answer without a higher LAC, whether the wait for the entry ends or goes on.
+        """Decide, after an answer without a higher LAC, whether the wait for the entry ends.
 
         It ends when the time is up, or when so many bookies have answered that every ack quorum includes one of them.
 
-        :returns: to end the wait, a result without entries; to go on with the other bookies, None.
+        :returns: a result without entries if the wait ends; None if it continues with the other bookies.
         """
         metadata = self._view.metadata
         needed = metadata.ensemble_size - metadata.ack_quorum_size + 1

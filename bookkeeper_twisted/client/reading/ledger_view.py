@@ -10,7 +10,7 @@ HANDLE_CLOSED = "close() was called"
 
 
 def _nothing() -> None:
-    """Do nothing.  This is called in place of the function that ends a watch, while the metadata are not watched."""
+    """Do nothing.  Used instead of a function that ends the watch of the metadata, while there is no such watch."""
 
 
 class LedgerView:
@@ -95,7 +95,7 @@ class LedgerView:
             self._stop_watching = ledgers.watch(self.ledger_id, self.stored)
 
     def stored(self, news: Versioned[LedgerMetadata] | None) -> None:
-        """Replace the known metadata by newer ones from the metadata store, and call the listeners.
+        """Take over newer metadata from the metadata store, and call the listeners.
 
         :param news: the metadata, None if the ledger was deleted; metadata older than the known one is ignored.
         """
@@ -111,7 +111,7 @@ class LedgerView:
         self._tell()
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` after each change of what the reader knows of the ledger.
+        """Call ``listener`` whenever the reader learns of a change of the ledger.
 
         :returns: a function that ends the calls.
         """

@@ -18,7 +18,7 @@ _SHARES = 4
 
 @attrs.define(eq=False)
 class _Piece:
-    """A range of entries that is read by one request, and its result.
+    """A range of entries that one request reads, and the result of the request.
 
     :ivar work: the running request, None before it is made.
     :ivar cost: bytes of the budget that are reserved for the request.
@@ -53,7 +53,7 @@ class ReadAhead:
         self._last = last
         self._budget = budget
         self._share = max(1, budget // _SHARES)
-        self._cost = self._share  # expected bytes of a reply: a share of the budget, more for large entries
+        self._cost = self._share  # expected bytes of a reply: a share of the budget, or more if entries are large
         self._pieces: deque[_Piece] = deque()
         self._count: int | None = None  # number of entries to request at a time; None until the first reply
         self._used = 0  # bytes of the budget that are in use
@@ -92,7 +92,7 @@ class ReadAhead:
         self._wake()
 
     async def _something(self) -> None:
-        """Wait until any of the running requests has ended."""
+        """Wait until one of the running requests has ended."""
         self._consumer = Deferred()
         try:
             await self._consumer
@@ -107,9 +107,9 @@ class ReadAhead:
     # ---- requests ------------------------------------------------------------------------------------
 
     def _advance(self) -> None:
-        """Make requests while the budget has room, in the order of the entries."""
+        """Make requests in the order of the entries, as long as the budget has room for their replies."""
         if self._advancing:
-            # this is a second call, made while the loop below runs: a request in it was answered immediately
+            # the loop below has called this again, because a request was answered immediately; the loop goes on
             return
         self._advancing = True
         while (piece := self._to_ask()) is not None:
@@ -120,7 +120,7 @@ class ReadAhead:
         self._advancing = False
 
     def _to_ask(self) -> _Piece | None:
-        """Return the next range to request, or None if the budget has no room or everything is requested."""
+        """Return the next range of entries to request; None if the budget has no room or all entries are requested."""
         piece = next((piece for piece in self._pieces if piece.work is None), None)
         if piece is not None and piece is self._pieces[0]:
             return piece
@@ -144,25 +144,28 @@ class ReadAhead:
         self._wake()
 
     def _learn(self, piece: _Piece, batch: EntryBatch) -> None:
-        """Adjust the number of entries per request to the number of entries that a reply had room for."""
+        """Choose how many entries the next requests ask for, by the number of entries in a reply."""
         self._cost = max(self._share, batch.size // len(batch))
         if self._count is None:
             self._count = len(batch)
         elif batch.last < piece.last:
-            # request slightly fewer entries than fit, because a short reply costs one more request
+            # request slightly fewer entries than fit a reply, because a short reply costs one more request
             self._count = max(1, len(batch) * 7 // 8)
         elif 2 * batch.size < self._share:
             self._count = max(self._count, 2 * len(batch))
 
     def _leave_gap(self, piece: _Piece, first: int) -> None:
-        """Plan a request for the missing entries of a range, as its reply ended before the entry ``first``."""
+        """Plan a request for the rest of a range, because its reply ended before the entry ``first``."""
         if piece.last + 1 == self._next:
             self._next = first
         else:
             self._pieces.insert(self._pieces.index(piece) + 1, _Piece(first, piece.last))
 
     def _failed(self, failure: Failure, piece: _Piece) -> None:
-        """Drop all ranges behind one whose request failed; batches before it are still returned, and then the error."""
+        """Drop all ranges behind one whose request failed.
+
+        The batches before it are still returned to the consumer, and then the error is raised.
+        """
         if not piece.wanted:
             return
         self._used -= piece.cost
@@ -176,7 +179,7 @@ class ReadAhead:
 
 
 def _drop(pieces: "deque[_Piece] | list[_Piece]") -> None:
-    """Cancel the requests for some ranges of entries whose results are not needed any more."""
+    """Cancel the requests for some ranges of entries, because their results are not needed any more."""
     for piece in pieces:
         piece.wanted = False
         if piece.work is not None:

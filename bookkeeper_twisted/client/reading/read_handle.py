@@ -135,7 +135,7 @@ class LedgerReader:
         begin = await self._fetch(first, last - first + 1, 0)
         entries = list(begin)
         async for batch in ReadAhead(self._fetch, begin.last + 1, last, self._read_ahead_bytes):
-            # make this batch's entry objects now, while the replies with the next batches are still arriving
+            # make the entry objects of this batch now, while the replies with the next batches are still arriving
             entries.extend(batch)
         return entries
 
@@ -162,7 +162,7 @@ class LedgerReader:
         return EntryBatch(run, self._digester)
 
     async def _moved(self, entry_id: int) -> bool:
-        """Test whether the stored metadata now name other bookies for an entry than the bookies that were asked.
+        """Test whether the stored metadata now name other bookies for an entry than those that were asked.
 
         Re-replication also moves entries of closed ledgers, whose metadata are not watched.
         """
@@ -170,8 +170,7 @@ class LedgerReader:
         try:
             stored = await self._ledgers.read(self.ledger_id)
         except MetadataError:
-            # the caller then raises the error of the bookies, which tells the user more than an error of the metadata
-            # store
+            # the caller then raises the bookies' error, which tells more than an error of the metadata store
             return False
         self._view.stored(stored)
         self._replicas.moved(self._view.metadata)

@@ -51,7 +51,7 @@ class ReadOrder:
         return self.preferred([*ensemble[start:], *ensemble[:start]])
 
     def preferred(self, bookies: list[str]) -> list[str]:
-        """Return ``bookies`` with those last that are likely to fail or to be slow; the others keep their order."""
+        """Return ``bookies`` in their order, but with those at the end that are likely to fail or to be slow."""
         return sorted(bookies, key=self._rank) if self._reorder else bookies
 
     def _rank(self, bookie_id: str) -> tuple[int, float]:

@@ -33,7 +33,7 @@ more index rows than they keep in memory.
 
 
 async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
-    """Run coroutines concurrently; an error of one coroutine, or a cancellation, cancels the others."""
+    """Run coroutines concurrently; if one of them fails or this call is cancelled, cancel the others."""
     running = [Deferred.fromCoroutine(work) for work in works]
     try:
         for one in running:
@@ -46,7 +46,7 @@ async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
 
 @attrs.define
 class _BatchAttempt:
-    """The record of the batch reads that were tried for one range of entries.
+    """The record of one try to read a range of entries by batch reads: which bookies could not be used for it.
 
     :ivar unanswered: bookies that did not answer a batch read, but may answer single reads.
     :ivar incomplete: whether some replica was not asked, because it does not support batch reads; it may have the
@@ -69,7 +69,7 @@ class ReplicaReader:
         self, context: ReadingContext, digester: Digester, ledger_id: int, metadata: LedgerMetadata,
         heard_lac: Callable[[int], None] = lambda lac: None,
     ) -> None:  # fmt: skip
-        """:param heard_lac: a function that is called with the LAC in each reply."""
+        """:param heard_lac: a function that is called with the LAC that a bookie's reply contains."""
         config = context.config
         self.metadata = metadata
         self._clock = context.clock
@@ -84,12 +84,12 @@ class ReplicaReader:
         self._patience = context.read_patience
         self._support = context.batch_support
         self._max_frame_size = config.netty_max_frame_size_bytes
-        # a batch read returns consecutive entries, which a bookie of a striped ledger does not hold
+        # a batch read returns consecutive entries, but a bookie of a striped ledger does not have these
         self._batching = config.batch_read_enabled and not self._schedule.striped
         self._usual_size = UsualSize()
 
     async def fetch(self, first: int, max_count: int, max_size: int) -> EntryRun:
-        """Read consecutive verified entries from ``first`` upwards: at least one, at most as many as one reply holds.
+        """Read and verify consecutive entries from ``first`` upwards: at least one, at most as many as one reply holds.
 
         :param max_count: most entries, > 0.
         :param max_size: most bytes; if this is <= 0 or larger than a frame, the limit is the size of a frame.
@@ -107,7 +107,7 @@ class ReplicaReader:
         return await self._one_by_one(first, count, size, attempt.unanswered)
 
     async def _by_batch(self, first: int, count: int, size: int, attempt: _BatchAttempt) -> EntryRun | None:
-        """Send batch reads to replicas; return the first verified answer, or None if there is none."""
+        """Send batch reads to replicas; return the entries of the first verified answer, or None if there is none."""
         replicas = self._replicas(first)
         capable = [bookie_id for bookie_id in replicas if self._support.is_expected(bookie_id)]
         attempt.incomplete = len(capable) < len(replicas)
@@ -151,7 +151,7 @@ class ReplicaReader:
         self.order.failed(bookie_id, self.metadata.ensemble_at(entry_id), error)
 
     def _entries_of_segment(self, first: int) -> int:
-        """Return how many entries, from ``first`` upwards, are kept by the same ensemble as ``first``."""
+        """Return the number of entries, from ``first`` upwards, that are in the same ensemble as ``first``."""
         starts = [s.first_entry_id for s in self.metadata.segments if s.first_entry_id > first]
         return min(starts) - first if starts else MAX_COUNT
 
@@ -163,7 +163,7 @@ class ReplicaReader:
     async def _one_by_one(
         self, first: int, count: int, max_size: int, batch_unanswered: Collection[str] = ()
     ) -> EntryRun:
-        """Read entries by single reads, all at the same time, and return those before the first that cannot be read.
+        """Read entries by single reads, all at the same time; return the entries before the first that cannot be read.
 
         :param batch_unanswered: bookies that did not answer a batch read just now.
         """
@@ -197,12 +197,13 @@ class ReplicaReader:
         await Speculation(self._clock, rounds, self._patience).run()
 
     async def _round(self, rank: int, replicas: Mapping[int, list[str]], reads: SingleReads) -> bool | None:
-        """Ask one replica for each entry that is still missing: the one with the index ``rank`` in the order of asking.
+        """Ask one replica of each entry that is still missing: the replica with index ``rank`` in the order of asking.
 
         :param replicas: bookie ids in the order to ask, by entry id modulo the size of the ensemble.
         :returns: True if no entry is missing any more, else None.
         """
-        self._check(reads)  # requests to earlier replicas, which go on, may have received answers meanwhile
+        # the requests to earlier replicas are still running, and may have received answers meanwhile
+        self._check(reads)
         by_bookie: dict[str, list[int]] = {}
         size = self._schedule.ensemble_size
         for entry_id in reads.missing():

@@ -30,7 +30,7 @@ class Patience:
 
 @attrs.frozen
 class Success(Generic[T]):
-    """The outcome of a speculation that succeeded.
+    """The outcome of attempts of which one has succeeded.
 
     :ivar result: the result of the attempt that succeeded first.
     :ivar overtaken: indexes of the attempts that began before the successful one and were still running.
@@ -41,7 +41,9 @@ class Success(Generic[T]):
 
 
 class Speculation(Generic[T]):
-    """Attempts in a given order until one succeeds; each begins once all earlier attempts have failed or are slow.
+    """Attempts in a given order, until one succeeds.
+
+    Each attempt begins when all earlier ones have failed or are slow.
 
     :param at_once: number of attempts that begin immediately.
     """
@@ -94,7 +96,7 @@ class Speculation(Generic[T]):
             return
         if result is not None:
             self._outcome.callback(Success(result, tuple(i for i in self._running if i < index)))
-        # an attempt that is still running may succeed; if it is slow, the timer starts the next attempt
+        # a running attempt may still succeed; if it is slow, the timer begins the next one
         elif not self._running:
             self._next()
 

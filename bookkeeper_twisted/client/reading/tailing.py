@@ -78,17 +78,20 @@ class Tail:
 
     @property
     def _available(self) -> int:
-        """Return how many entries up to the known LAC the iteration has not returned yet."""
+        """Return the number of entries up to the known LAC that the iteration has not returned yet."""
         return self._view.last_add_confirmed - self._next + 1
 
     async def _news(self) -> EntryBatch | None:
-        """Wait for a higher LAC or the end of the ledger; return the next entries if they arrived during the wait."""
+        """Wait for a higher LAC or the end of the ledger.
+
+        Return the next entries if a bookie sent them with its answer.
+        """
         self._view.check_growing()
         began, known, is_empty = self._clock.seconds(), self._view.last_add_confirmed, False
         try:
             batch = await self._reads.wait_for_batch(self._next, POLL_TIME, POLL_BYTES)
         except (NoSuchEntryError, NoSuchLedgerError):
-            batch, is_empty = None, True  # the ledger has no entry yet, or its newest ensemble has none
+            batch, is_empty = None, True  # the ledger has no entry yet, or its newest ensemble has no entry
         if self._view.last_add_confirmed > known:
             self._pause = FIRST_PAUSE
         elif not self._view.ended and self._clock.seconds() - began < self._pause:

@@ -61,7 +61,7 @@ class LedgerRecovery:
     async def run(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
         """Recover the ledger: fence it, find its end, write back the entries beyond the LAC, and close it.
 
-        :param known: the newest known metadata.
+        :param known: the newest metadata that the caller knows.
         :returns: the metadata of the closed ledger, as stored.
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: a bookie knows another password.
         :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered in time.
@@ -90,7 +90,7 @@ class LedgerRecovery:
         confirmed = rules.confirmed(heard.last_add_confirmed)
         changes = RememberedEnsembleChange(stored.value, self._context.watcher)
         last, length = await self._rescue(rules, confirmed, changes)
-        if last == confirmed:  # no entry was written back, so the length in bytes is not known yet
+        if last == confirmed:  # no entry was written back, so the length of the ledger in bytes is not known yet
             length = await self._length_of(stored.value, confirmed, fence.lengths)
         return await self._close(stored, last, length, changes)
 
@@ -109,7 +109,7 @@ class LedgerRecovery:
         return await update(self._context.ledgers, self._ledger_id, known, is_open, announced)
 
     async def _rescue(self, rules: RecoveryRules, confirmed: int, changes: RememberedEnsembleChange) -> tuple[int, int]:
-        """Read the entries beyond the LAC, and write back every entry that the ledger keeps.
+        """Read the entries behind the LAC, and write back every entry that stays in the ledger.
 
         :returns: the id of the last entry of the ledger, and the ledger length in bytes, which is valid only if an
             entry was written back.
@@ -165,9 +165,9 @@ class LedgerRecovery:
 
 
 class FencingCoverage(LacCoverage):
-    """Fencing reads of the last entry, sent to all bookies of the last ensemble, until no add can succeed any more.
+    """Fencing reads to all bookies of the last ensemble, until they have ended every further add of the writer.
 
-    This is so when the bookies that have not answered are too few to acknowledge an add.
+    No add can succeed any more when the bookies that have not answered are too few for an ack quorum.
 
     An answer whose verification fails does not count, although its bookie is fenced now: its LAC cannot be trusted, and
     another bookie of the write set has to report that LAC.

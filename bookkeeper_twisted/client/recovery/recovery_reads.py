@@ -43,8 +43,8 @@ class RecoveryReads:
         self._max_votes = max_votes
         self._window = 1
         self._source: str | None = None
-        self._unanswered: set[str] = set()  # bookies to which no further batch read is sent
-        # bookies in _unanswered that have not answered a single read since they left the batch read unanswered
+        self._unanswered: set[str] = set()  # bookies that did not answer a batch read, and get no more of them
+        # bookies in _unanswered that have not answered a single read either, since the batch read
         self._doubted: set[str] = set()
         self._end: int | None = None
 
@@ -76,8 +76,7 @@ class RecoveryReads:
         except BadRequestError:
             self._support.refused(source)
         except UNANSWERED:
-            # send no more batch reads to this bookie: each could cost a time-out, and the vote after it finds only one
-            # entry
+            # send this bookie no more batch reads: each may cost a time-out, and the vote after it finds one entry only
             self._unanswered.add(source)
             self._doubted.add(source)
         except BookKeeperError:
@@ -111,7 +110,7 @@ class RecoveryReads:
             if not stored:
                 raise
         finally:
-            # cancel the votes on entries behind the end of the ledger, or behind an error: they are not needed any more
+            # votes on entries behind the end of the ledger, or behind an error, are not needed any more: cancel them
             for vote in votes:
                 vote.addErrback(lambda _: None)
                 vote.cancel()

@@ -51,12 +51,12 @@ class WriteBack:
 
     @property
     def last_add_confirmed(self) -> int:
-        """The id of the last entry up to which all entries are written back."""
+        """The last entry id up to which all entries have been written back."""
         return self._writer.completed
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads up to :attr:`last_add_confirmed`; valid once an entry was written back."""
+        """The bytes of all payloads up to :attr:`last_add_confirmed`; valid only after an entry was written back."""
         return self._writer.length
 
     async def add(self, run: EntryRun) -> None:
@@ -104,7 +104,9 @@ class WriteBack:
 
 
 def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], int]]:
-    """Split entries where the lengths in their headers do not add up; yield each part with the ledger length before it.
+    """Split entries into parts within which the lengths in their headers add up.
+
+    Each part is yielded with the length of the ledger before it.
 
     Usually the length in a header is the length in the entry before plus the entry's own payload.  If callers chose the
     entry ids, Apache's writer counts payloads in the order of the calls instead.

@@ -76,13 +76,13 @@ class AdvLedgerWriter(BaseWriter):
         return None
 
     def _release(self) -> None:
-        """Append the waiting entries that now follow the last appended entry without a gap in the ids."""
+        """Append the waiting entries whose ids now follow the last appended id without a gap."""
         while (later := self._later.pop(self.last_add_pushed + 1, None)) is not None:
             self._later_size -= len(later.data) + self._overhead
             self._push(later.data, later.waiter)
 
     def _drop_later(self, error: Exception) -> None:
-        """Fail the entries that wait until a gap in the ids is filled."""
+        """Fail the entries that wait for a missing lower id."""
         later, self._later = self._later, {}
         self._later_size = 0
         for entry_id in sorted(later):

@@ -44,8 +44,8 @@ class ByteBudget:
     def room(self, resume: Callable[[], None]) -> int:
         """Return the bytes that are left of the budget; 0 or less if it is used up.
 
-        :param resume: a function that is called once there is room again, if there is none now.  A function that waits
-            already is not registered again.
+        :param resume: called once there is room again, if there is none now; a function that is waiting already is not
+            registered twice.
         """
         left = self.limit - self.used
         if left <= 0:
@@ -64,7 +64,7 @@ class ByteBudget:
 class Source:
     """The count of the bytes that one ledger's entries have added to batches.
 
-    :ivar joined_bytes: bytes of the frames of all entries that have ever joined a batch.
+    :ivar joined_bytes: bytes of the add requests of all entries that have ever joined a batch.
     """
 
     __slots__ = ("joined_bytes",)
@@ -93,7 +93,7 @@ class Gatherer:
         self._settings = settings
 
     def begin(self) -> Batch[QuorumWriter]:
-        """Begin another batch, to which the next entries are added."""
+        """Begin another batch; the next entries are added to it."""
         if not self._batches:
             self._turn_begins()
         self.open = batch = Batch(self._settings)
@@ -102,17 +102,17 @@ class Gatherer:
         return batch
 
     def _turn_begins(self) -> None:
-        """Prepare for the first batch of a turn; subclasses override this method."""
+        """Prepare for the first batch of a reactor turn; subclasses override this method."""
 
     def _take(self) -> list[Batch[QuorumWriter]]:
-        """Remove and return all batches of the turn, to send them."""
+        """Remove all batches of this reactor turn and return them; the caller sends them."""
         batches, self._batches, self.open = self._batches, [], None
         return batches
 
     def join_many(
         self, writer: QuorumWriter, first: int, length: int, payloads: Sequence[bytes], waiter: Waiter
     ) -> None:  # fmt: skip
-        """Add entries of a ``writer`` with consecutive ids to batches of this turn.
+        """Add entries of a ``writer`` with consecutive ids to the batches of this reactor turn.
 
         :param first: id of the first entry.
         :param length: bytes of the ledger before the first entry.
@@ -143,11 +143,11 @@ class Gatherer:
                 self.open = None
 
     def cut(self) -> None:
-        """Make the next entry begin another batch: its ledger length does not follow from the entries before it."""
+        """End the current batch, because the ledger length of the next entry does not follow from its entries."""
         self.open = None
 
     def put(self, writer: QuorumWriter, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
-        """Add sealed entries behind those of the current batch; they form a batch of their own.
+        """Add sealed entries behind those of the present batch, as a batch of their own.
 
         :param writer: the writer of all these entries.
         :param adds: the sealed entries.
@@ -183,7 +183,7 @@ class _HeldBack:
 
 
 class AppendingWriter(Source):
-    """The part of a writer that accepts entries: it gives them ids, and holds them back while there is no room.
+    """The part of a writer that accepts entries: it gives them ids, and delays them while too many bytes are in flight.
 
     :ivar last_add_pushed: the last id that an entry got, -1 if there is none.  If the caller chooses the ids, the last
         one before a gap.
@@ -197,8 +197,7 @@ class AppendingWriter(Source):
         "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
         "_overhead", "_budget", "_most_held",
     )  # fmt: skip
-    # these slots are in the order in which an append uses them: with thousands of ledgers, it then touches few cache
-    # lines
+    # these slots are in the order of their use by an append, which then touches few cache lines
 
     def __init__(self, largest: int, max_in_flight: int, overhead: int, budget: ByteBudget) -> None:
         """
@@ -220,13 +219,13 @@ class AppendingWriter(Source):
         self._budget = budget
 
     def _refusal(self, size: int) -> Exception:
-        """Return the error with which an append of ``size`` bytes is refused now."""
+        """Return the error that an append of ``size`` bytes raises now, because it is refused."""
         raise NotImplementedError
 
     def _push(self, payload: bytes, waiter: Waiter) -> None:
-        """Give a payload the next id, and add it to the batch of this turn or hold it back.
+        """Give a payload the next entry id, and add it to the batch of this reactor turn, or hold it back.
 
-        :param waiter: a Deferred that gets the id once the entry is acknowledged, or None.
+        :param waiter: a Deferred that gets the entry id once the entry is acknowledged, or None.
         """
         quorum, budget, size = self._quorum, self._budget, len(payload)
         frame = size + self._overhead
@@ -238,7 +237,7 @@ class AppendingWriter(Source):
         ):
             self._hold(_HeldBack(entry_id, length - size, (payload,), waiter), frame)
             return
-        # the code below does the work of join_many() for a single entry, to save a call per entry
+        # the code below does what join_many() does, but for one entry, to save a call per entry
         batcher = self._batcher
         batch = batcher.open or batcher.begin()
         joined = batch.joined
@@ -255,7 +254,9 @@ class AppendingWriter(Source):
             batcher.open = None
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
-        """Assign the next ids to payloads of ``size`` bytes in total; the waiter gets the last id after the last ack.
+        """Give payloads of ``size`` bytes in total the next ids.
+
+        The waiter gets the last of these ids once all entries are acknowledged.
         """
         quorum, budget, first, length = self._quorum, self._budget, self.last_add_pushed + 1, self.length
         self.last_add_pushed += len(payloads)
@@ -267,21 +268,21 @@ class AppendingWriter(Source):
             self._batcher.join_many(quorum, first, length, payloads, waiter)
 
     def _hold(self, held: _HeldBack, size: int) -> None:
-        """Add entries to the batch as long as there is room, and hold the others back.
+        """Add entries to the batch while the limits on bytes leave room, and hold the others back.
 
-        :param size: bytes of the frames of the entries.
+        :param size: bytes of the add requests of these entries.
         """
         self._held.append(held)
         self._held_size += size
         self._resume()
 
     def _resume(self) -> None:
-        """Add held-back entries to the batch as long as there is room."""
+        """Add held-back entries to the batch while the limits on bytes leave room."""
         held = self._held
         while held and (room := self._room()) is not None:
             head, payloads = held[0], held[0].payloads
             overhead = self._overhead
-            # no more payloads than this fit, because even an empty payload takes its overhead
+            # look at so many payloads only: more never fit, because even an empty payload takes the overhead
             some = payloads[: max(room // overhead, 1)]
             ends = list(accumulate([len(payload) + overhead for payload in some], initial=0))
             count = max(bisect_right(ends, room) - 1, 1)
@@ -297,13 +298,15 @@ class AppendingWriter(Source):
             self._quorum.watch()
 
     def _room(self) -> int | None:
-        """Return how many bytes may be sent now; 0 or less permits one entry, if none is in flight; None permits none.
+        """Return the number of bytes that may be sent now.
+
+        0 or less permits one entry if none is in flight; None permits no entry.
         """
         room = min(self._max_in_flight - self._quorum.in_flight, self._budget.room(self._resume))
         return room if room > 0 or self._quorum.idle else None
 
     def _take_held(self) -> list[Waiter]:
-        """Remove the held-back entries, which will not be sent; return their waiters in order."""
+        """Remove the held-back entries, because they will not be sent; return their waiters in order."""
         held, self._held, self._held_size = self._held, [], 0
         return [each.waiter for each in held]
 

@@ -99,7 +99,10 @@ class BaseWriter(AppendingWriter):
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id for which this entry and all before it are acknowledged and synced; -1 if there is none."""
+        """The highest id such that this entry and all entries before it are acknowledged and synced.
+
+        -1 if there is none.
+        """
         return self._quorum.confirmed
 
     @property
@@ -113,13 +116,13 @@ class BaseWriter(AppendingWriter):
         return LedgerClosedError(f"the writer of ledger {self.ledger_id} is closed: {_CLOSED}")
 
     def _end_reason(self) -> Exception | None:
-        """Return the reason why no further entry can be appended; None while entries can be appended."""
+        """Return the error with which every further append is refused; None while entries can be appended."""
         if self._failure is not None:
             return self._failure
         return None if self._quorum.state.appends else self._closed_error()
 
     def _refusal(self, size: int) -> Exception:
-        """Return the error with which an append of ``size`` bytes is refused now."""
+        """Return the error that an append of ``size`` bytes raises now, because it is refused."""
         reason = self._end_reason()
         if reason is not None:
             return reason
@@ -136,7 +139,7 @@ class BaseWriter(AppendingWriter):
     # ---- completing ----------------------------------------------------------------------------------
 
     def _advanced(self) -> bool:
-        """Send held-back entries; if all entries have completed, fire the Deferreds of those that wait for this.
+        """Send held-back entries; if nothing is left to send or acknowledge, fire the Deferreds that wait for this.
 
         :returns: whether this method must be called again when entries complete.
         """
@@ -154,11 +157,14 @@ class BaseWriter(AppendingWriter):
                 waiter.errback(error)
         self._drop_later(error)
         self._notify_drained()
-        # drop the error here: a later close() returns the same result, with the error
+        # nobody handles this error here: a later close() returns the same result, with the error
         self.close().addErrback(lambda _: None)
 
     def _drop_later(self, error: Exception) -> None:
-        """Fail entries that wait behind a gap; only a writer whose caller chooses the ids has such entries."""
+        """Fail entries that wait for a missing lower id.
+
+        Only a writer whose caller chooses the ids has such entries.
+        """
 
     def force(self) -> "Deferred[None]":
         """Make bookies sync every acknowledged entry; needed with deferred sync only.
@@ -179,7 +185,7 @@ class BaseWriter(AppendingWriter):
         completed, length = quorum.completed, quorum.length
         await force_ensemble(self._ledger.bookies, self.ledger_id, quorum.ensemble)
         if self._failure is not None:
-            raise self._failure  # the sync may be useless, because the ledger may have been closed without the entries
+            raise self._failure  # the ledger may have been closed without these entries, so the sync may be useless
         if completed > quorum.confirmed:
             quorum.confirm(completed)
             self._synced_length = length
@@ -219,7 +225,7 @@ class BaseWriter(AppendingWriter):
     async def _close(self, drained: "Deferred[None]") -> None:
         await drained
         self._quorum.close()
-        del self._batcher  # this writer sends nothing more; without its writers, the shared batcher is freed
+        del self._batcher  # this writer sends nothing more; the batcher is freed when no other writer uses it
         await self._sync_all()
         if self._may_store_end():
             end = self._quorum.confirmed, self._confirmed_length
@@ -235,7 +241,9 @@ class BaseWriter(AppendingWriter):
             raise self._failure
 
     async def _sync_all(self) -> None:
-        """Sync the entries that deferred sync left unsynced, because the ledger is closed after its last synced entry.
+        """Sync all completed entries before the ledger is closed, because only synced entries stay in the ledger.
+
+        Only with deferred sync are there completed entries without a sync.
         """
         if self._failure is None and self._quorum.completed > self._quorum.confirmed:
             try:
@@ -244,7 +252,7 @@ class BaseWriter(AppendingWriter):
                 self._failure = error
 
     def _may_store_end(self) -> bool:
-        """Test whether this writer may close the ledger: no recovery has begun, and the client is not closed."""
+        """Test whether this writer may close the ledger: it must not be in recovery, and the client must be open."""
         recovered = self.metadata.state is LedgerState.IN_RECOVERY
         return not recovered and not isinstance(self._failure, ClientClosedError)
 

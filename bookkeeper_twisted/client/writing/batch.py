@@ -34,8 +34,8 @@ class BatchSettings(Generic[Owner]):
     """The settings that all batches of a batcher share.
 
     :ivar bookies: sends the requests to bookies.
-    :ivar give_back: called with the number of bytes that are no longer in flight.
-    :ivar fresh: whether these entries were never sent to a bookie before.
+    :ivar give_back: called with a number of bytes that are no longer in flight, when all entries of a batch have ended.
+    :ivar fresh: whether the entries are sent to bookies for the first time.
     :ivar overhead: bytes of an add request's frame without the payload.
     :ivar reached: called with the batch and the places (a set of bits) of entries that have just got their ack quorum.
     :ivar failed: called with the batch, the id of a bookie, the places (a set of bits) of entries that it failed to
@@ -53,7 +53,7 @@ class BatchSettings(Generic[Owner]):
 
 
 class BatchRequest:
-    """The adds of some entries of a batch to one bookie; the bookie's answers call this object.
+    """The request that adds some entries of a batch on one bookie; it is called with the bookie's answers.
 
     :ivar number: the number of the request in its batch, by which answers are counted.
     :ivar places: the places of the entries (their indexes in the batch).
@@ -114,8 +114,8 @@ class Batch(Generic[Owner]):
         self._waiters: list[Waiter]
         self._tally: AckTally
         self._requests: list[BatchRequest] = []
-        self._next = 0  # with one owner: the index of the first entry that has not completed
-        self._ended = 0  # with several owners: the places of the entries that have ended, as a set of bits
+        self._next = 0  # with one owner: the place (index) of the first entry that has not completed
+        self._ended = 0  # with several owners: the places (indexes) of the entries that have ended, as a set of bits
 
     # ---- joining -------------------------------------------------------------------------------------
 
@@ -197,7 +197,7 @@ class Batch(Generic[Owner]):
     # ---- answers -------------------------------------------------------------------------------------
 
     def acknowledged(self, request: BatchRequest, places: int) -> None:
-        """Count the acknowledgement of some entries; tell their owners which of them have their ack quorum now.
+        """Count the acknowledgement of some entries; tell their owners which entries now have their ack quorum.
 
         :param request: the request that the bookie has answered.
         :param places: the acknowledged entries, as a set of bits.
@@ -207,7 +207,7 @@ class Batch(Generic[Owner]):
             self._settings.reached(self, reached)
 
     def failed(self, request: BatchRequest, places: int, error: Exception) -> None:
-        """Count the failure of some entries at one bookie; tell their owners the ``error``.
+        """Count the failure of a bookie to store some entries; tell the ``error`` to the owners of these entries.
 
         :param request: the request that failed for them.
         :param places: the failed entries, as a set of bits.
@@ -219,19 +219,19 @@ class Batch(Generic[Owner]):
     # ---- completion of entries -----------------------------------------------------------------------
 
     def sizes(self, places: Sequence[int]) -> Sequence[int]:
-        """Return the bytes of the frame of each entry with an index in ``places``; the entries must not have ended."""
+        """Return the bytes of the add request of each entry in ``places``, which must not have ended."""
         assert self.adds is not None
         return (self.size,) if len(self.owners) == 1 else self.adds.sizes(places)
 
     def size_of(self, places: Sequence[int]) -> int:
-        """Return the bytes of all frames of the entries with indexes in ``places``; the entries must not have ended."""
+        """Return the bytes of the add requests of all entries in ``places``, which must not have ended."""
         assert self.adds is not None
         if isinstance(places, range):
             return self.adds.offsets[places.stop] - self.adds.offsets[places.start]
         return sum(self.adds.sizes(places))
 
     def acked_next(self, owner: Owner) -> Sequence[int]:
-        """Return the indexes of the ``owner``'s next entries with their ack quorum, up to the first without it."""
+        """Return the places of the ``owner``'s next entries with an ack quorum, up to the first without one."""
         if self.adds is None or not self.sent:
             return ()
         acked = self._tally.reached
@@ -250,7 +250,7 @@ class Batch(Generic[Owner]):
         return bool(self._tally.reached >> self._next)
 
     def take(self, places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Remove the completed entries with the indexes ``places``; the caller must call :meth:`ended` next.
+        """Remove the entries at ``places``, which have completed; the caller must call :meth:`ended` next.
 
         :returns: their ids, and their waiters in reverse order.
         """
@@ -275,7 +275,7 @@ class Batch(Generic[Owner]):
         """Record that ``count`` more entries have completed or failed; after the last one, free the frames."""
         self.left -= count
         if not self.left:
-            # free the frames now, as the requests of slow bookies would keep them in memory
+            # free the frames now: the requests of slow bookies would keep them in memory
             self.adds, self._requests = None, []
             self._settings.give_back(self.size)
 
@@ -297,7 +297,7 @@ class Batch(Generic[Owner]):
     # ---- open entries, after the failure of a bookie -------------------------------------------------
 
     def open_places(self, owner: Owner) -> Sequence[int]:
-        """Return the indexes of the entries of an ``owner`` that have neither completed nor failed, ascending."""
+        """Return the places of an ``owner``'s entries that have neither completed nor failed, ascending."""
         if self.only is not None:
             return range(self._next, len(self.owners))
         ended = self._ended
@@ -308,7 +308,7 @@ class Batch(Generic[Owner]):
         return bool(self.left) and bool(self.open_places(owner))
 
     def lacks_quorum(self, places: int) -> bool:
-        """Test whether one of the entries in ``places``, a set of bits, lacks its ack quorum."""
+        """Test whether an entry at one of the ``places``, a set of bits, lacks its ack quorum."""
         return bool(places & ~self._tally.reached)
 
     def unreachable(self, owner: Owner) -> int | None:
@@ -324,7 +324,7 @@ class Batch(Generic[Owner]):
         return {request.bookie_id for request in self._requests if self._tally.failed(request.number, places)}
 
     def replace(self, changes: Iterable[tuple[str, str, Sequence[int]]]) -> list[BatchRequest]:
-        """Make new requests for some entries, to other bookies or to the same ones for another try.
+        """Make new requests for some entries: to other bookies, or once more to the same bookies.
 
         Acknowledgements of the replaced requests do not count any more (S16).
 

@@ -38,7 +38,7 @@ class SealSettings:
         sent entries.
     :ivar flags: the flags of the adds on the wire.
     :ivar deferred_sync: whether bookies acknowledge before they sync.
-    :ivar watches_time: whether there is a time limit for the ack quorum of an entry.
+    :ivar watches_time: whether entries must get their ack quorum within a time limit.
     """
 
     clock: IReactorTime
@@ -75,11 +75,11 @@ class Batcher(Gatherer):
                     writer.stop(WriteError(f"a batch was not sent: {error!r}"))
 
     def _send(self, batch: Batch[QuorumWriter], writers: Sequence[QuorumWriter]) -> None:
-        """Seal the joined entries of a batch, and send each bookie its entries."""
+        """Seal the entries that have joined a batch, and send each bookie its entries."""
         for writer in writers:
             if writer.failures is not None:
                 writer.replace_late()
-        # read this after the loop above: the loop may end writers, whose entries then leave the batch
+        # read this after the loop above: the loop may end writers, and their entries then leave the batch
         joined, seals = batch.joined, self._seals
         if not joined:
             return
@@ -186,8 +186,7 @@ class Batchers:
         return batcher
 
     def _unused(self, key: object, flow: IBookieClient, batcher: "ref[Batcher]") -> None:
-        """Retire the flow (the requests) of a batcher that no writer uses any more, so that its sockets can be closed.
-        """
+        """Retire the requests of a batcher that no writer uses any more, so that its sockets can be closed."""
         if self._batchers.get(key) is batcher:
             del self._batchers[key]
         flow.retire()
@@ -197,7 +196,7 @@ class Batchers:
     ) -> Batcher:  # fmt: skip
         settings = BatchSettings[QuorumWriter](
             bookies, self._budget.give_back, schedule.write_quorum, schedule.ack_quorum,
-            # a recovery sends entries that a writer of this client may have sent before, so they are not fresh
+            # a writer of this client may have sent the entries of a recovery before, so these are not fresh
             fresh=not flags, overhead=FRAME_OVERHEAD + digester.size,
             reached=QuorumWriter.reached, failed=QuorumWriter.failed_at,
         )  # fmt: skip

@@ -56,7 +56,7 @@ class WritingContext(OperationContext):
 
 @attrs.frozen(kw_only=True)
 class OpenLedger:
-    """The values and objects that the parts of a writer need for their ledger; they stay the same while it is open.
+    """The values and objects that all parts of one ledger's writer use; they stay the same while the ledger is open.
 
     :ivar context: what all writers of the client share.
     :ivar bookies: makes the requests to bookies for this ledger only.

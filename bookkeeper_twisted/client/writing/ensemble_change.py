@@ -32,7 +32,7 @@ def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segmen
 
 
 def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes: Mapping[int, str]) -> tuple[str, ...]:
-    """Return an ensemble in which substitutes replace the failed bookies that are still in it.
+    """Return the ensemble with substitutes in the place of failed bookies that are still in it.
 
     :param failed: ids of the failed bookies by position in the ensemble.  If another bookie is at a position now, it
         stays.
@@ -47,7 +47,7 @@ def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes:
 async def find_substitutes(
     bookies: BookieWatcher, metadata: LedgerMetadata, failed: Mapping[int, str], excluded: Collection[str]
 ) -> dict[int, str]:
-    """Choose substitutes for failed bookies, for as many positions of the ensemble as possible.
+    """Choose substitutes for failed bookies, at as many positions of the ensemble as possible.
 
     :param metadata: the metadata whose newest ensemble is to be changed.
     :param failed: ids of the failed bookies by position in the ensemble, at least one.
@@ -129,7 +129,7 @@ class StoredEnsembleChange:
         self._bookies.missed(bookies, why)
 
     def _check_stored(self, first_entry_id: int) -> None:
-        """Raise an error if the stored ledger is no longer open, as its writer must then write no entries (S15)."""
+        """Raise an error if the stored ledger is not open any more, because then its writer must not write (S15)."""
         state, newest = self.metadata.value.state, self.metadata.value.segments[-1]
         if state is LedgerState.IN_RECOVERY:
             raise LedgerFencedError(self._ledger_id, detail="it is being recovered")

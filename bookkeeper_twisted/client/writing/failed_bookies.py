@@ -17,9 +17,10 @@ SPARE_SECONDS = 10.0
 class AddRules:
     """The rules of a writer for adds that fail or are slow.
 
-    :ivar confirms: whether a completed entry is confirmed; False with deferred sync and in a recovery.
-    :ivar delay_change: whether a failed bookie is replaced only when some entry cannot reach its ack quorum without
-        that.
+    :ivar confirms: whether the last add confirmed advances when an entry completes.  False with deferred sync, because
+        the entry may not be on disk yet; and False in a recovery, which confirms its entries by closing the ledger.
+    :ivar delay_change: whether a failed bookie stays in the ensemble until some entry cannot reach its ack quorum with
+        it.
     :ivar quorum_timeout: seconds in which an entry must reach its ack quorum, None to wait for ever.
     :ivar patience: seconds for which entries are sent again to failed bookies that no other bookie can replace.
     """
@@ -44,15 +45,16 @@ class FailedBookies:
         self.late: dict[str, None] = {}
         self.useless: dict[str, None] = {}
         self._failed: dict[str, None] = {}
-        # the time until which each bookie without a substitute stays in the ensemble
+        # for each failed bookie without a substitute: the time until which it stays in the ensemble
         self._staying: dict[str, float] = {}
         self._errors: dict[str, Exception] = {}  # the first error of each bookie since it joined the ensemble
-        self._deadline: float | None = None  # time after which bookies without a substitute are not retried
+        # the time after which no entry is sent again to bookies without a substitute
+        self._deadline: float | None = None
 
     def note(self, bookie_id: str, error: Exception) -> bool:
-        """Record the ``error`` with which a member of the ensemble failed.
+        """Record the ``error`` of a bookie of the ensemble.
 
-        :returns: whether it is the first error of this member.
+        :returns: whether it is the first error of this bookie.
         """
         return self._errors.setdefault(bookie_id, error) is error
 
@@ -61,7 +63,7 @@ class FailedBookies:
         self._failed.update(dict.fromkeys(failed))
 
     def take(self, ensemble: Sequence[str], tried: Collection[tuple[int, str]]) -> dict[int, str]:
-        """Remove and return the bookies that the ensemble change tries to replace next, including :attr:`late`.
+        """Return the failed bookies that an ensemble change must try to replace next, and remove them from this record.
 
         :param tried: positions and bookies that this ensemble change has tried to replace before.
         :returns: ids of failed bookies by position in the ensemble.
@@ -78,12 +80,11 @@ class FailedBookies:
         return bool(self._failed)
 
     def forget(self) -> None:
-        """Forget which bookies failed, because entries are sent to them again."""
+        """Forget all failures, because entries are sent to the failed bookies again."""
         self._failed, self.useless = {}, {}
 
     def stay(self, bookies: Iterable[str], now: float) -> None:
-        """Record that failed ``bookies`` stay in the ensemble from ``now`` on, as no other bookie could replace them.
-        """
+        """Record that failed ``bookies`` stay in the ensemble after ``now``, because no bookie could replace them."""
         self._staying.update(dict.fromkeys(bookies, now + SPARE_SECONDS))
 
     def stays_until(self, bookie_id: str) -> float | None:
@@ -91,7 +92,7 @@ class FailedBookies:
         return self._staying.get(bookie_id)
 
     def changed(self, ensemble: Collection[str]) -> None:
-        """Forget the failures of bookies that are no members of a new ``ensemble``."""
+        """Forget the failures of bookies that are not in the new ``ensemble``."""
         self._errors = {bookie_id: error for bookie_id, error in self._errors.items() if bookie_id in ensemble}
         self._staying = {bookie_id: until for bookie_id, until in self._staying.items() if bookie_id in ensemble}
 
@@ -100,9 +101,9 @@ class FailedBookies:
         self.useless, self._deadline = {}, None
 
     def pause(self, now: float, patience: float) -> float | None:
-        """Return the seconds until entries are sent again to bookies without a substitute; None if time is up.
+        """Return the seconds to wait before entries are sent again to bookies without a substitute; None to give up.
 
-        :param patience: seconds, from the first call on, after which the writer gives up.
+        :param patience: seconds after the first call; then the result is None.
         """
         if self._deadline is None:
             self._deadline = now + patience
@@ -111,7 +112,7 @@ class FailedBookies:
     def explained(
         self, shortage: NotEnoughBookiesError, ensemble: Iterable[str], failed: Collection[str]
     ) -> NotEnoughBookiesError:
-        """Return ``shortage`` with the errors of the ``failed`` members of the ``ensemble`` added to its message.
+        """Return ``shortage`` with the errors of the ``failed`` bookies in the ``ensemble`` added to its message.
 
         The first of these errors becomes the cause of the returned error.
         """

@@ -39,7 +39,7 @@ class LacNotice:
     """The state of one ledger's notices: explicit LACs that its idle writer sends to bookies.
 
     :ivar bookies: makes the requests to bookies for this ledger.
-    :ivar told: the highest last add confirmed that enough bookies have accepted in a notice.
+    :ivar told: the highest last add confirmed that was sent in a notice and accepted by enough bookies.
     :ivar due: time before which no notice is sent, in seconds of the clock.
     :ivar rest: seconds to wait if bookies do not accept the next notice.
     """
@@ -79,13 +79,13 @@ class LacNotices:
         self._interval = interval
         # writers that sent entries since the last call of the timer; no set, because a set has no stable order
         self._sent: dict[NoticedWriter, None] = {}
-        # writers that may need a notice, in the order in which the timer checks them
+        # writers that may need a notice; the timer checks them in this order
         self._quiet: dict[NoticedWriter, None] = {}
         self._timer: IDelayedCall | None = None
         self._is_near = False  # whether the timer is set to at most one interval from now
 
     def sent(self, writers: Iterable[NoticedWriter]) -> None:
-        """Record that ``writers`` have sent or confirmed entries, to check later whether they need a notice.
+        """Record that ``writers`` have sent or confirmed entries; the timer checks later whether they need a notice.
 
         :param writers: the writers of a batch.
         """
@@ -132,7 +132,7 @@ class LacNotices:
             self._look_after(self._interval if self._sent else wait)
 
     def _send(self, writer: NoticedWriter, notice: LacNotice) -> None:
-        """Send a notice to all bookies of the newest ensemble, because readers may poll any of these bookies."""
+        """Send a notice (explicit LAC) to all bookies of the newest ensemble, because readers may poll any of them."""
         ledger_id, lac, key = writer.ledger_id, writer.confirmed, notice.digester.master_key
         body = notice.digester.seal_lac(ledger_id, lac)
         writes = [notice.bookies.write_lac(bookie_id, ledger_id, key, lac, body) for bookie_id in writer.ensemble]
@@ -141,7 +141,10 @@ class LacNotices:
     def _answered(
         self, outcomes: Any, writer: NoticedWriter, notice: LacNotice, lac: int
     ) -> None:  # fmt: skip
-        """Record a success if an ack quorum of every write set accepted the notice; otherwise send it again later."""
+        """Record that a notice succeeded if an ack quorum of every write set accepted it.
+
+        Otherwise send it again later.
+        """
         errors = [failure.value for ok, failure in outcomes if not ok]
         schedule = writer.schedule
         if len(errors) <= schedule.write_quorum - schedule.ack_quorum:

@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 
 
 class QuorumTimeout(Generic[Item]):
-    """A time limit for items (batches) that wait, with a single timer, set for the oldest item.
+    """A time limit for items (batches) that wait, with one timer, which is set for the oldest item.
 
     The clock must be monotonic, because a wall clock may jump.
 
@@ -35,7 +35,7 @@ class QuorumTimeout(Generic[Item]):
         self._begun: dict[Item, float] = {}
 
     def watch(self, item: Item) -> None:
-        """Start the time limit of an ``item`` that begins to wait now."""
+        """Start the time limit of an ``item`` (a batch), which begins to wait now."""
         self._begun = {each: time for each, time in self._begun.items() if self._waits(each)}
         self._begun[item] = self._time.seconds()
         if self._call is None:

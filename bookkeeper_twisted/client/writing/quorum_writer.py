@@ -49,7 +49,7 @@ _OF_CONNECTIONS = (BookieHandleNotAvailableError, RequestTimeoutError)
 
 
 class JoinedBytes(Protocol):
-    """The attribute of a writer that says how many bytes of frames the ledger's entries have ever added to batches."""
+    """A count of the bytes of all entries of a ledger that have ever joined batches; the writer reads it."""
 
     joined_bytes: int
 
@@ -110,7 +110,7 @@ class QuorumWriter:
         self.failures: FailedBookies | None = None
         self.failure: Exception | None = None
         self.notice = notice
-        self._ahead = False  # whether some entry has its ack quorum although an earlier entry still lacks it
+        self._ahead = False  # whether an entry has its ack quorum although an entry before it lacks it
         self._clock = clock
         self._changes = changes
         self._rules = rules
@@ -125,7 +125,7 @@ class QuorumWriter:
 
     @property
     def in_flight(self) -> int:
-        """The bytes of the frames of entries that have joined a batch and neither completed nor failed."""
+        """The bytes in add requests of entries that have joined a batch and have neither completed nor failed."""
         return self.source.joined_bytes - self.ended_bytes
 
     @property
@@ -134,7 +134,7 @@ class QuorumWriter:
         return self.source.joined_bytes == self.ended_bytes
 
     def follow(self, batch: "Batch[QuorumWriter]") -> None:
-        """Add ``batch`` to those with entries in flight, because the next entries of this writer join it.
+        """Add ``batch`` to the batches in flight, because the next entries of this writer join it.
 
         Forget batches of which all entries have completed or failed.
         """
@@ -149,14 +149,14 @@ class QuorumWriter:
             self._timeout.watch(batch)
 
     def replace_late(self) -> None:
-        """Replace bookies whose failed entries all have an ack quorum; called before other entries are sent."""
+        """Replace failed bookies that no entry needs for its ack quorum; called before other entries are sent."""
         if self.failures is not None and self.failures.late:
             self._replace(self.failures, ())
 
     # ---- answers -------------------------------------------------------------------------------------
 
     def failed(self, batch: "Batch[QuorumWriter]", bookie_id: str, places: int, error: Exception) -> None:
-        """Handle a bookie's failure to store some entries: replace it now or before the next batch, or end the writer.
+        """Handle a bookie's failure to store entries: replace it now or before the next batch, or end the writer.
 
         :param bookie_id: the bookie; ignored if it is not in the ensemble any more.
         :param places: the failed entries of ``batch``, as a set of bits.
@@ -182,19 +182,19 @@ class QuorumWriter:
         return self.failures
 
     def _may_wait(self, failures: FailedBookies, bookie_id: str, error: Exception) -> bool:
-        """Test whether a failed bookie may stay in the ensemble while all entries can reach their ack quorums."""
+        """Test whether a failed bookie may stay in the ensemble as long as all entries can reach their ack quorums."""
         delayed = self._rules.delay_change and not isinstance(error, WriteOnReadOnlyBookieError)
         return delayed or self._stays(failures, bookie_id)
 
     def _stays(self, failures: FailedBookies, bookie_id: str) -> bool:
-        """Test whether a failed bookie need not be replaced now: a try failed recently, or no spare bookie is known."""
+        """Test whether a failed bookie stays for now, because an attempt to replace it failed a short time ago."""
         until = failures.stays_until(bookie_id)
         return until is not None and (self._clock.seconds() < until or not self._changes.has_spare(self.ensemble))
 
     def _warn(self, bookie_id: str, error: Exception) -> None:
         self.alert = True
         if self._account().note(bookie_id, error):
-            # The connections log the loss of a bookie once for all ledgers, so here it need not be a warning.
+            # The connections log the loss of a bookie once, for all ledgers, so no warning is needed here.
             level = LogLevel.debug if isinstance(error, _OF_CONNECTIONS) else LogLevel.warn
             self._log.emit(
                 level, "{bookie_id} does not take entries of ledger {ledger_id}: {error}",
@@ -223,7 +223,7 @@ class QuorumWriter:
                 completed.append(self._take(batch, places))
             if self.idle:
                 batches.clear()
-            # Look again: if room became free, held-back entries were sent, and follow() has removed this batch.
+            # Look again: held-back entries may have been sent meanwhile, and follow() has removed this batch.
             elif batches[0] is batch:
                 if not batch.sent or batch.has_open(self):
                     break
@@ -237,7 +237,7 @@ class QuorumWriter:
                 self._look_around()
 
     def _take(self, batch: "Batch[QuorumWriter]", places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Complete entries of a batch (indexes ``places``); return their ids, and their waiters in reverse order."""
+        """Complete a batch's entries at ``places``; return their ids, and their waiters in reverse order."""
         self.ended_bytes += batch.size_of(places)
         ids, waiters = batch.take(places)
         self.completed, self.length = ids[-1], batch.lengths[places[-1]]
@@ -245,7 +245,7 @@ class QuorumWriter:
         return ids, waiters
 
     def _look_around(self) -> None:
-        """Complete entries that waited for the ack quorum of an earlier entry; call the callback ``advanced``."""
+        """Complete entries that waited for an earlier entry's ack quorum, then call the callback ``advanced``."""
         if self._ahead:  # stays True while entries are in flight: more may be acknowledged out of order
             self.advance()
             self._ahead = not self.idle
@@ -255,7 +255,7 @@ class QuorumWriter:
 
     @staticmethod
     def reached(batch: "Batch[QuorumWriter]", bits: int) -> None:
-        """Complete entries that have just reached their ack quorum, in each ledger up to the first entry that lacks it.
+        """Complete entries that have just reached their ack quorum; in each ledger, stop at the first entry without it.
 
         :param bits: the entries, as a set of bits.
         """
@@ -286,13 +286,13 @@ class QuorumWriter:
     # ---- ensemble changes ----------------------------------------------------------------------------
 
     def _replace(self, failures: FailedBookies, failed: Iterable[str]) -> None:
-        """Replace ``failed`` bookies and those in ``failures.late``, now or in the ensemble change that is running."""
+        """Replace ``failed`` bookies and those in ``failures.late``, in the running ensemble change or a new one."""
         failures.add(failed)
         if self._enter(Event.BOOKIES_FAILED):
             Deferred.fromCoroutine(self._change(failures)).addErrback(self._change_failed)
 
     def _enter(self, event: Event) -> bool:
-        """Change to the state that follows an ``event``; return whether the state has changed."""
+        """Change the state by an ``event``; return whether the state is another one now."""
         before, self.state = self.state, following(self.state, event)
         return self.state is not before
 
@@ -308,7 +308,7 @@ class QuorumWriter:
                 return
 
     async def _replace_failed(self, failures: FailedBookies) -> Exception | None:
-        """Replace failed bookies until no failure is left; return the error if an entry cannot reach its ack quorum."""
+        """Replace failed bookies until none is left; return an error if an entry cannot reach its ack quorum."""
         tried: set[tuple[int, str]] = set()
         shortage: NotEnoughBookiesError | None = None
         staying: dict[int, str] = {}
@@ -329,12 +329,12 @@ class QuorumWriter:
         return out_of_reach
 
     def _go_on_without(self, failures: FailedBookies, staying: Collection[str], why: NotEnoughBookiesError) -> None:
-        """Keep failed bookies in the ensemble, because all entries can reach their ack quorum without them (S16)."""
+        """Keep failed bookies in the ensemble, because the other bookies are enough for all ack quorums (S16)."""
         failures.stay(staying, self._clock.seconds())
         self._changes.stay(staying, failures.explained(why, self.ensemble, staying))
 
     async def _may_try_again(self, failures: FailedBookies) -> bool:
-        """Wait before entries are sent again to bookies that could not be replaced; return False to end the writer."""
+        """Wait before entries are sent again to bookies without a substitute; return False to end the writer."""
         seconds = failures.pause(self._clock.seconds(), self._rules.patience)
         if seconds is None or not self.state.listens:
             return False
@@ -357,7 +357,7 @@ class QuorumWriter:
         return {bookie_id for batch in self.batches for bookie_id in batch.failed_bookies(self)}
 
     def _resend(self, changes: Sequence[tuple[int, str, str]]) -> None:
-        """Send the entries that have not completed again, to other bookies or to the same ones.
+        """Send the entries that have not completed once more, to other bookies or to the same ones.
 
         :param changes: position in the ensemble, id of the old bookie, id of the new one.
         """
@@ -369,18 +369,18 @@ class QuorumWriter:
                         batch.ask_again(request)
 
     def _kept_at(self, batch: "Batch[QuorumWriter]", position: int) -> Sequence[int]:
-        """Return the indexes of the batch's entries in flight that the bookie at a position of the ensemble keeps."""
+        """Return the indexes of a batch's open entries that the bookie at a ``position`` of the ensemble stores."""
         places, schedule = batch.open_places(self), self.schedule
         if not schedule.striped:
             return places
         return [place for place in places if position in schedule.write_set(batch.entry_ids[place])]
 
     def _change_start(self) -> int:
-        """Return the first entry id of a new ensemble; it stays the same in the change, as no entry completes."""
+        """Return the first entry id of a new ensemble; no entry completes during the change, so it stays the same."""
         return self.completed + 1
 
     def _adopt(self, failures: FailedBookies, ensemble: Sequence[str]) -> None:
-        """Use a new ensemble for all entries that have not completed; send these entries to its new bookies."""
+        """Use a new ensemble for all entries that have not completed: send these entries to the new bookies in it."""
         before, self.ensemble = self.ensemble, _shared(tuple(ensemble))
         changes = [(n, *pair) for n, pair in enumerate(zip(before, ensemble, strict=True)) if pair[0] != pair[1]]
         failures.changed(ensemble)
@@ -400,7 +400,7 @@ class QuorumWriter:
         return None
 
     def _end_change(self, error: Exception | None) -> None:
-        """End an ensemble change: complete the entries that waited for it, then end the writer on an ``error``."""
+        """End an ensemble change: complete entries that waited for it, then end the writer if there is an ``error``."""
         if self.state.listens:
             self._enter(Event.CHANGED)
             self.advance()
@@ -425,12 +425,12 @@ class QuorumWriter:
         self.stop(AddEntryQuorumTimeoutError(f"entry {entry_id} had no ack quorum in {self._rules.quorum_timeout} s"))
 
     def drain(self) -> None:
-        """Begin to close: accept no more entries; send no more LAC notices, as the metadata will contain the LAC."""
+        """Begin to close: accept no more entries, and send no LAC notices, because the metadata will have the LAC."""
         self._enter(Event.CLOSE)
         self.notice, self.alert = None, True
 
     def stop(self, error: Exception) -> None:
-        """End the writer: entries that have not completed fail with ``error``, and no entry completes after this."""
+        """End the writer: entries that have not completed fail with ``error``, and no further entry completes."""
         if not self.state.listens:
             return
         self.failure = error
@@ -450,9 +450,9 @@ class QuorumWriter:
 
 
 def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
-    """Complete entries of a batch (``bits``), except those behind an entry of their ledger that is incomplete (S13)."""
+    """Complete entries of a batch, in each ledger up to the first entry that lacks its ack quorum (S13)."""
     if batch.adds is None:
-        return  # all entries of the batch have ended already
+        return  # all entries of the batch have completed or failed already
     late, alerted = set[int](), list[QuorumWriter]()
     columns: Sequence[Sequence[Any]] = batch.owners, batch.entry_ids, batch.lengths
     places: Sequence[int] = range(len(batch.owners))
@@ -485,7 +485,7 @@ def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
 
 
 def _call_back(entry_ids: Sequence[int], waiters: list[Waiter]) -> None:
-    """Invoke the callbacks of completed entries.
+    """Call the callbacks of completed entries.
 
     :param waiters: the waiters in reverse order.  The list is emptied one by one, so that an append that a callback
         makes can reuse the memory of the waiter.

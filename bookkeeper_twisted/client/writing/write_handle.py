@@ -31,7 +31,7 @@ class LedgerWriter(InOrderWriter, BaseWriter):
     # ---- threads -------------------------------------------------------------------------------------
 
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
-        """Return an appender that any thread can use, and whose offers return before the entry is acknowledged.
+        """Return an appender that any thread can use; its offers return before the entry is acknowledged.
 
         Call this on the thread of this object's reactor or loop; with plain calls, on any thread.  The entries of all
         threads and of this writer's own appends get consecutive ids.  If both wait to be sent, this writer's own come
@@ -61,7 +61,7 @@ class LedgerWriter(InOrderWriter, BaseWriter):
         return ClaimLog(layout, context.terms, context.threads, wake, max(window, 2 * self._largest), 0, max_terms)
 
     def _drain_appends(self) -> None:
-        """Send the entries that threads have committed, after the queued entries of this writer's own appends."""
+        """Send the entries that threads have committed, but first the queued entries of this writer's own appends."""
         self._resume()
         if self._at_rest:  # nothing is left to send if all claims were aborted
             self._notify_drained()

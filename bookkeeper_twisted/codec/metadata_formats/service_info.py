@@ -45,7 +45,7 @@ def decode_service_info(data: bytes, bookie_id: str) -> BookieServiceInfo:
 
 
 def _of_bookie_id(bookie_id: str) -> BookieServiceInfo:
-    """Return a service info with the address in a bookie id ``host:port``; for another id, without an address."""
+    """Return a service info with the address from a bookie id ``host:port``; for other ids, one without an address."""
     host, _, port = bookie_id.partition(":")
     try:
         return BookieServiceInfo((Endpoint("bookie", host, decimal(port, 32), RPC_PROTOCOL),))

@@ -60,7 +60,7 @@ def _status(code: int) -> Status:
 
 
 def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
-    """Decode consecutive add replies with one status; return the offset behind them."""
+    """Decode consecutive add replies with one status; return the offset behind the last of them."""
     if length < IDS_REPLY_LENGTH:
         raise CodecError(f"V2 add response of {length} bytes")
     _, _, code, ledger_id, entry_id = IDS_REPLY.unpack_from(data, at)

@@ -33,7 +33,9 @@ _READ_SIZE = LENGTH_SIZE + READ_LENGTH
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
-    """Decode complete V2 requests from offset ``at`` on; stop after ``MOST_ITEMS`` items, so that no call is long.
+    """Decode complete V2 requests from offset ``at`` on.
+
+    It stops after ``MOST_ITEMS`` items, so that no call takes long.
 
     :param wire: the protocol that encodes the replies.
     :param items: a list to which runs, messages and refusals are added in order.
@@ -74,7 +76,7 @@ def _refusal(
 def _adds(
     wire: IReplyEncoding, data: bytes, at: int, length: int, limit: int, head: tuple[int, int], items: list[object]
 ) -> int:
-    """Decode consecutive adds with the same header and master key, of any sizes; return the offset behind them.
+    """Decode consecutive adds with the same header and master key, of any sizes; return the offset behind the last.
 
     :param head: version and flags in the header of the first add.
     """
@@ -102,7 +104,7 @@ def _adds(
 
 
 def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
-    """Decode adds with the same header, key and size as runs of consecutive entries; stop where no run begins.
+    """Decode adds of one header, key and size to runs of consecutive entries; stop where the ids are not consecutive.
 
     :param stride: bytes of each frame; the first frame is complete.
     :returns: the runs, perhaps none, and the offset behind the last run.
@@ -121,7 +123,7 @@ def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
 
 
 def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
-    """Decode the adds at offset ``at`` as a run of consecutive entries of one size; return None if that fails.
+    """Decode the adds at offset ``at`` as one run: consecutive entries of one size; return None if they are no run.
 
     The adds of one writer in a chunk are usually one run.  Then one call compares all ids, and each entry is copied
     once.
@@ -133,7 +135,7 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
     if ledger_id < 0 or first < 0:
         return None
     count = _following(data, at, stride, ledger_id, first, guess)
-    # ``frames`` may end with an incomplete frame, which is not read; cutting it off would cost a copy of all frames
+    # ``frames`` may end with an incomplete frame, which is not read; to cut it off, all frames would have to be copied
     frames = data[at : at + count * stride] if at else data
     if not count or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):
         return None
@@ -148,7 +150,7 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
 
 
 def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, guess: int) -> int:
-    """Estimate the number of frames in one run of consecutive entries, from a few ids; 0 if a run saves no time.
+    """Estimate from a few ids how many frames are one run of consecutive entries; 0 if a run would save no time.
 
     A short run saves time if another run follows it, for example if a client writes a few entries to each ledger in
     turn.
@@ -176,7 +178,7 @@ def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, gu
 
 
 def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes], int]:
-    """Return the entries of the complete adds from offset ``at`` on, as long as header and key are the same.
+    """Return the entries of complete adds from offset ``at`` on, up to an add with another header or key.
 
     Consecutive frames of one size are split by :func:`~.strides.same_prefix`, others one by one.
 
@@ -220,8 +222,8 @@ def _uniform_run(entries: Sequence[bytes]) -> EntryRun | None:
 def _parts(entries: Sequence[bytes]) -> Iterator[Entries | tuple[int, int]]:
     """Yield the entries as runs of consecutive entries, or as one mixed run.
 
-    They become a mixed run if the ledger changes often, or if the ids have many gaps, as in striped ledgers.  For an
-    entry with a negative id, which must be refused, only (ledger id, entry id) is yielded.
+    The entries become a mixed run if the ledger changes often, or if the ids have many gaps, as in striped ledgers.
+    For an entry with a negative id, which must be refused, only (ledger id, entry id) is yielded.
     """
     run = _uniform_run(entries)
     if run is not None:
@@ -313,7 +315,7 @@ def _batch_read(wire: IReplyEncoding, data: bytes, at: int, length: int, version
 
 
 def _key(data: bytes, at: int, length: int, fixed: int, version: int, fence: bool) -> bytes | None:
-    """Return the key at the end of a read or batch read, or None if the request has no key.
+    """Return the key at the end of a read or a batch read, or None without a key.
 
     A fencing read must have a key.  Apache's client also sends a key in other reads, where bookies ignore it.  Requests
     of version 0 or 1 have no key.

@@ -204,7 +204,9 @@ def _ids_to_the_end(cursor: _FrameReader, before_ledger: bytes, before_entry: by
 def _columns(
     data: bytes, at: int, stride: int, cuts: tuple[int, ...], flags: int, master_key: bytes = b""
 ) -> FrameColumns:
-    """Decode the columns of a series, up to a frame in which a varint has another size than in the first frame.
+    """Decode the columns of a series of frames.
+
+    It ends before a frame in which a varint has another size than in the first frame.
 
     :param cuts: offsets in the first frame: end of the txnId, start and end of the ledger id, start and end of the
         entry id, start of the body.
@@ -225,7 +227,7 @@ def _columns(
 def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColumns) -> bool:
     """Fill the columns if all frames are of one ledger and have consecutive txnIds and entry ids; else return False.
 
-    The requests of one writer are usually like that.  Then one call compares all bytes in front of the bodies.
+    The requests of one writer usually pass this test.  One call then compares all bytes in front of the bodies.
     """
     at, txn_at, txn_end, ledger_at, ledger_end, id_at, id_end, body_at, _ = edges
     count = (len(data) - at) // stride
@@ -244,7 +246,7 @@ def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColum
     if head == stride:
         found.bodies = [b""] * count
         return expected == data[at : at + count * stride]
-    block = data[at:] if at else data  # an incomplete last frame is not cut off, because it is not read
+    block = data[at:] if at else data  # the incomplete last frame is not read, so it need not be cut off
     if expected != b"".join(column(block, stride, count, 0, head)):
         return False
     found.bodies = column(block, stride, count, head, stride)

@@ -55,7 +55,7 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _add_replies(data: bytes, at: int, stride: int, items: list[object]) -> int:
-    """Decode a series of successful add replies of one layout; return the number of frames, 0 if no series begins."""
+    """Decode a series of successful add replies of one layout; return the number of its frames, 0 without a series."""
     found = add_reply_columns(data, at, stride) if data[at + OPERATION_AT] == _ADD else None
     if found is None:
         return 0
@@ -81,7 +81,7 @@ def _response(wire: IReplyEncoding, response: wire_pb.Response) -> object:
 
 
 def _status(top: Status, message: Any) -> Status:
-    """Return the status of a reply: the top status, or, if this is EOK, the status in the operation's message."""
+    """Return the status of a reply: the status of the frame or, if this is EOK, that in the operation's message."""
     return top if top is not Status.EOK else _STATUSES[message.status]
 
 

@@ -251,7 +251,10 @@ def encode_response(message: object) -> bytes:
 
 
 def _response_header(message: Any) -> m.Header:
-    """Return the header for a response: in AUTH the request's header, else a header of version 3 without priority."""
+    """Return the header of a response.
+
+    For AUTH it is the request's header; for others, a header of version 3 without priority.
+    """
     header: m.Header = message.header
     if isinstance(message, m.AuthResponse):
         return header

@@ -74,7 +74,7 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> int:
-    """Decode a series of adds or plain reads of one layout; return the number of frames, 0 if no series begins."""
+    """Decode a series of adds or plain reads of one layout; return the number of its frames, 0 without a series."""
     operation = data[at + OPERATION_AT]
     if operation == _ADD and (found := add_columns(data, at, stride)) is not None:
         runs.add_columns(found)
@@ -88,7 +88,7 @@ def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> int:
 class _RunBuilder:
     """A builder of runs: it joins consecutive adds with one key and the same flags, or consecutive plain reads.
 
-    At most one run is open.  A request that does not fit into it closes the run.
+    It fills one run at a time.  A request that does not fit into this open run closes the run.
     """
 
     __slots__ = ("wire", "_items", "_key", "_bodies", "_flags", "_ledger_ids", "_entry_ids", "_txn_ids")
@@ -104,12 +104,12 @@ class _RunBuilder:
         self._txn_ids: Sequence[int] = ()
 
     def other(self, item: object) -> None:
-        """Close the open run, and append an item that is not an add or a plain read."""
+        """Complete the run that is being filled, and append an item that is not an add or a plain read."""
         self.flush()
         self._items.append(item)
 
     def add_columns(self, found: FrameColumns) -> None:
-        """Append a series of decoded adds to the open run."""
+        """Append a series of decoded adds to the run that is being filled."""
         key = (found.flags, False, found.master_key)
         if _are_entries(found):
             self._adds(key, found.ledger_ids, found.entry_ids, found.txn_ids, found.bodies)
@@ -118,7 +118,7 @@ class _RunBuilder:
             self.add(key, *add)
 
     def add(self, key: tuple[int, bool, bytes], txn_id: int, ledger_id: int, entry_id: int, body: bytes) -> None:
-        """Append one add to the open run, or a refusal if its body does not begin with the request's ids.
+        """Append one add to the run being filled, or a refusal if its body does not begin with the request's ids.
 
         A body with other ids must not be written to the journal.
 
@@ -143,7 +143,7 @@ class _RunBuilder:
         self._bodies += bodies
 
     def reads(self, flags: int, ledger_ids: Sequence[int], entry_ids: Sequence[int], txn_ids: Sequence[int]) -> None:
-        """Append plain reads to the open run."""
+        """Append plain reads to the run that is being filled."""
         if self._bodies or flags != self._flags:
             self.flush()
             self._flags = flags
@@ -155,7 +155,7 @@ class _RunBuilder:
         self._txn_ids = joined(self._txn_ids, txn_ids)
 
     def flush(self) -> None:
-        """Close the open run, and append it to the list of items."""
+        """Complete the run that is being filled, and append it to the list of items."""
         if self._bodies:
             entries = _entries_of(self._ledger_ids, self._entry_ids, self._bodies)
             self._items.append(AddRun(self.wire, VERSION, *self._key, entries, self._txn_ids))
@@ -181,7 +181,7 @@ def _are_entries(found: FrameColumns) -> bool:
 
 
 def _entries_of(ledger_ids: Sequence[int], entry_ids: Sequence[int], bodies: Sequence[bytes]) -> Entries:
-    """Combine the bodies of adds, which are entries, to a run, a mixed run, or a sequence of runs.
+    """Combine the bodies of adds, each an entry, to a run, a sequence of runs, or a mixed run.
 
     :param ledger_ids: the ledger id of each body.
     :param entry_ids: the entry id of each body.
@@ -279,7 +279,7 @@ def _read(request: wire_pb.ReadRequest, head: wire_pb.BKPacketHeader, runs: _Run
 
 
 def _is_long(master_key: bytes | None) -> bool:
-    """Test whether a key is too long to accept: a bookie stores the key of a ledger as long as the ledger exists."""
+    """Test whether a master key is too long to accept; a bookie stores it as long as the ledger exists."""
     return master_key is not None and len(master_key) > MAX_MASTER_KEY_SIZE
 
 
@@ -333,7 +333,7 @@ def _start_tls(_: wire_pb.StartTLSRequest, header: Header, runs: _RunBuilder) ->
 
 
 def _of_ledger(request_type: Callable[..., object], response_type: Callable[..., object]) -> "_Reader":
-    """Return a decoder for requests of one kind whose only field is a ledger id."""
+    """Return a decoder for one kind of requests that have only one field, a ledger id."""
 
     def read(request: Any, header: Header, runs: _RunBuilder) -> None:
         if header.version != VERSION:
@@ -359,7 +359,7 @@ _READERS: dict[int, tuple[str, _Reader]] = {
     Operation.BATCH_READ: ("batchReadRequest", _batch_read),
 }  # fmt: skip
 
-# the items for requests without the sub-message of their operation; other operations get an ErrorResponse
+# what a request is decoded to if it lacks the message of its operation; without an item here, an ErrorResponse
 _MISSING: dict[int, Callable[[Header], object]] = {
     Operation.AUTH: lambda header: m.AuthRequest(header, "", b""),
     Operation.BOOKIE_INFO: m.BookieInfoRequest,

@@ -46,7 +46,7 @@ class EmbeddedCandidacy:
         self._stop_watch = self._session.watches.watch("votes", self._read, self._votes_are, of_sessions=True)
 
     def stop(self) -> None:
-        """Stop watching and casting votes; the last vote of this candidate stays in the store."""
+        """Stop voting and watching the votes; the last vote of this candidate stays in the store."""
         self._stop_watch()
         self._in_office = False
         if self._retry is not None and self._retry.active():

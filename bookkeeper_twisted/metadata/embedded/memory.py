@@ -199,7 +199,7 @@ class MemorySession:
 
     def next_ledger_id(self) -> int:
         ledger_id = self._shared.next_ledger_id
-        while ledger_id in self._shared.ledgers:  # skip ids of ledgers that clients created with an id of their choice
+        while ledger_id in self._shared.ledgers:  # skip ids that clients have chosen for their ledgers
             ledger_id += 1
         self._shared.next_ledger_id = ledger_id + 1
         return ledger_id

@@ -35,7 +35,7 @@ class EmbeddedRegistration:
         await self._session.write(self._store.unregister, bookie_id)
 
     def on_registration_lost(self, listener: Callable[[Failure], None]) -> None:
-        """Ignore the listener: here a registration is never lost, as a session ends only with its driver or process."""
+        """Ignore the listener: a registration is never lost here, because only the driver or process ends a session."""
 
     async def writable_bookies(self) -> frozenset[str]:
         return (await self._session.bookies())[0]

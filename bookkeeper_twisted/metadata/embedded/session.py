@@ -28,7 +28,6 @@ class EmbeddedSession:
     """The session of one driver: it calls the store through the worker, with a time limit, and runs the watches.
 
     :ivar clock: the clock for polls of the store and for time limits.
-
     :param poll_interval: seconds between reads of the watched values; None if the store reports its changes.
     :param limit: most seconds that a call may take, including the time in which it waits for earlier calls; None for a
         store that never waits.
@@ -48,7 +47,7 @@ class EmbeddedSession:
         self._expiry = Listeners("the end of a session")
 
     async def open(self) -> bool:
-        """Begin the session; callable only once.
+        """Begin the session; this can be called only one time.
 
         :returns: whether the store did not exist, so that this call has made it.
         """
@@ -58,7 +57,7 @@ class EmbeddedSession:
         return await self._call(self.store.open, self.watches.wake, self._expiry.call)
 
     async def close(self) -> None:
-        """End the session, once the calls in progress have ended."""
+        """End the session, when the calls in progress have ended."""
         if self._state == "closed":
             return
         self._state = "closed"

@@ -62,7 +62,7 @@ class StoreReserve:
 
 
 def _extend(file: int) -> None:
-    """Extend the reserve's file as far as the disk allows: by the missing length, else by half of it, and so on."""
+    """Extend the file of the reserve as far as the disk allows: by all missing bytes, else by half, and so on."""
     held = os.fstat(file).st_size
     more = SIZE - held
     while more >= _BLOCK and hasattr(os, "posix_fallocate"):

@@ -63,7 +63,7 @@ class SessionFiles:
             fcntl.flock(file, fcntl.LOCK_EX)
             if self._is_path_of(session_id, file):
                 self._held = file
-            else:  # another process saw the file before it was locked, took the session for dead and removed the file
+            else:  # before the file was locked, another process took the session for dead and removed the file
                 os.close(file)
         self.session_id = session_id
 

@@ -150,7 +150,7 @@ class SqliteStore:
     def close(self) -> None:
         try:
             if self._db is not None:
-                with suppress(MetadataSpaceError):  # its rows stay, and count as a dead session's
+                with suppress(MetadataSpaceError):  # the rows may stay: they count as those of a dead session
                     self._end_session()
                 if self._made and self._creation is Creation.UNTIL_USED:
                     self._remove_unused()
@@ -163,7 +163,7 @@ class SqliteStore:
             self._run(f"DELETE FROM {table} WHERE session = ?", self._sessions.session_id)
 
     def change_in_reserve(self, change: Callable[..., T], *args: object, **kwargs: object) -> T:
-        """Make a ``change`` in the reserved space; then checkpoint SQLite's log, which would grow otherwise.
+        """Make a ``change`` in the reserved space; then checkpoint SQLite's log, so that it does not grow.
 
         :raises MetadataSpaceError: the reserve is too small for the change.
         """
@@ -174,7 +174,7 @@ class SqliteStore:
             return result
 
     def _remove_unused(self) -> None:
-        """Remove the files of a store that this session made, unless it holds data or another session uses it."""
+        """Remove the files of a store that this session made, unless it contains data or another session uses it."""
         with self._errors():
             opening = self._sessions.lock_opening()
             try:
@@ -201,7 +201,7 @@ class SqliteStore:
 
     @_with_reserve
     def _initialize(self) -> bool:
-        """Check the schema, or create it in a new file; return whether it was new.  The caller locks the opening."""
+        """Check the schema, or create it in a new file; return True if the file is new.  The caller holds a lock."""
         self._run("PRAGMA synchronous = FULL")  # with NORMAL, a power failure can undo the last commits in WAL mode
         tables = {name for (name,) in self._run("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not tables:
@@ -244,7 +244,7 @@ class SqliteStore:
         if self._db is None:
             raise MetadataError(f"{self._path}: not open")
         if not self._db.in_transaction and file_identity(self._path) != self._identity:
-            # SQLite would go on writing to the removed file, which no other process can open
+            # SQLite would continue to write to the removed file, which no other process can open
             raise MetadataUnavailableError(f"{self._path}: the file of the open store was removed or replaced")
         with self._errors():
             return self._db.execute(statement, values).fetchall()

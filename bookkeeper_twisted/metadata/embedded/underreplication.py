@@ -87,7 +87,7 @@ class EmbeddedUnderreplication:
         taken = await self._session.write(self._store.lock_ledger, check_ledger_id(ledger_id), holder)
         if not taken and ledger_id in self._held:
             raise LedgerLockedError(f"the replication lock of ledger {ledger_id} is held by this process")
-        # If the session held the lock already, an earlier call of this driver took it, and only its answer was lost.
+        # If this session already holds the lock, an earlier call of this driver took it, but the answer was lost.
         self._held.add(ledger_id)
 
     async def unlock(self, ledger_id: int) -> None:

@@ -40,13 +40,13 @@ class ThreadWorker:
         self._stopped = False
 
     def call(self, work: Callable[..., T], *args: object) -> "Deferred[T]":
-        if self._stopped:  # a call on a stopped thread pool would raise an error, or its result would never arrive
+        if self._stopped:  # a stopped thread pool would raise an error, or never deliver the result
             return fail(MetadataError("the store is closed"))
         if not self._pool.started:
             self._pool.start()
-            # Stop the thread at shutdown: it must not keep a program running that ends without closing its driver.
+            # Stop the thread at shutdown: it would keep a program running that ends without closing its driver.
             self._at_shutdown = self._reactor.addSystemEventTrigger("during", "shutdown", self._shut_down)
-        # if the caller cancels this Deferred, it ignores the result that arrives later
+        # a Deferred that the caller has cancelled ignores the result when it arrives
         wanted: Deferred[T] = Deferred()
 
         def in_its_turn() -> Any:

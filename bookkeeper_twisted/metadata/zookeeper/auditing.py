@@ -152,7 +152,7 @@ class ZooKeeperAuditing:
             return None
 
     async def _store(self, node: NewNode) -> None:
-        """Write a node, whatever version it has, or create it; a write whose answer was lost may be repeated."""
+        """Write a node, whatever version it has, or create it.  If the answer is lost, the write may be repeated."""
         while True:
             try:
                 await self._znodes.set(node.path, node.data, ANY)

@@ -63,7 +63,10 @@ class Claims:
             await self._znodes.set(node.path, node.data, stat.version)
 
     async def _until_free(self, bookie_id: str, path: str) -> Stat | None:
-        """Wait until no other session owns the node; if this session owns it, return its state, else None."""
+        """Wait until no other session owns the node of a claim.
+
+        Return the node's state if this session owns it, else None.
+        """
         options = self._session.options
         wait = options.session_timeout if options.stale_wait is None else options.stale_wait
         deadline = self._session.clock.seconds() + wait
@@ -94,7 +97,7 @@ class Claims:
 
 
 def _firing(event: "Deferred[bool]") -> Watch:
-    """Return a watch that fires the Deferred ``event`` once; kazoo may call a watch twice after a lost connection."""
+    """Return a watch that fires the Deferred ``event``, but only once, because kazoo may call a watch twice."""
 
     def fire(has_changed: bool) -> None:
         if not event.called:

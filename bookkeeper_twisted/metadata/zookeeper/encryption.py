@@ -16,7 +16,7 @@ _NO_DELAY = (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 class EncryptedHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """kazoo's threads and sockets, whose connections are made over TLS.
+    """The handler of kazoo's threads and sockets, which makes connections over TLS.
 
     :param tls: makes the TLS of each connection.
     :param connect: connects a socket to an address within some seconds.
@@ -47,7 +47,8 @@ class EncryptedHandler(SequentialThreadingHandler):  # type: ignore[misc]
     def select(self, rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> Any:
         """Wait for sockets.
 
-        :param rlist: a socket of these that has decrypted bytes is ready: the socket below it may never be again.
+        :param rlist: sockets to wait for.  One of them that has decrypted bytes is ready at once, because the socket
+            below it may never become readable again.
         """
         ready = [each for each in rlist if getattr(each, "pending", int)()]
         if not ready:

@@ -99,7 +99,7 @@ class IZooKeeper(Interface):
     session_id: int = Attribute("Of the current or last session, 0 before the first.")
 
     def connect(changed: Callable[[SessionState], None]) -> None:
-        """Begin to connect; callable only once.
+        """Begin to connect; this can be called only one time.
 
         :param changed: called with every new state of the connection; ``session_id`` is updated before.
         """

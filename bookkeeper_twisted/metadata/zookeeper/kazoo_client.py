@@ -153,13 +153,14 @@ class KazooZooKeeper:
     def _call(self, path: str, method: Callable[..., Any], *args: object, **options: object) -> "Deferred[Any]":
         client_id = self._kazoo.client_id
         if client_id is not None and client_id[0] != self.session_id:
-            # kazoo has begun another session already: a call that was meant for the old session must not be made in it
+            # kazoo has begun another session already: a call of the old session must not be made in the new one
             return fail(NotConnectedError(f"{path}: another session has begun"))
         result: Deferred[Any] = Deferred()
         self._under_way[result] = path
 
         def arrived(value: object, error: Exception | None) -> None:
-            self._under_way.pop(result, None)  # if the caller cancels the call, its later answer must cause no error
+            # if the caller has cancelled the call, its late answer must not raise an error
+            self._under_way.pop(result, None)
             if result.called:
                 return  # the caller has cancelled the call, or the end of its session has failed it
             if error is None:
@@ -191,7 +192,7 @@ class KazooZooKeeper:
 
 
 def _handler(reactor: Any, settings: TlsSettings | None) -> Any:
-    """Return what makes the connections of a client; None for kazoo's own, which are in clear."""
+    """Return the handler that makes a client's connections over TLS; None for kazoo's own, without TLS."""
     if settings is None:
         return None
     from .encryption import EncryptedHandler
@@ -258,7 +259,7 @@ def translated(path: str, error: Exception) -> Exception:
 
 
 def _check_all(results: list[object], nodes: Sequence[NewNode]) -> None:
-    """Raise the first error among the results of a transaction; kazoo returns errors instead of raising them."""
+    """Raise the first error in the results of a transaction, because kazoo returns errors instead of raising them."""
     for node, result in zip(nodes, results, strict=True):
         if isinstance(result, Exception) and not isinstance(result, kazoo_errors.RolledBackError):
             raise translated(node.path, result)

@@ -33,7 +33,7 @@ class RackReader:
         self._has_read = False
 
     def __call__(self, data: bytes | None) -> None:
-        """Decode the ``data`` of the racks node and pass the racks on; None stands for a missing node."""
+        """Decode the ``data`` of the node with the racks, and pass the racks on; None stands for a missing node."""
         racks: Mapping[str, str] = {}
         try:
             racks = decode_racks(data) if data else {}

@@ -64,7 +64,7 @@ class ZooKeeperRegistration:
         await self._locked(self._unregister, check_bookie_id(bookie_id))
 
     async def _register(self, bookie_id: str, read_only: bool, data: bytes) -> None:
-        """Register a bookie in the current session; if another session has begun meanwhile, register it again."""
+        """Register a bookie in the current session, or in the next one if that begins meanwhile."""
         session_id = None
         while session_id != self._session.zookeeper.session_id:
             session_id = self._session.zookeeper.session_id
@@ -76,7 +76,7 @@ class ZooKeeperRegistration:
         await self._claims.withdraw(bookie_id)
 
     async def _locked(self, change: Callable[..., object], *args: object) -> None:
-        """Run a ``change`` of this driver's registrations, after the changes and renewals in progress have ended."""
+        """Run a ``change`` of this driver's registrations when earlier changes and renewals have ended."""
         self._session.check_open()
         await self._lock.acquire()
         try:

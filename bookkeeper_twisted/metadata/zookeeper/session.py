@@ -53,7 +53,7 @@ class Session:
     # -- life --
 
     async def open(self) -> None:
-        """Connect to ZooKeeper; callable only once.
+        """Connect to ZooKeeper; this can be called only one time.
 
         :raises MetadataError: no connection was made within the session timeout.
         """
@@ -113,7 +113,7 @@ class Session:
                 self._renewed.call()
 
     def _log_change(self, before: SessionState, now: SessionState) -> None:
-        """Log one warning when the connection is lost, and one line when there is a connection again."""
+        """Log one warning when the connection is lost, and one line when it is restored."""
         if before is SessionState.CONNECTED and now is not SessionState.CONNECTED:
             self._lost_at = self.clock.seconds()
             self._log.warn(
@@ -130,7 +130,7 @@ class Session:
             self._log.info("{uri}: {connection}", uri=self.uri, connection=now.value)
 
     def _gone(self) -> float:
-        """Return how many seconds ago the connection was lost."""
+        """Return the number of seconds since the connection was lost."""
         return self.clock.seconds() - self._lost_at
 
     def _fail_waiting(self, error: MetadataError) -> None:
@@ -168,14 +168,14 @@ class Session:
                 made, cause = True, failure
             except (NodeExistsError, NodeMissingError, NodeVersionError) as failure:
                 if not made or resolve is None:
-                    raise  # no earlier try can have changed the node, so the error is the result of this call
+                    raise  # no earlier try can have changed the node, so the error is that of this call
                 return await resolve(failure)
             if self._connection is SessionState.CLOSED or not self._left(began):
                 break
         raise self._given_up(asked, made and not reads, self.clock.seconds() - began) from cause
 
     def _left(self, began: float) -> float:
-        """Return the seconds that remain of the time limit of a call that began at ``began``."""
+        """Return the remaining seconds of the time limit of a call that began at ``began``."""
         return max(0.0, began + self.options.operation_timeout - self.clock.seconds())
 
     async def _answer(self, call: Callable[[], Awaitable[T]], seconds: float) -> T:

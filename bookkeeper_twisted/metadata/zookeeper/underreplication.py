@@ -60,7 +60,7 @@ def _groups(ledger_id: int) -> list[str]:
 
 @contextmanager
 def _errors_of_marks(ledger_id: int, version: int) -> Iterator[None]:
-    """Convert the node errors of a conditional write to the errors that IUnderreplication names for marks."""
+    """Convert the errors of a conditional write of a node to the errors that IUnderreplication defines for marks."""
     try:
         yield
     except NodeMissingError as error:
@@ -154,7 +154,8 @@ class ZooKeeperUnderreplication:
         try:
             names = sorted(await self._znodes.fresh_children(path))
         except NodeMissingError:
-            return  # no mark is below this node: such a node is created with its first mark, and removed after its last
+            # no mark is below this node: a group node is created with its first mark, and removed after its last
+            return
         if level == GROUPS and not names:
             for tree in self._trees:
                 tree.wait_for(path)
@@ -213,7 +214,7 @@ class ZooKeeperUnderreplication:
             try:
                 await self._znodes.set(path, data, stat.version)
             except (NodeMissingError, NodeVersionError):
-                pass  # the lock was released or its text replaced after the read: leave it as it is
+                pass  # after the read, the lock was released or its text replaced: leave it as it is
 
     async def _owns(self, path: str) -> bool:
         return await self._own(path) is not None
@@ -276,8 +277,7 @@ class ZooKeeperUnderreplication:
         return self._znodes.path(UNDERREPLICATION, LOCKS, mark_name(ledger_id))
 
     async def _prepare(self) -> None:
-        """Before the first write, create the parent nodes of marks and locks, and check the stored layout of the marks.
-        """
+        """Before the first write, create the parent nodes of marks and locks, and check the layout of the marks."""
         if self._ready:
             return
         path, layout = self._znodes.path(UNDERREPLICATION, LAYOUT), encode_rereplication_layout()

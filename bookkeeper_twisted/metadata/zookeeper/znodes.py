@@ -62,7 +62,7 @@ class Znodes:
         return await self.session.run(f"list {path}", lambda: self._zk.children(path, watch), reads=True)
 
     async def sync(self, path: str) -> None:
-        """Let the server to which this client is connected catch up with all earlier writes.
+        """Let the server that this client is connected to catch up with all earlier writes.
 
         :param path: path of the node that will be read next.
         """

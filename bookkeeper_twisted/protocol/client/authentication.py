@@ -76,7 +76,8 @@ class AuthenticatedConnection(Protocol):
             data, self._dropped = data.removeprefix(self._dropped), None
         for item in self._decoder.receive(data):
             if isinstance(item, AuthResponse | ErrorResponse) and not self.authenticated.called:
-                self._received(item)  # all other items are dropped until the connection is authenticated
+                # items other than answers to AUTH requests are dropped until the connection is authenticated
+                self._received(item)
         if self._decoder.error is not None:
             self._fail(BookieHandleNotAvailableError(f"the bookie broke the protocol: {self._decoder.error}"))
 
@@ -89,14 +90,14 @@ class AuthenticatedConnection(Protocol):
             self._proceed(response.payload)
 
     def _not_asked(self) -> None:
-        """End the exchange with a bookie that has answered that it does not authenticate clients."""
+        """End the exchange, because the bookie has answered that it does not authenticate clients."""
         if self._is_required and not self._exchange.complete:
             self._fail(UnauthorizedAccessError(detail="the bookie authenticates nobody, which this client requires"))
         else:
             self._done()
 
     def _proceed(self, received: bytes | None) -> None:
-        """Pass a received token to the exchange, then send its next token; stop once both sides are complete."""
+        """Pass a received token to the exchange and send the next token, until both sides are complete."""
         maybeDeferred(self._exchange.next_token, received).addCallbacks(self._send, self._refuse)
 
     def _send(self, token: bytes) -> None:
@@ -127,6 +128,6 @@ class AuthenticatedConnection(Protocol):
         if self._connection is not None:
             self._connection.connectionLost(reason)
         elif not self.authenticated.called:
-            # V2 has no answer that refuses: the bookie ends the connection, as it does for other reasons
+            # V2 has no answer for a refusal: the bookie closes the connection, as it also does for other reasons
             text = f"connection lost during the authentication (refused?): {tls_reason(reason.value)}"
             self.authenticated.errback(BookieHandleNotAvailableError(text))

@@ -73,7 +73,7 @@ def write_lac(ledger_id: int, master_key: bytes, lac: int, body: bytes) -> ColdC
 
 
 def force(ledger_id: int) -> ColdCall[None]:
-    """Build a request that the bookie answers once all acknowledged adds of ``ledger_id`` are durable."""
+    """Build a request that the bookie answers when all acknowledged adds of ``ledger_id`` are durable."""
 
     def request(header: Header) -> ForceLedgerRequest:
         return ForceLedgerRequest(header, ledger_id)
@@ -82,7 +82,7 @@ def force(ledger_id: int) -> ColdCall[None]:
 
 
 def list_entries(ledger_id: int) -> ColdCall[Sequence[tuple[int, int]]]:
-    """Build a request for the ids of the entries of ``ledger_id`` that a bookie holds.
+    """Build a request for a list of the entries of ``ledger_id`` that a bookie has.
 
     Its result is ranges of first and last id, both included, in ascending order; none if the bookie has no entry.
     """

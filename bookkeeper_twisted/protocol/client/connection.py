@@ -116,7 +116,7 @@ class ClientConnection(Protocol):
         # The clock for deadlines.  It omits the time in which this process was held up and could not read replies.
         self._time = AttendedTime(clock.seconds)
         self._end: Exception | None = None
-        # Functions, as bound methods would be references of the connection to itself.
+        # These are functions, because bound methods would be references of the connection to itself.
         self._receivers: dict[type, Callable[[ClientConnection, Any], None]] = {
             AddReplies: ClientConnection._add_replies,
             ReadReply: ClientConnection._read_reply,
@@ -168,13 +168,13 @@ class ClientConnection(Protocol):
         if self._scan_call is None:
             self._scan_later()
         ledger_id = adds.ledger_ids[0]
-        # Queue adds of one ledger under the id of the ledger instead of the flow, so that ledgers take turns.
+        # If all adds are of one ledger, queue them under its id instead of the flow id, so that ledgers take turns.
         one = ledger_id == adds.ledger_ids[-1]
         queue_id = ~ledger_id if one else ids.flow_id
         if self._received_at is None:
             self.writer.send(queue_id, frames, count)
         else:
-            # A callback of a reply sends these adds: write them once the last received reply has been processed.
+            # The adds are sent by the callback of a reply: write them when the last received reply has been processed.
             self.writer.queue.put(queue_id, frames, count)
         return True
 
@@ -220,7 +220,7 @@ class ClientConnection(Protocol):
         return deferred
 
     def ask_for_life(self) -> None:
-        """Send a read of a ledger that does not exist, as any reply proves that the bookie is alive."""
+        """Send a read of a ledger that does not exist: any reply proves that the bookie is alive."""
         if self.can_read(_NO_LEDGER, (0,)):
             self.read(self.in_flight.own, _NO_LEDGER, (0,)).addErrback(lambda _: None)
 
@@ -245,7 +245,7 @@ class ClientConnection(Protocol):
         return self._call(ids, number, frame, ledger_id, first, BatchReply, lambda reply: reply, patience or 0.0)
 
     def long_poll(self, ids: RequestIds, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
-        """Request the entry after ``previous_lac``; the bookie sends it once it is confirmed.  Needs V3.
+        """Request the entry after ``previous_lac``; the bookie sends it when it is confirmed.  Needs V3.
 
         :param patience: most seconds that the bookie waits for the entry; the usual time limit of a read is added.
         """
@@ -289,11 +289,11 @@ class ClientConnection(Protocol):
         return ids.take(count, self.in_flight.is_pending)
 
     def leave(self, ids: RequestIds, error: Exception) -> None:
-        """Fail all outstanding requests of a handle immediately, in order, because the handle leaves the connection.
+        """Fail all outstanding requests of a ledger handle, in order, because it leaves the connection.
 
         Its queued requests are still sent.
 
-        :param ids: the request ids of the handle.
+        :param ids: the request ids of the ledger handle.
         :param error: the error that the requests fail with.
         """
         if self._end is None:
@@ -314,7 +314,7 @@ class ClientConnection(Protocol):
                 break
             if adds is None:
                 continue
-            try:  # as in _complete(), but without a function call, as this is the usual case
+            try:  # the work of _complete(), without the cost of a function call, because this is the usual case
                 adds.done(self._owner.bookie_id, adds.places, None)  # type: ignore[misc]  # it waits for them
             except Exception:
                 self._log.failure("completing adds failed")
@@ -377,7 +377,7 @@ class ClientConnection(Protocol):
         if reply.txn_id is not None:
             self.in_flight.replied(reply.txn_id)
         if isinstance(key, int) and self._finish_call(key, reply.status, reply):
-            return  # the reply answers a long poll, which is a request of its own and not among the reads
+            return  # the reply answers a long poll, which is recorded as a rare request and not as a read
         self._finish_reads(self.in_flight.answered_read(key, reply))
 
     def _finish_reads(self, reads: SentReads | None) -> None:
@@ -395,7 +395,7 @@ class ClientConnection(Protocol):
     def _error_response(self, reply: ErrorResponse) -> None:
         number = reply.header.txn_id
         self._finish_call(number, reply.status, reply)
-        # A successful reply would have content; this reply has none, so even EOK is an error here.
+        # A successful reply would have content, but this reply has none, so even EOK is an error here.
         kind = UnexpectedConditionError if reply.status is Status.EOK else ERROR_OF_STATUS[reply.status]
         self._complete_adds((number,), kind())
         self._finish_reads(self.in_flight.answered_read(number, ReadReply(reply.status, -1, -1, number, None)))
@@ -459,8 +459,8 @@ class ClientConnection(Protocol):
     def close(self, error: Exception) -> None:
         """Fail all outstanding and later requests with ``error``, and close the socket.
 
-        Without outstanding requests, written bytes are still sent before the socket is closed.  Otherwise it is closed
-        at once, as a bookie that does not read must not hold up the client.
+        Without outstanding requests, written bytes are still sent before the socket is closed.  With outstanding
+        requests, the socket is closed at once, because a bookie that does not read must not hold up the client.
         """
         if self.idle:
             self._end_with(error)
@@ -496,5 +496,5 @@ class ClientConnection(Protocol):
         for one in sent:
             if isinstance(one, SentAdds | AddsPart):
                 self._complete(one, error)
-            elif not one.deferred.called:  # skip a request that an earlier errback has cancelled
+            elif not one.deferred.called:  # an earlier errback has cancelled this request
                 one.deferred.errback(error)

@@ -98,7 +98,7 @@ class EncryptingConnection(Protocol):
             self.transport.abortConnection()  # type: ignore[union-attr]
 
     def _end_timer(self) -> None:
-        timer, self._timer = self._timer, None  # a call that was made refers to this protocol as well
+        timer, self._timer = self._timer, None  # a call of the timer that was made refers to this protocol as well
         if timer is not None and timer.active():
             timer.cancel()
 

@@ -2,8 +2,8 @@
 
 Adds are kept in the order in which they were sent, since a bookie with one journal acknowledges them in this order.
 Reads are found by key, other requests by number.  The requests of one ledger handle are a flow; a connection has many
-flows.  Only this module changes the counts: when a request ends, its bytes are no longer unacknowledged, and its flow
-no longer waits for it.
+flows.  Only this module changes the counts: when a request ends, its bytes no longer count as unacknowledged, and its
+flow no longer waits for it.
 
 A V2 reply has no number; it names ledger and entry.  These two are the key of an add or a read.  The key is *taken*
 while the request is outstanding, and also after it was given up (timed out, cancelled, its flow left), because a late
@@ -32,10 +32,11 @@ class SendingFlow:
     """The outstanding requests of one ledger handle (a flow) on one connection.
 
     :ivar waiting: number of entries and requests that wait for replies.
-    :ivar expected_replies: number of numbered replies to this flow that can still arrive, also to requests that were
-        given up.
+    :ivar expected_replies: number of numbered replies to this flow that can still arrive, including late ones to
+        requests that were given up.
     :ivar closed: whether the flow has left the connection, so that no request waits for its late replies.
-    :ivar quiet: called when an answered add was the last outstanding request; a flow that wants to leave sets it.
+    :ivar quiet: called when an answered add was the last outstanding request; set by a ledger handle that is about to
+        leave the connection.
     """
 
     __slots__ = ("ids", "waiting", "expected_replies", "closed", "quiet")
@@ -49,7 +50,7 @@ class SendingFlow:
 
 
 class InFlight:
-    """The requests of a connection until they are answered or given up, and the flows (ledger handles) that sent them.
+    """The outstanding requests of a connection, and the flows (ledger handles) that sent them.
 
     :ivar own: the request ids for requests that the connection itself makes.
     :ivar unacknowledged: bytes of the outstanding requests; 0 if there is none.
@@ -71,8 +72,9 @@ class InFlight:
         self._flows: dict[int, SendingFlow] = {CONNECTION_FLOW: SendingFlow(self.own)}
         self._n_sent = 0
         self._adds: deque[SentAdds] = deque()
-        self._taken = TakenEntries()  # entries of the unnumbered adds in flight that may have been sent before
-        self._n_again = 0  # the number of batches of adds in flight whose entries are in _taken
+        # entries of adds in flight without request numbers, if the entries may have been sent before
+        self._taken = TakenEntries()
+        self._n_again = 0  # the number of batches of adds in flight that have entries in _taken
         self._reads = ReadsByKey()
         self._calls: dict[int, SentCall] = {}
         self._emptied: Callable[[], object] | None = None
@@ -100,7 +102,7 @@ class InFlight:
             emptied()
 
     def is_pending(self, first: int, count: int) -> bool:
-        """Test whether a reply to one of the requests ``first .. first + count - 1`` is still expected."""
+        """Test whether a reply to one of ``count`` requests, with ids from ``first`` on, is still expected."""
         ids = range(first, first + count)
         if self._reads.are_taken(ids) or not self._calls.keys().isdisjoint(ids):
             return True
@@ -110,7 +112,7 @@ class InFlight:
     # ---- adds ------------------------------------------------------------------------------------------
 
     def is_taken(self, adds: Adds, fresh: bool) -> bool:
-        """Test whether replies to some adds without request ids could be mistaken for replies to other requests.
+        """Test whether replies to these adds could be mistaken for replies to other requests, without request ids.
 
         :param fresh: whether the entries are sent for the first time.
         """
@@ -127,10 +129,10 @@ class InFlight:
         self, ids: RequestIds, adds: Adds, size: int, replies: bytes, numbers: range | None, deadline: float,
         done: AddsDone, fresh: bool,
     ) -> bool:  # fmt: skip
-        """Record adds that are about to be sent, unless replies to them could not be told from other replies.
+        """Record adds that are about to be sent; refuse them if their replies could be mistaken for other replies.
 
-        That is so in a protocol without request ids (V2), if another add of the same entry is outstanding, or was given
-        up but may still be answered.
+        They are refused in a protocol without request ids (V2), if another add of the same entry is outstanding, or was
+        given up but may still be answered.
 
         :param ids: the allocator of the request ids of the handle that sends the adds.
         :param size: bytes of their frames.
@@ -190,19 +192,19 @@ class InFlight:
         return None, at
 
     def answered_adds(self, keys: Sequence[Key]) -> Iterator[Answered]:
-        """Remove the adds that some decoded replies answer; yield them, grouped as they were sent.
+        """Remove the adds that decoded replies answer; yield them in the groups in which they were sent.
 
         :param keys: keys of the replies, in the order of arrival; unknown keys are ignored.
         """
         for sent in list(self._adds):
-            if keys and sent in self._adds:  # an answer that this loop has handled may have removed them
+            if keys and sent in self._adds:  # this loop may have removed these adds already, with an earlier answer
                 places, keys = sent.take(keys)
                 part = self._answered(sent, places) if places else None
                 if part is not None:
                     yield part
 
     def _answered(self, sent: SentAdds, places: Sequence[int]) -> Answered | None:
-        """Record that some adds sent together were answered, and free their keys.
+        """Record that some adds that were sent together are answered; their keys become free.
 
         :returns: the answered adds, or None if they were given up before.
         """
@@ -273,7 +275,7 @@ class InFlight:
         return flow
 
     def answered_read(self, key: ReadKey, reply: ReadReply) -> SentReads | None:
-        """Store the reply to one read; once all reads sent together with it are answered, remove these reads.
+        """Store the reply to one read.  When all reads that were sent together are answered, remove them.
 
         :param key: the number of the read, or its ledger and entry if reads have no numbers.
         :returns: the reads if this was their last missing reply; otherwise, and if the read was given up, None.
@@ -301,7 +303,7 @@ class InFlight:
         return call
 
     def give_up(self, reads: SentReads) -> None:
-        """Remove incomplete ``reads``; without request ids, their keys stay taken because replies may still come."""
+        """Remove incomplete ``reads``.  Without request ids, their keys stay taken, because replies may still come."""
         missing = self._reads.give_up(reads, self._by_key)
         if missing:
             self.abandoned += missing * self._by_key
@@ -367,7 +369,7 @@ class InFlight:
     # ---- flows -----------------------------------------------------------------------------------------
 
     def _join(self, ids: RequestIds) -> SendingFlow:
-        """Register a flow when it sends its first request on this connection.
+        """Register a flow (ledger handle) that sends its first request on this connection.
 
         :raises ValueError: another flow uses the same flow id.
         """
@@ -378,7 +380,7 @@ class InFlight:
         return flow
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
-        """Test whether a flow has outstanding requests; if so, register a callback for the time when it has none.
+        """Test whether a flow (ledger handle) has outstanding requests; if so, register a callback for their end.
 
         :param ids: the request ids of the flow.
         :param quiet: called after an answer to an add, if the flow then has no outstanding request.  An answer to a
@@ -391,7 +393,7 @@ class InFlight:
         return True
 
     def replied(self, request_id: int, count: int = 1) -> None:
-        """Record that numbered replies arrived for a flow.
+        """Record that numbered replies to requests of a flow (ledger handle) have arrived.
 
         :param request_id: the number of one of these replies, which contains the flow id; an unknown flow has no
             effect.

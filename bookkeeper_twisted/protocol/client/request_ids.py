@@ -32,7 +32,7 @@ class FlowIds:
         return len(self._holders)
 
     def take(self) -> int:
-        """Return a free flow id, which the caller then holds."""
+        """Return a free flow id (the id of a ledger handle), which the caller then holds."""
         while self._following in self._holders:
             self._advance()
         flow_id = self._following
@@ -44,14 +44,14 @@ class FlowIds:
         self._following = self._following % MAX_FLOW_ID + 1
 
     def hold(self, flow_id: int) -> None:
-        """Add a holder of a flow id, so that no other flow gets this id.
+        """Add a holder of a flow id: a flow or connection that still needs the id, so that no other flow gets it.
 
         :raises KeyError: ``flow_id`` is free; :meth:`take` it first.
         """
         self._holders[flow_id] += 1
 
     def release(self, flow_id: int) -> None:
-        """Remove a holder of a flow id; without holders the id is free again.
+        """Remove a holder of a flow id; without holders, another flow can get the id.
 
         :raises KeyError: it is free already.
         """

@@ -35,8 +35,10 @@ class WriteQueue:
 
     def __init__(self) -> None:
         self.size = 0
-        self._put: list[Any] = []  # not yet in the queue of a flow: flow id, frames, number of requests, ...
-        self._queues: dict[int, list[Any]] = {}  # the queue of each flow: frames, number of their requests, frames, ...
+        # what was added but is not queued yet, as a flat list: flow id, frames, number of requests, next flow id, ...
+        self._put: list[Any] = []
+        # the queue of each flow (ledger handle), as a flat list: frames, number of requests in them, next frames, ...
+        self._queues: dict[int, list[Any]] = {}
 
     def put(self, flow_id: int, frames: bytes, events: int) -> None:
         """Add the frames of one or more requests to the queue of a flow.
@@ -54,7 +56,7 @@ class WriteQueue:
         flow_ids, all_frames, all_events = put[::3], put[1::3], put[2::3]
         if not self._queues and len(set(flow_ids)) == len(flow_ids):
             block, events = b"".join(all_frames), sum(all_events)
-            # All frames fit the turn of one flow, so no flow has to wait.
+            # All frames fit the turn of one ledger handle (flow), so they are all written now.
             if len(block) <= MAX_TURN_BYTES and events <= MAX_TURN_EVENTS:
                 self.size = 0
                 return block, events
@@ -68,7 +70,7 @@ class WriteQueue:
         return b"".join(items[::2]), sum(items[1::2])
 
     def _round(self, items: list[Any], room: int) -> int:
-        """Remove one turn of frames from each flow in order, until they fill ``room`` bytes.
+        """Remove one turn of frames from the queue of each flow (ledger handle) in order, up to ``room`` bytes.
 
         :returns: the number of removed bytes.
         """
@@ -84,7 +86,7 @@ class WriteQueue:
             queue = self._queues.pop(flow_id)
             if end < len(queue):
                 del queue[:end]
-                self._queues[flow_id] = queue  # put the flow behind all others
+                self._queues[flow_id] = queue  # the other flows have their turns first
         return size
 
     def clear(self) -> None:
@@ -93,7 +95,7 @@ class WriteQueue:
 
 
 def _turn(queue: list[Any]) -> tuple[int, int]:
-    """Return how many items at the head of a flow's queue fit its turn, and their bytes.
+    """Return the number of items at the head of a flow's queue that are written in its turn, and their bytes.
 
     A turn has at least the frames of one write, even if these are too many.
     """

@@ -109,7 +109,7 @@ class SentAdds:
                 self.n_answered += count
                 return range(at, at + count), keys[count:]
             if len(keys) < _FEW and not any(key in wanted for key in keys):
-                return (), keys  # these replies belong to other requests: keep comparing keys in order
+                return (), keys  # these replies answer other requests: continue to compare keys in order
             self._places = dict(zip(wanted, range(at, self.count), strict=True))
         found, others, take = list[int](), list[Key](), self._places.pop
         for key in keys:
@@ -122,7 +122,7 @@ class SentAdds:
         return found, others
 
     def part(self, places: Sequence[int]) -> "AddsPart":
-        """Return a record of the adds with the indexes ``places``, which were just answered.
+        """Return a record of the adds at the indexes ``places``, which were answered just now.
 
         Each record counts a share of the sent bytes; all shares add up to :attr:`size`.
         """
@@ -132,7 +132,7 @@ class SentAdds:
     def give_up(self) -> "AddsPart":
         """Give up all unanswered adds, and return a record of them.
 
-        Their keys stay taken, as replies may still come.
+        Their keys (ledger and entry) stay taken, because replies may still come.
         """
         places = range(self.n_answered, self.count) if self._places is None else list(self._places.values())
         part = AddsPart(self, places, self.size * self.left // self.count)
@@ -206,7 +206,7 @@ class TakenEntries:
 
 
 def _by_ledger(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> Iterable[tuple[int, Sequence[int]]]:
-    """Group entry ids by their ledger id."""
+    """Group entry ids by their ledger ids."""
     first = ledger_ids[0]
     if ledger_ids[-1] == first and ledger_ids.count(first) == len(ledger_ids):
         return ((first, entry_ids),)

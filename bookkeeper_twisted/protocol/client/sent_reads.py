@@ -19,7 +19,7 @@ ReadKey = int | tuple[int, int]
 
 @attrs.define(eq=False, repr=False, weakref_slot=False)
 class SentReads:
-    """Reads that were sent in one write and whose replies are returned together.
+    """Reads that were sent in one write; their replies are returned together.
 
     :ivar flow: the flow (ledger handle) that sent them.
     :ivar order: position among all requests that the connection has sent.
@@ -38,11 +38,11 @@ class SentReads:
 
     @property
     def count(self) -> int:
-        """The number of requests."""
+        """The number of reads."""
         return len(self.keys)
 
     def file(self, index: int, reply: ReadReply) -> bool:
-        """Store a ``reply``.
+        """Store the reply to one of the reads.
 
         :param index: index of the key that it answers.
         :returns: whether all replies have arrived.
@@ -53,7 +53,7 @@ class SentReads:
 
 
 class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
-    """A map from the key of a read to the reads it was sent with, oldest first, and to its index among them.
+    """A map from the key of each read to the reads that were sent with it, oldest first, and to its index among them.
 
     The value is None for a read that was given up but may still be answered.
     """
@@ -61,7 +61,7 @@ class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
     __slots__ = ()
 
     def are_taken(self, keys: Sequence[ReadKey]) -> bool:
-        """Test whether replies to reads with these ``keys`` would be ambiguous: a key occurs twice or is taken."""
+        """Test whether a key occurs twice in ``keys`` or is taken, so that a reply could belong to two reads."""
         if len(keys) == 1:
             return keys[0] in self
         return not self.keys().isdisjoint(keys) or len(set(keys)) != len(keys)
@@ -86,7 +86,7 @@ class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
         return len(keys)
 
     def some(self, whether: Callable[[SentReads], bool]) -> list[SentReads]:
-        """Return the reads with missing replies for which a test is true.
+        """Return the reads that have missing replies and pass a test.
 
         :param whether: the test of some reads that were sent together.
         :returns: these reads, in the order in which they were sent.

@@ -37,7 +37,7 @@ class TimedConnection(Protocol):
     def stalled_for(self) -> float: ...
 
     def is_late(self, latest: float) -> bool:
-        """Test whether the peer has owed bytes since the time ``latest`` or longer, and was able to send them."""
+        """Test whether the peer has owed bytes since ``latest`` or longer, although it was able to send them."""
 
     def end(self) -> None: ...
 
@@ -81,7 +81,8 @@ class ConnectedPeers(Generic[C]):
             return False
         if len(self._connections) - len(self._leaving) >= self._limits.max_connections and not self._evict():
             self._metrics.refused.value += 1
-            if not self._refusing:  # log once per episode, so that a storm of connections does not fill the log
+            # log only the first refusal of many, so that a storm of connections does not fill the log
+            if not self._refusing:
                 self._refusing = True
                 n = len(self._connections)
                 self._lines.log(self._log.warn, "{n} connections, refusing {peer}", connection.peer, n=n)
@@ -110,7 +111,7 @@ class ConnectedPeers(Generic[C]):
         self._lines.log(self._log.info, "refusing {peer}: {reason}", connection.peer, reason=reason)
 
     def _evict(self) -> bool:
-        """End the connection that has been idle longest, preferably one whose peer never sent a complete frame.
+        """End the connection that has been idle longest, but first one whose peer never sent a complete frame.
 
         :returns: False if all connections are in use.
         """
@@ -161,7 +162,7 @@ class ConnectedPeers(Generic[C]):
             )  # fmt: skip
 
     def left(self, connection: C) -> None:
-        """Remove an ended ``connection`` from the count; after the last one the Deferred of :meth:`when_gone` fires."""
+        """Remove a ``connection`` that has ended; after the last one, the Deferred of :meth:`when_gone` fires."""
         self._connections.pop(connection, None)
         self._shares.left(connection)
         self._leaving.discard(connection)

@@ -72,10 +72,11 @@ class ServerConnection(Protocol):
         self._paused = False
         self._held = False
         self._closing: IDelayedCall | None = None
-        self._encrypted: Callable[[], None] | None = None  # called once the handshake is complete
+        self._encrypted: Callable[[], None] | None = None  # called when the handshake is complete
         self._put_off = b""
         self._waits = False
-        self._last_read = 0, 0.0  # number of bytes that the peer has read, and the time at which it was first seen
+        # number of bytes that the peer has read, and the time at which this number was first seen
+        self._last_read = 0, 0.0
         self.heard_at = factory.clock.seconds()
         self.has_asked = False
         self.expecting_since: float | None = self.heard_at
@@ -123,7 +124,7 @@ class ServerConnection(Protocol):
         self._factory.incomplete.hold(self, self._decoder.incomplete, bool(items))
 
     def _expect_rest(self) -> None:
-        """Start the time limit for the rest of an incomplete frame, or clear the limit if no frame has begun."""
+        """Start the time limit for the rest of an incomplete frame; clear the limit if no frame has begun."""
         self.expecting_since = self.heard_at if self._decoder.incomplete else None
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -135,17 +136,16 @@ class ServerConnection(Protocol):
         self._taken()
         self._factory.incomplete.hold(self, 0)
         self._put_off = b""
-        self._encrypted = None  # it refers to this connection
+        self._encrypted = None  # the callback refers to this connection
         self.turns.withdraw(self)
-        closing, self._closing = self._closing, None  # a call that was made refers to this connection as well
+        closing, self._closing = self._closing, None  # a delayed call that was made refers to this connection, too
         if closing is not None and closing.active():
             closing.cancel()
         if admitted:
             self._session.lost()  # type: ignore[union-attr]
             self._session = None
             self._factory.peers.left(self)
-            # The end of this session freed permits, so requests of other connections may have been answered: write
-            # their replies.
+            # The end of this session has freed permits: write replies that other connections may have now.
             self._factory.outbox.flush()
 
     def pauseProducing(self) -> None:
@@ -159,14 +159,17 @@ class ServerConnection(Protocol):
         self._factory.outbox.flush()
 
     def _taken(self) -> None:
-        """Count the replies that waited in the transport as read by the peer."""
+        """Record that the peer has read the replies that waited in the transport."""
         if self._unread:
             self._factory.count_pending(-self._unread)
             self._unread = 0
             self._factory.unread.hold(self, 0)
 
     def _count_unread(self, n_bytes: int) -> None:
-        """Count bytes that wait in a full transport until the peer reads them; the call may drop a connection."""
+        """Count bytes that wait in a full transport until the peer reads them.
+
+        A connection is dropped if the bytes exceed the limit for all connections.
+        """
         if not self.closed:
             self._unread += n_bytes
             self._factory.count_pending(n_bytes)
@@ -187,7 +190,7 @@ class ServerConnection(Protocol):
         self.end()
 
     def end(self) -> None:
-        """Close the connection once the queued replies are sent, or after a time limit if the peer does not read."""
+        """Close the connection when the queued replies are sent, or after a time limit if the peer does not read."""
         if self.state in _ENDING:
             return
         self.flush()
@@ -219,7 +222,7 @@ class ServerConnection(Protocol):
             self.enter(ConnectionState.CLOSED)
 
     def is_late(self, latest: float) -> bool:
-        """Test whether the peer has owed bytes since the time ``latest`` or longer, and the bookie is ready to read."""
+        """Test whether the peer has owed bytes since ``latest`` or longer, although the bookie was ready to read."""
         if self._held or self._waits or self.state in _ENDING:
             return False
         return self.expecting_since is not None and self.expecting_since <= latest
@@ -392,11 +395,11 @@ class ServerConnection(Protocol):
         if self._paused:
             self._count_unread(size)
         elif self._held:
-            self._go_on()  # the transport has accepted all replies, so continue requests that waited for room
+            self._go_on()  # the transport has accepted all replies: continue the requests that waited for room
 
 
 def is_stranger(connection: ServerConnection) -> bool:
-    """Test whether the peer of a ``connection`` is not, or not yet, let in."""
+    """Test whether the peer of a ``connection`` has not been let in yet: TLS or authentication is not complete."""
     return connection.state in _STRANGERS
 
 
@@ -408,8 +411,8 @@ class BookieServerFactory(ServerFactory):
     :param protocols: the protocols that peers may speak, in the order in which they are tried.
     :cvar protocol: the class of the connections.
     :ivar is_scarce: whether all replies together use so much memory that new replies must be small.
-    :ivar reply_limit: bytes that a reply of several entries should have at most now.
-    :ivar unsent_limit: bytes of queued replies from which a connection makes no more replies now.
+    :ivar reply_limit: most bytes that a reply of several entries should have now.
+    :ivar unsent_limit: number of bytes; a connection with more queued replies makes no further replies now.
     :ivar peer_lines: logs lines that peers cause.
     :ivar peers: the present connections.
     :ivar turns: divides the time of a reactor turn among the connections.
@@ -457,7 +460,9 @@ class BookieServerFactory(ServerFactory):
         return ServerDecoder(self.limits.max_frame_size, self.protocols)
 
     def count_pending(self, n_bytes: int) -> None:
-        """Count bytes of replies that are being made or are unread by peers; above a limit, new replies must be small.
+        """Count bytes of replies that are being made, or that peers have not read.
+
+        Above a limit, new replies must be small.
 
         :param n_bytes: number of bytes; negative for counted bytes that are sent now or will never be made.
         """

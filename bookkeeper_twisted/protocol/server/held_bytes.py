@@ -19,7 +19,7 @@ class _Held:
 
 
 class HeldBytes(Generic[C]):
-    """A limit on the bytes of one kind that all connections hold in memory together.
+    """A limit on the memory that all connections together may use for one kind of bytes.
 
     Above the limit, connections are dropped: first those of strangers, and among these and among the others the one
     with the largest product of held bytes and seconds.
@@ -51,7 +51,7 @@ class HeldBytes(Generic[C]):
         self._dropping = False
 
     def hold(self, connection: C, n_bytes: int, begun: bool = False) -> None:
-        """Record how many bytes a ``connection`` holds now; above the limit, drop a connection.
+        """Record how many bytes a ``connection`` keeps in memory now; above the limit, drop a connection.
 
         :param n_bytes: the number of bytes; 0 also for a connection that ends.
         :param begun: whether these are other bytes than before, so that their time begins now.
@@ -80,7 +80,7 @@ class HeldBytes(Generic[C]):
             return self._is_stranger(connection), held.n_bytes * (now - held.since)
 
         heaviest = max(self._holding, key=weight)
-        # Log again only after the held bytes fell to half of the limit, so that a flood does not fill the log.
+        # Log again only after the held bytes have fallen to half of the limit, so that a flood does not fill the log.
         if not self._dropping:
             self._dropping = True
             self._log.warn(

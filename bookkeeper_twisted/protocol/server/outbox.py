@@ -13,7 +13,7 @@ class Flushable(Protocol):
 
 
 class Outbox:
-    """The connections of a bookie whose replies are to be written at the end of a batch.
+    """The connections of a bookie that have replies to write at the end of a batch.
 
     A connection enrols with the first reply it queues; the code that ends a batch (a journal group, a chunk
     of requests, a read from disk) calls :meth:`flush`.

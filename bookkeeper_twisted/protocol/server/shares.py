@@ -27,7 +27,7 @@ class ConnectionShares(Generic[C]):
         self._identified: dict[C, Principal] = {}
 
     def may_connect(self, connection: C) -> bool:
-        """Test whether the address of a new ``connection`` may have one more."""
+        """Test whether the address of a new ``connection`` may have one more connection."""
         most = self._limits.max_connections_per_address
         return not most or self._by_host[connection.host] < most
 
@@ -50,7 +50,7 @@ class ConnectionShares(Generic[C]):
         return True
 
     def left(self, connection: C) -> None:
-        """Give back the shares of an ended ``connection``."""
+        """Subtract an ended ``connection`` from the shares of its address and its principal."""
         self._give(self._by_host, connection.host)
         principal = self._identified.pop(connection, None)
         if principal is not None:

@@ -34,7 +34,7 @@ class ClusterView:
         self.underreplication = driver.underreplication
         self.registration = driver.registration
         self._driver = driver
-        # whether each ledger with an id in the range of the sink's records is such a record, by ledger id
+        # for each ledger whose id is in the range of the sink's records: whether it is such a record
         self._high_ids: dict[int, bool] = {}
 
     def wait(self, work: Callable[[], Awaitable[V]]) -> V:
@@ -59,7 +59,7 @@ class ClusterView:
         high = found[split:]
         fresh = self.metadata(n for n in high if n not in self._high_ids)
         known = self._high_ids | {n: is_record(n, metadata) for n, metadata in fresh.items()}
-        # a ledger that was deleted after the ids were listed is not in ``known``
+        # ``known`` lacks ledgers that were deleted after the ids were listed
         listed = {n: known[n] for n in high if n in known}
         self._high_ids = listed | {n: known[n] for n in known if not first <= n <= last}
         return [*found[:split], *(n for n in listed if not listed[n])]
@@ -92,7 +92,10 @@ class ClusterView:
     def _read(
         self, ledger_ids: Iterable[int], read: Callable[[int], Awaitable[V]], none: type[Exception]
     ) -> dict[int, V]:
-        """Call ``read`` for each ledger; return the results by id, without ledgers for which it raises ``none``."""
+        """Call ``read`` for each ledger.
+
+        Return the results by ledger id, without ledgers for which it raises ``none``.
+        """
 
         async def found_or_none(ledger_id: int) -> V | None:
             try:

@@ -93,7 +93,7 @@ def partitions(
     :param ranges: the entries to read; empty ranges are left out.
     :param addresses: addresses of the bookies of all ensembles, by bookie id.
     :param max_bytes: most bytes of a partition.
-    :param at_least: the least number of partitions, if there are that many entries; with 0, only ``max_bytes`` decides.
+    :param at_least: the least number of partitions, if there are that many entries; 0 for any number.
     """
     wanted = [entries for entries in ranges if entries.count > 0]
     total = sum(entries.size + PIECE_COST for entries in wanted)
@@ -107,7 +107,7 @@ def partitions(
 
 
 def _packed(small: Sequence[FragmentPart], target: float) -> list[Sequence[FragmentPart]]:
-    """Put small pieces into partitions in the given order, so that pieces of neighbouring ledgers stay together."""
+    """Put small ranges of entries into partitions in the given order, so that neighbouring ledgers stay together."""
     packed: list[list[FragmentPart]] = []
     cost = target
     for piece in small:

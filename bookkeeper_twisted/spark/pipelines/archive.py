@@ -22,7 +22,7 @@ _FACTS = ("ensemble_size", "write_quorum", "ack_quorum", "digest_type", "last_en
 
 
 def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFrame:
-    """Write closed ledgers to an archive: those that options of the source select, or all.
+    """Write closed ledgers to an archive: the ledgers that options of the source select, or all.
 
     :param options: options of the source, which select ledgers and set the password of those without one in their
         metadata.
@@ -36,7 +36,7 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
 
     closed = read(view="ledgers").where("state = 'CLOSED'").persist()
     ids = [row.ledger_id for row in closed.where("last_entry_id >= 0").select("ledger_id").collect()]
-    # drop the options that select ledgers: each group of ledgers below is read by naming its ledgers
+    # drop the options that select ledgers, because each group of ledgers below is selected by its ids
     options = {key: value for key, value in options.items() if not key.startswith("ledger")}
     groups = _by_password(uri, ids, options.get(_PASSWORD, ""))
     spark.createDataFrame([], _ENTRIES).write.mode("errorifexists").parquet(f"{path}/entries")

@@ -45,7 +45,7 @@ class PositionCheck:
         self._batch_entries = batch_entries
 
     def findings(self, first: int, last: int) -> list[Finding]:
-        """Check those entries from ``first`` to ``last`` (inclusive) that the bookie should keep.
+        """Check the entries from ``first`` to ``last`` (inclusive) that the bookie should have.
 
         A finding is a range of entries in the same state.  An error of the bookie is a state, too.
         """
@@ -86,9 +86,12 @@ class PositionCheck:
         raise failure
 
     def _lost(self, answers: Mapping[int, bytes | Exception]) -> dict[int, bytes | Exception]:
-        """Read entries to which a bookie answered an I/O error over V2 again over V3; return the answers for lost ones.
+        """Read entries again over V3 if the bookie answered an I/O error over V2.
 
-        V2 has no status for an entry that the bookie has lost, for example with an entry log, and answers an I/O error.
+        Return the answers for the entries that the bookie has lost.
+
+        V2 has no status for an entry that the bookie has lost, for example with an entry log, so the bookie answers an
+        I/O error.
         """
         failed = [entry_id for entry_id, answer in answers.items() if isinstance(answer, BookieIOError)]
         if not failed or self._wire == 3:
@@ -99,7 +102,7 @@ class PositionCheck:
         return {}
 
     def _singles(self, wanted: Sequence[int], wire: int) -> dict[int, bytes | Exception]:
-        for fresh in (False, True):  # the first try may fail because the bookie has closed an idle connection
+        for fresh in (False, True):  # the bookie may have closed the idle connection, so that the first try fails
             try:
                 with self._pool.use(self._address, wire, fresh) as connection:
                     requests.send_reads(connection, self._ledger_id, wanted)

@@ -30,7 +30,7 @@ more.
 
 @attrs.frozen
 class LackingPart:
-    """Consecutive entries of a fragment, some of which a bookie lacks: they are missing there, or damaged.
+    """Consecutive entries of a fragment, some of which are missing or damaged on a bookie.
 
     :ivar number: number of the fragment in its ledger.
     :ivar fragment: the fragment, cut to the first and the last id of the part.
@@ -54,7 +54,7 @@ class LackingPart:
         return copy_plan(attrs.evolve(self.fragment, first=first, last=last), self.losses, self.targets)
 
     def reads(self) -> Iterator[Fragment]:
-        """Yield the ranges of entries that must be read, so that the entries that targets need can be copied."""
+        """Yield the ranges of entries that must be read, because a target needs entries in them."""
         fragment = self.fragment
         bookies = tuple(self.addresses[bookie_id] for bookie_id in fragment.ensemble)
         for first, last in _close(self.plan(fragment.first, fragment.last)):
@@ -62,7 +62,7 @@ class LackingPart:
 
 
 def _close(plan: Iterable[CopyRun]) -> Iterator[tuple[int, int]]:
-    """Join runs of entries with few entries between them; yield the first and the last id of each joined range."""
+    """Join runs of entries that are close together; yield the first and the last id of each joined range."""
     first = last = -1
     for run in plan:
         if first >= 0 and run.first > last + 1 + READ_ALONG:
@@ -88,10 +88,10 @@ class CopyResult:
 
 
 class LackingPartCopier:
-    """Copies the entries of one part of a fragment that bookies lack to the bookies that get them (targets).
+    """Copies the entries of one part of a fragment to the bookies that lack them, or to the bookies that replace these.
 
     :param spend: called with the entries and bytes that were read and that will be written; it returns when the speed
-        limit permits to go on.
+        limit permits more reads and writes.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class LackingPartCopier:
         return done
 
     def _pay(self, run: EntryRun, loads: Iterable[Load]) -> None:
-        """Wait until the speed limit permits one read of each entry of the ``run``, and one write to each target."""
+        """Wait until the speed limit permits to read each entry of the ``run`` once, and to write it to each target."""
         entries, n_bytes = run.count, run.size - 4 * run.count
         for adds, targets in loads:
             entries += len(adds) * len(targets)
@@ -126,7 +126,10 @@ class LackingPartCopier:
         self._spend(entries, n_bytes)
 
     def _runs(self, done: CopyResult) -> Iterator[EntryRun]:
-        """Read the entries of the part from any replica; yield them as runs, and record those that no replica has."""
+        """Read the entries of the part from any replica; yield them as runs (consecutive entries).
+
+        Entries that no replica has are recorded in ``done``.
+        """
         for fragment in self._part.reads():
             rest: Fragment | None = fragment
             while rest is not None and len(done.unreadable) < MAX_UNREADABLE:
@@ -137,7 +140,7 @@ class LackingPartCopier:
                         yield run
                     break
                 except (NoSuchEntryError, ReadError) as error:
-                    if any(self._part.plan(at, at)):  # an unreadable entry is an error only if a target needs it
+                    if any(self._part.plan(at, at)):  # nothing is wrong with an unreadable entry that no target needs
                         done.unreadable[at] = str(error)
                 except BookKeeperError as error:
                     done.unreadable[at] = str(error)
@@ -145,7 +148,7 @@ class LackingPartCopier:
                 rest = attrs.evolve(rest, first=at + 1) if at < rest.last else None
 
     def _loads(self, run: EntryRun, done: CopyResult) -> Iterator[Load]:
-        """Yield, for the entries of a ``run``, the requests to send and the targets of each.
+        """Yield the requests that write the entries of a ``run``, each with its targets.
 
         All targets that need the whole run share one bytes object.
         """

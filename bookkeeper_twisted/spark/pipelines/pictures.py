@@ -51,7 +51,7 @@ def replica_bars(totals: Iterable[Any]) -> list[Bar]:
 
 
 def space_bars(ledgers: Iterable[Any], names: Mapping[int, str] = MappingProxyType({})) -> list[Bar]:
-    """Make a bar for each ledger, whose length is the bytes of the ledger in entry logs.
+    """Make a bar for each ledger; its length is the bytes of the ledger in entry logs.
 
     :param ledgers: rows that :func:`~.space.by_ledger` returns.
     :param names: labels of ledgers by id; others are labelled with their id.
@@ -130,7 +130,7 @@ def page(title: str, charts: Sequence[str]) -> str:
 
 
 def human(n_bytes: float) -> str:
-    """Format ``n_bytes``, a number of bytes, in the largest unit in which it is at least one: ``1.5 MiB``."""
+    """Format ``n_bytes``, a number of bytes, in the largest unit that gives at least one: ``1.5 MiB``."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if n_bytes < 1024:
             return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"

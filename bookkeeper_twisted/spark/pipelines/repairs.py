@@ -74,7 +74,7 @@ class FragmentRepair:
         return losses_of_targets(self.fragment, self.lost, self.targets)
 
     def fail(self, state: str, why: str) -> None:
-        """Record that no position of the fragment was repaired.
+        """Record that the repair of the whole fragment has failed.
 
         :param state: the state that all positions get, one of the constants of this module such as ``FAILED``.
         :param why: the reason, for the report.
@@ -87,7 +87,7 @@ class FragmentRepair:
         return {position: target for position, target in self.targets.items() if position not in self.problems}
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield a row of the report for each position whose bookie lacked entries."""
+        """Yield one row of the report for each position of the ensemble whose bookie lacked entries."""
         for position, losses in self.lost.items():
             state, detail = self.problems.get(position, (REPAIRED, ""))
             target = self.targets.get(position)
@@ -127,7 +127,7 @@ class LockedLedger:
             be missing.
         :param check: the check that was made before the repair.
         """
-        # if the ledger's metadata no longer name a bookie, it was replaced, so nothing is missing there
+        # a bookie that the ledger's metadata no longer name was replaced, so nothing is missing there
         unsure = self.stored.value.bookies.intersection(replicas)
         if check.unsure is not None:
             unsure = unsure.intersection(check.unsure.get(self.ledger_id, ()))
@@ -143,7 +143,7 @@ class Refusal:
 
 
 class Repairs:
-    """Begins and ends the repair of each ledger of which a check has found lost entries."""
+    """Begins and ends the repair of each ledger that has lost entries, according to a check."""
 
     def __init__(self, client: BookKeeper, check: Check) -> None:
         self._check = check
@@ -190,7 +190,7 @@ class Repairs:
                 repair.fragments[number] = one
 
     async def _choose(self, one: FragmentRepair, metadata: LedgerMetadata, writable: Collection[str]) -> None:
-        """Choose a target for each position of a fragment whose bookie lacks entries."""
+        """Choose a target bookie for each position of a fragment whose present bookie lacks entries."""
         ensemble = list(one.fragment.ensemble)
         excluded = set(ensemble).difference(writable)
         for position in one.lost:
@@ -213,7 +213,7 @@ class Repairs:
         try:
             await repair.lock.run(partial(self._finish, repair))
         except NoSuchLedgerMetadataError:
-            pass  # the ledger was deleted during its repair, so that nothing is left to do
+            pass  # the ledger was deleted during its repair, so nothing is left to do
         except BookKeeperError as error:
             for one in repair.fragments.values():
                 for position in one.targets:

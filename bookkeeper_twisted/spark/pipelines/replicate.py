@@ -64,7 +64,7 @@ def read_marks(uri: str) -> Marks:
 
 
 def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
-    """Make a check without reading entries: it reports all entries of unregistered bookies as lost, and no others.
+    """Make a check without reading entries: all entries of unregistered bookies count as lost, and no others.
 
     :param replicas: rows of the source's view ``fragments``.
     :param marks: underreplicated marks, read before the replicas were listed.
@@ -73,7 +73,7 @@ def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
 
 
 def check_of_entries(findings: DataFrame, replicas: DataFrame, marks: Marks) -> Check:
-    """Make a check from a verification: it reports missing and damaged entries and those of unregistered bookies.
+    """Make a check from findings of a verification: missing and damaged entries and those of lost bookies are lost.
 
     :param findings: result of :func:`~.verify.verify`.
     :param replicas: see :func:`check_of_bookies`.
@@ -127,7 +127,7 @@ def replicate(
     try:
         for n, batch in enumerate(batches):
             for one in batches[n : n + 2]:
-                # already lock the next batch, so that its copies can start when those of this batch end
+                # already lock the next batch of ledgers, so that its copies can begin right after these
                 one.begin()
             batch.copy(copying, cluster)
             batch.end()
@@ -186,7 +186,7 @@ class _RepairBatch:
             self._ended.result()
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield a row of the report for each position whose bookie lacked entries."""
+        """Yield one row of the report for each position of an ensemble whose bookie lacked entries."""
         assert self._begun is not None
         for ledger_id, one in self._begun.result().items():
             if isinstance(one, LockedLedger):
@@ -219,7 +219,7 @@ class _Copying:
 
     @property
     def part_bytes(self) -> int:
-        """Return the size in bytes of the parts of a fragment; under a speed limit, what a task may copy in a second.
+        """Return the size in bytes of a part that a task copies: under a speed limit, what it may copy in a second.
 
         Small parts let all tasks end at about the same time.
         """
@@ -232,7 +232,10 @@ class _Copying:
     def run(
         self, parts: Sequence[LackingPart], keys: Mapping[int, tuple[Any, Secret]]
     ) -> Iterator[tuple[int, int, CopyResult]]:
-        """Copy the entries of ``parts`` in one Spark job; yield ledger id, fragment number and result of each part."""
+        """Copy the entries of ``parts`` in one Spark job.
+
+        Yield the ledger id, the fragment number and the result of each.
+        """
         if not parts:
             return
         share = self.share
@@ -257,7 +260,7 @@ class _Copying:
 def _parts(repair: LockedLedger, known: Mapping[str, Address], part_bytes: int) -> Iterator[LackingPart]:
     """Cut the fragments under repair into parts of about ``part_bytes``; leave out parts without lost entries."""
     metadata = repair.stored.value
-    count = metadata.last_entry_id + 1  # 0 for an open ledger, whose metadata have last entry id -1
+    count = metadata.last_entry_id + 1  # 0 for an open ledger, because the last entry id in its metadata is -1
     average = metadata.length / count if count else 0.0
     step = max(1, int(part_bytes / (average + ENTRY_OVERHEAD)))
     for one in repair.fragments.values():
@@ -275,13 +278,13 @@ def _parts(repair: LockedLedger, known: Mapping[str, Address], part_bytes: int) 
 
 
 def _clipped(loss: ReplicaLoss, first: int, last: int) -> ReplicaLoss:
-    """Return ``loss`` cut to the entries from ``first`` to ``last`` (inclusive)."""
+    """Return ``loss`` without entries outside of ``first .. last``."""
     ends = ((max(low, first), min(high, last)) for low, high in loss.ranges if low <= last and high >= first)
     return attrs.evolve(loss, ranges=tuple(ends))
 
 
 def _note(one: FragmentRepair, copied: CopyResult) -> None:
-    """Add the result of copying one part to the repair of its fragment."""
+    """Record the result of copying one part in the repair of the fragment of this part."""
     for target, entries in copied.entries_of.items():
         one.copied[target] = one.copied.get(target, 0) + entries
     for position, target in one.targets.items():

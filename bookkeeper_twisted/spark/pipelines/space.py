@@ -36,7 +36,7 @@ _USED = "array<struct<ledger_id:bigint,bytes:bigint>>"
 
 
 def _unlimited(entries: int, n_bytes: int) -> None:
-    """Return immediately, whatever was read; used as ``spend`` if there is no speed limit."""
+    """Return immediately: this is the function ``spend`` if there is no speed limit."""
 
 
 _SCHEME = "http://"
@@ -77,7 +77,7 @@ def _logs_of_bookie(address: str) -> list[tuple[str, int, int]]:
 
 
 def _asked(url: str) -> Any:
-    """Send a GET request to a bookie's HTTP server and return the parsed JSON answer.
+    """Send a GET request to the HTTP server of a bookie; return the JSON of the answer, parsed.
 
     :raises BookieHandleNotAvailableError: no answer came, or the answer is an error.
     """
@@ -92,7 +92,7 @@ def _asked(url: str) -> Any:
 
 
 def used_in(directory: str, log_id: int, spend: Spend = _unlimited) -> dict[int, int]:
-    """Return the bytes that each ledger takes up in one entry log, by ledger id; length fields of entries count.
+    """Return the bytes that each ledger takes up in one entry log, by ledger id, including the length fields.
 
     :param directory: value of the column ``directory`` of :func:`entry_logs`.
     :param spend: called with the numbers of entries and bytes that were read; it returns when the speed limit permits

@@ -116,7 +116,7 @@ def verify(
             pool, address, row.ledger_id, schedule, row.position, digester, pace.spend,
             batch_bytes=batch_bytes, batch_entries=batch_entries,
         )  # fmt: skip
-        # if the end of the ledger is not known, a missing entry may never have been written
+        # if the end of the ledger is not known, an entry that a bookie lacks may never have been written
         found = [x for x in one.findings(row.first, row.last) if row.end_known or x.status != MISSING]
         ended = time_of_day()
         return [(x.first, x.last, x.status, x.entries, x.n_bytes, x.detail, began, ended) for x in found]
@@ -207,7 +207,7 @@ def speed(findings: DataFrame) -> Rate:
 
 
 def lacking(findings: DataFrame) -> list[tuple[int, tuple[str, ...]]]:
-    """Return the ledgers with missing or damaged entries, each with the bookies that should have these entries.
+    """Return the ledgers with missing or damaged entries, each with the bookies that should have them.
 
     :param findings: rows of :func:`verify`.
     :returns: ledger ids, ascending, each with the ids of these bookies.

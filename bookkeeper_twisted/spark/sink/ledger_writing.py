@@ -59,7 +59,7 @@ def client_of(options: SinkOptions) -> BookKeeper:
 
 
 class AlreadyPublishedError(BookKeeperError):
-    """Raised in a late attempt: another attempt has published the batch while this attempt was writing it."""
+    """Raised in a late attempt to write a batch, because another attempt has published the batch meanwhile."""
 
 
 async def any_bookie(client: BookKeeper) -> str:
@@ -92,7 +92,7 @@ async def new_ledger(
 
 
 class PartitionWriter:
-    """Writes the rows of one attempt to ledgers, one ledger for each ledger key."""
+    """Writes the rows of a DataFrame partition in one attempt: one ledger for each value of ``ledger_key``."""
 
     def __init__(self, client: BookKeeper, options: SinkOptions, attempt: WriteAttempt) -> None:
         self._client = client
@@ -104,7 +104,7 @@ class PartitionWriter:
         self._under_way: list[Deferred[tuple[int, int]]] = []
 
     async def is_published(self) -> bool:
-        """Test whether another attempt has already published the batch."""
+        """Test whether another attempt to write the batch has already published it."""
         return await manifest.find(self._ledgers, self._attempt.key) is not None
 
     async def append(self, rows: Iterable[tuple[str | None, Sequence[bytes]]]) -> None:
@@ -125,9 +125,9 @@ class PartitionWriter:
             await result
 
     async def _open(self, key: str | None) -> LedgerWriter:
-        """Create a ledger for the rows with a ledger key; fail if the batch is published already.
+        """Create a ledger for the rows with one value of ``ledger_key``; fail if the batch is already published.
 
-        If it is, :meth:`remove` deletes the ledger, so that a late attempt leaves nothing behind.
+        If so, :meth:`remove` deletes the ledger, so that a late attempt leaves no ledger behind.
         """
         writing, attempt = self._options.writing, self._attempt
         if len(self._writers) >= writing.max_open_ledgers:
@@ -174,7 +174,7 @@ class PartitionWriter:
 
 
 def write_partition(options: SinkOptions, attempt: WriteAttempt, batches: Iterable[Any]) -> list[PublishedLedger]:
-    """Write the rows of a partition.
+    """Write the rows of a DataFrame partition to ledgers.
 
     :param batches: Arrow record batches with a column ``payload`` and optionally ``ledger_key``.
     :returns: a manifest row for each written ledger; no rows if the batch is published already.

@@ -57,19 +57,19 @@ class BatchKey:
 
     @classmethod
     def of(cls, metadata: LedgerMetadata) -> "BatchKey | None":
-        """Return the batch for which the sink wrote a ledger, from its ``metadata``; return None for other ledgers."""
+        """Return the batch that a ledger was written for, from the ledger's ``metadata``; None if no sink wrote it."""
         custom = metadata.custom_metadata
         if not custom.keys() >= {ROLE, MANIFEST, QUERY, BATCH} or not custom[BATCH].isdigit():
             return None
         try:
             return cls(custom[MANIFEST].decode(), custom[QUERY].decode(), int(custom[BATCH]))
-        except ValueError:  # a user's ledger may have the same keys with other values
+        except ValueError:  # a user's ledger may have custom metadata with these keys and other values
             return None
 
 
 @attrs.frozen
 class PublishedLedger:
-    """One row of a manifest: it names a ledger with data of a published batch.
+    """One row of a manifest (the list of published ledgers): it names a ledger with data of a published batch.
 
     :ivar ledger_key: the value of column ``ledger_key`` of the rows in the ledger; None without this column.
     :ivar n_bytes: bytes of all payloads in the ledger.
@@ -82,12 +82,12 @@ class PublishedLedger:
     n_bytes: int
 
     def encode(self) -> bytes:
-        """Encode the row as JSON, for an entry of the ledger with the manifest rows."""
+        """Encode this row of the manifest as JSON, for an entry of the ledger with the manifest rows."""
         return json.dumps(attrs.asdict(self)).encode()
 
     @classmethod
     def decode(cls, entry: bytes) -> Self:
-        """Decode a row from the payload of an ``entry`` that :meth:`encode` made."""
+        """Decode a row of the manifest from the payload of an ``entry`` that :meth:`encode` made."""
         return cls(**json.loads(entry))
 
 
@@ -121,12 +121,12 @@ class Publication:
             return None
         try:
             return cls(key, *(int(custom[name]) for name in (_ROWS, _START, _NEXT, _TIME)))
-        except (KeyError, ValueError):  # a user's ledger may have the same keys with other values
+        except (KeyError, ValueError):  # a user's ledger may have custom metadata with these keys and other values
             return None
 
 
 def _record(bookie_id: str, custom: Mapping[str, bytes]) -> LedgerMetadata:
-    """Make the metadata of a record: those of a closed ledger without entries, with the record as custom metadata."""
+    """Return the metadata of a record: of a closed ledger without entries, whose custom metadata are ``custom``."""
     return LedgerMetadata(
         1, 1, 1, (Segment(0, (bookie_id,)),), LedgerState.CLOSED, digest_type=DigestType.CRC32C,
         custom_metadata=dict(custom),
@@ -150,8 +150,9 @@ async def find(ledgers: ILedgerManager, key: BatchKey) -> Publication | None:
 async def _looked_up(
     ledgers: ILedgerManager, ledger_id: int, wanted: Callable[[LedgerMetadata], T | None]
 ) -> tuple[int, T | None]:
-    """Look up a record of a manifest: return its ledger id and content, or the first unused ledger id and None.
+    """Look up a record of a manifest in the metadata store.
 
+    :returns: the ledger id and the content of the record; without such a record, the first unused ledger id and None.
     :param ledger_id: the computed id of the record.  If another ledger has this id by chance, the record has one of the
         next ids.
     :param wanted: decodes the record from the metadata of a ledger; returns None for another ledger.
@@ -207,7 +208,7 @@ async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
 
 
 async def _begun(ledgers: ILedgerManager, key: BatchKey) -> tuple[int, int | None]:
-    """Return the ledger id of a query's record and the lower bound in it; the bound is None if no record exists."""
+    """Return the ledger id of a query's record, and the lower bound of ledger ids in it, None if there is no record."""
 
     def wanted(metadata: LedgerMetadata) -> int | None:
         found, custom = BatchKey.of(metadata), metadata.custom_metadata
@@ -251,7 +252,7 @@ def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
 
 
 def _publications(cluster: ClusterView, manifest: str, records: Iterable[int]) -> dict[int, Publication]:
-    """Read the metadata of some ledgers; return the publications of ``manifest`` that are among them, by ledger id.
+    """Read the metadata of some ledgers; return the publications of ``manifest`` among them, by ledger id.
 
     :param records: ids of ledgers that may be publications; ledgers that are none, or do not exist, are left out.
     """
@@ -297,7 +298,10 @@ def _entries(
 
 
 class PublishedLedgers:
-    """The list of the published ledgers of a manifest; it reads each publication only once, as none ever changes."""
+    """The list of the published ledgers of a manifest.
+
+    A publication record never changes, so each is read only once.
+    """
 
     def __init__(self, cluster: ClusterView, manifest: str) -> None:
         self._cluster = cluster

@@ -62,7 +62,9 @@ class Publisher:
                 await self._remove_leftovers(key, first, set(), False)
 
     async def end(self, key: BatchKey) -> None:
-        """Remove a query's record of the lowest ledger id to search for leftovers; call this after its last batch.
+        """Remove the record that tells from which ledger id on leftovers of a query can be.
+
+        Call this after its last batch.
 
         :param key: identity of the last batch of the query.
         """
@@ -71,13 +73,13 @@ class Publisher:
     async def _publish(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> Publication:
         bookie_id = await any_bookie(self._client)
         start = await self._start(key)
-        # no task has created a ledger: otherwise a lower bound of the query's ledger ids would be recorded
+        # without a lower bound of the query's ledger ids, no task has created a ledger yet
         if start is None:
             await manifest.begin(self._ledgers, key, bookie_id)
             start = await self._start(key)
         writer = await self._write_rows(key, rows)
-        # The ledger of ``writer`` is the newest so far.  Attempts to write the next batch begin later, so their ledgers
-        # get higher ids.  If an id were generated only for the bound, it would leave a gap in the offsets of streams.
+        # This ledger is the newest so far, so attempts to write the next batch create ledgers with higher ids.
+        # If an id were generated only for the lower bound, it would leave a gap in the offsets of streams.
         following = writer.ledger_id + 1
         time = int(self._clock.seconds() * 1000)
         publication = Publication(key, writer.ledger_id, start or 0, following, time)
@@ -101,12 +103,12 @@ class Publisher:
         return await manifest.find(self._ledgers, BatchKey(key.manifest, key.query_id, key.batch_id - 1))
 
     async def _start(self, key: BatchKey) -> int | None:
-        """Return a lower bound of the ids of all ledgers that attempts to write the batch created; None if none did."""
+        """Return a lower bound of the ids of all ledgers for the batch; None if no attempt has created a ledger."""
         previous = await self._previous(key)
         return await manifest.beginning(self._ledgers, key) if previous is None else previous.next
 
     async def _remove_leftovers(self, key: BatchKey, first: int, kept: Collection[int], with_previous: bool) -> None:
-        """Delete the ledgers of a batch, except those in ``kept``; search among the ledgers with ids from ``first`` on.
+        """Delete the ledgers of a batch, except those in ``kept``, among all ledgers with ids from ``first`` on.
 
         :param with_previous: whether to delete leftover ledgers of the previous batch, too.
         """
@@ -118,7 +120,7 @@ class Publisher:
                     await self._ledgers.remove(ledger_id)
 
     async def _written(self, first: int) -> AsyncIterator[tuple[int, BatchKey]]:
-        """Yield the ids of all ledgers that sinks wrote, from ``first`` on, and the identity of the batch of each."""
+        """Yield the id of each ledger that a sink wrote, from ``first`` on, with the identity of its batch."""
         # a sink's ledgers with data have generated ids, which are lower than the ids of its records
         async for ledger_id in self._ledgers.ledger_ids(first, FIRST_PUBLICATION - 1):
             try:

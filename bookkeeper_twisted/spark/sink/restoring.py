@@ -38,7 +38,7 @@ _AT_ONCE = 2000
 
 @attrs.frozen
 class Facts:
-    """The properties of an archived ledger: those with which it is created again, and its last entry and length.
+    """The properties of an archived ledger: those needed to create it again, and its last entry and length.
 
     :ivar ctime: creation time in ms since the epoch; None if the archive has none.
     """
@@ -62,7 +62,7 @@ class Facts:
         return metadata.closed and (metadata.last_entry_id, metadata.length) == end
 
     def describes(self, metadata: LedgerMetadata) -> bool:
-        """Test whether the ``metadata`` of a stored ledger equal those of the archived ledger."""
+        """Test whether a stored ledger's ``metadata`` equal the metadata of the archived ledger."""
         quorums = metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size
         known = (*quorums, metadata.digest_type.name, metadata.ctime, unmarked(metadata).custom_metadata)
         wanted = self.ensemble_size, self.write_quorum, self.ack_quorum, self.digest_type, self.ctime, self.custom()
@@ -96,7 +96,7 @@ class Restorer:
         self.written: list[int] = []
 
     async def take(self, rows: Iterable[tuple[int, int, bytes]]) -> None:
-        """Write some rows; do not wait for all their acknowledgements: later calls and :meth:`finish` do.
+        """Write some rows.  Later calls and :meth:`finish` wait for their acknowledgements.
 
         :param rows: ledger id, entry id and payload of each row.  The first row of a ledger has entry id -1 and the
             properties of the ledger.
@@ -140,7 +140,7 @@ class Restorer:
                 return True
             raise LedgerExistsError(f"ledger {ledger_id} exists: nothing is written over it")
         if facts.has_end(stored):
-            # the earlier attempt may have failed before it could set the creation time
+            # the earlier attempt may have failed before it set the creation time
             await self._set_ctime(ledger_id, facts)
             return True
         await self._client.delete_ledger(ledger_id)
@@ -163,7 +163,7 @@ class Restorer:
         self._writer = None
 
     async def _set_ctime(self, ledger_id: int, facts: Facts) -> None:
-        """Set the creation time of a ledger to the archived one, because applications expire ledgers by this time."""
+        """Set the archived creation time of a ledger, because applications expire ledgers by this time."""
         await update(
             self._ledgers, ledger_id, None, lambda stored: stored.ctime != facts.ctime,
             lambda stored: attrs.evolve(stored, ctime=facts.ctime),

@@ -81,7 +81,7 @@ class _Sink:
 
 @contextmanager
 def _leftovers_are_warned_about() -> Iterator[None]:
-    """Turn errors of an abort into warnings: an exception would hide the reason why the tasks failed from the user."""
+    """Turn errors of an abort into warnings, because an exception would hide why the tasks failed."""
     try:
         yield
     except BookKeeperError as error:
@@ -202,5 +202,5 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
 
 
 def _keys(messages: Sequence[WriterCommitMessage | None]) -> set[BatchKey]:
-    """Return the identity of the batch that the reports of tasks name; an empty set if no task succeeded."""
+    """Return the identities of the batches in the messages of tasks; empty if no task has succeeded."""
     return {message.key for message in messages if isinstance(message, Written)}

@@ -34,7 +34,7 @@ class Planner:
         self._pool = connections(settings.timeouts, settings.limits.max_frame_size)
 
     def addresses(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[str, Address]:
-        """Return the known addresses of bookies by id; among them are those of all bookies of ``ledgers``.
+        """Return addresses of bookies by id: of all bookies of ``ledgers``, and of others that are known.
 
         Addresses are kept from call to call.  If the address of a bookie is unknown, or the bookie did not answer, it
         is looked up again.
@@ -48,7 +48,10 @@ class Planner:
         return bool(address.port) and not self._pool.is_suspect(address)
 
     def extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent | BookKeeperError]:
-        """Find out up to which entry each of ``ledgers`` can be read; an error if too few of its bookies answer."""
+        """Find out up to which entry each of ``ledgers`` can be read.
+
+        An error for a ledger if too few bookies answer.
+        """
         return extents(ledgers, self.addresses(ledgers), self._pool)
 
     def partitions(self, ranges: list[EntryRange]) -> list[Partition]:
@@ -69,7 +72,9 @@ _NOWHERE = Address("", "", 0)
 
 
 def plan_batch(options: SourceOptions, wanted: IdFilter) -> list[Partition]:
-    """Return the partitions of a batch; for this, read metadata, and ask bookies for the end of open ledgers.
+    """Return the partitions of a batch.
+
+    For this, metadata are read, and bookies are asked for the end of open ledgers.
 
     :param wanted: the comparisons of ledger and entry ids that Spark leaves to the source.
     :raises BookKeeperError: a ledger does not exist and ``failOnDataLoss`` is set, or too few bookies of an open ledger
@@ -92,7 +97,7 @@ def _range_of(
     options: SourceOptions, ledger_id: int, metadata: LedgerMetadata, extent: ReadableExtent | BookKeeperError,
     wanted: IdFilter,
 ) -> EntryRange:  # fmt: skip
-    """Return the entries of one ledger that a batch reads, by offsets and filters; the range may be empty."""
+    """Return the entries of one ledger that a batch reads, according to offsets and filters; the range may be empty."""
     if isinstance(extent, BookKeeperError):
         raise extent
     reading = options.reading
@@ -157,7 +162,7 @@ def _ledger_row(ledger_id: int, metadata: LedgerMetadata) -> Row:
 
 
 def _fragment_rows(planner: Planner, ledgers: Mapping[int, LedgerMetadata]) -> Iterator[Row]:
-    """Yield a row for each replica of each fragment: one for each position of each ensemble.
+    """Yield a row for each replica: for each position of the ensemble of each fragment.
 
     The newest fragment of an open ledger ends with the last add confirmed.  If too few bookies answer to find it out,
     the fragment is given one entry, which may not exist, and column ``end_known`` is false.

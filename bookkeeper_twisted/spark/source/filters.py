@@ -47,7 +47,7 @@ class IdBounds:
         return IdRanges(((low, high),) if low <= high else ())
 
     def clipped(self, first: int, last: int) -> tuple[int, int]:
-        """Narrow the range ``first .. last`` (inclusive) as far as possible without losing a selected id.
+        """Narrow the range ``first .. last`` (inclusive) as far as possible; no selected id may be lost.
 
         :returns: first and last id of the new range, which may also contain ids that are not selected.  If it is empty,
             the first id is above the last.
@@ -81,7 +81,7 @@ class IdFilter:
             return False
         if kind == "In" and isinstance(value, tuple | list) and all(type(one) is int for one in value):
             bounds.among(value)
-            # the source reads only one range of entries of a ledger, so Spark must filter the entries in it
+            # the source reads one range of entries of a ledger, so Spark must filter the entries within the range
             return column == LEDGER
         if type(value) is not int:
             return False

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 class _WrappedPartition(InputPartition):
-    """A partition in the form in which Spark passes it from a reader on the driver to a reader in a task."""
+    """A partition in the form in which Spark passes it from the driver to a task."""
 
     value: Any
 
 
 def _entries(options: SourceOptions, partition: InputPartition) -> Iterator[Any]:
     """Read the entries of a partition in a task, and yield them as Arrow record batches."""
-    if partition.value is None:  # if the driver has returned no partitions, Spark passes a partition without a value
+    if partition.value is None:  # Spark passes a partition without a value if the driver has planned no partitions
         return
     with plain_errors():
         yield from read_partition(partition.value, settings_of(options))

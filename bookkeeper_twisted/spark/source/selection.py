@@ -50,7 +50,7 @@ class Selection:
     """Selects ledgers by the options: by id, by manifest or by a pattern of their custom metadata."""
 
     def __init__(self, cluster: ClusterView, options: SourceOptions) -> None:
-        # the rows of views contain only metadata, which can be read without the password
+        # rows of views contain only metadata, which can be read without the password of the ledger
         self._checks_password = options.reading.view == "entries"
         self._cluster = cluster
         self._options = options
@@ -89,12 +89,12 @@ class Selection:
         return found
 
     def take_passed_over(self) -> set[int]:
-        """Return the ids of ledgers that :meth:`metadata` left out for their custom metadata since the last call."""
+        """Return the ids of ledgers that :meth:`metadata` left out since the last call, by their custom metadata."""
         taken, self._passed_over = self._passed_over, set()
         return taken
 
     def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
-        """Read the metadata of ledgers; return by id those of the ledgers that the options select.
+        """Read the metadata of ledgers; return, by id, the metadata of the ledgers that the options select.
 
         :param ledger_ids: ids of the ledgers to select from.
         :raises NoSuchLedgerMetadataError: a ledger that an option names does not exist, and ``failOnDataLoss`` is set.
@@ -156,7 +156,7 @@ def extents(
         if isinstance(known, BookKeeperError):
             found[ledger_id] = known
             continue
-        # an ensemble begins after the writer's last add confirmed at that time, so all entries before it are confirmed
+        # when an ensemble begins, all entries before it are confirmed
         confirmed = max(known.last_add_confirmed, ledgers[ledger_id].segments[-1].first_entry_id - 1)
         average = known.length / (known.entry_id + 1) if known.entry_id >= 0 else 0.0
         found[ledger_id] = ReadableExtent(confirmed + 1, False, average)

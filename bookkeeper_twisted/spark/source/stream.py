@@ -87,13 +87,12 @@ class StreamPlanner:
                 table[ledger_id] = position
         end = start.advanced(table, done, self._lost(start.next_entry, ledgers))
         if end is start:
-            # only ledgers that are not selected are new, such as those of the query's own sink: they must not cause a
-            # micro-batch
+            # the only new ledgers are not selected, such as the sink's own: they must not cause a micro-batch
             return start
         return attrs.evolve(end, done=end.done.union(self._planner.selection.take_passed_over()))
 
     def _is_later(self, ledger_id: int) -> bool:
-        """Test whether a ledger was first seen after :meth:`set_target`; return False if no target was set."""
+        """Test whether a ledger was first seen after :meth:`set_target`; False if that was never called."""
         target = self._target
         return target is not None and ledger_id not in target.next_entry and ledger_id not in target.done
 
@@ -104,12 +103,12 @@ class StreamPlanner:
         return min(extent.end, max(target.next_entry.get(ledger_id, 0), position))
 
     def _unfinished(self, start: StreamOffset) -> list[int]:
-        """Return the ids of ledgers that are being read, and of those that may be new."""
+        """Return the ids of the ledgers that are being read, and of all selected ledgers that may be new."""
         possible = self._planner.selection.ledger_ids(start.done.complement())
         return sorted({*possible, *start.next_entry})
 
     def _lost(self, expected: Iterable[int], ledgers: Mapping[int, LedgerMetadata]) -> set[int]:
-        """Return the ids of ``expected`` ledgers that are missing in ``ledgers``, as they were deleted; warn of each.
+        """Return the ids of ``expected`` ledgers that are not in ``ledgers``, because they were deleted; warn of each.
 
         :raises NoSuchLedgerMetadataError: a ledger was deleted, and ``failOnDataLoss`` is set.
         """
@@ -130,7 +129,10 @@ class StreamPlanner:
         return found | fresh
 
     def _extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent]:
-        """Find out up to which entry ledgers can be read; if bookies do not answer, warn and leave the ledger out."""
+        """Find out up to which entry each ledger can be read.
+
+        Leave out, with a warning, ledgers whose bookies do not answer.
+        """
         found: dict[int, ReadableExtent] = {}
         for ledger_id, extent in self._planner.extents(ledgers).items():
             if isinstance(extent, BookKeeperError):

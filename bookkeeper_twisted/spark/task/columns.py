@@ -52,7 +52,7 @@ class Columns:
         return text
 
     def of_run(self, run: EntryRun, payload_at: int, ledger: LedgerMetadata | None) -> Any:
-        """Make a record batch from a run of verified entries (consecutive ones); payloads are copied once.
+        """Make a record batch from a run (consecutive entries) that was verified; payloads are copied once.
 
         :param payload_at: offset of the payload in a stored entry (:attr:`.Digester.payload_at`).
         :param ledger: metadata of the ledger, None if the columns do not need them.
@@ -100,7 +100,7 @@ def columns_of(options: SourceOptions) -> Columns:
 
 
 def joined(batches: Iterable[Any]) -> Iterator[Any]:
-    """Join small record batches to larger ones, so that the overhead of a batch does not matter; yield all rows.
+    """Join small record batches to larger ones, because each batch has an overhead.
 
     :param batches: record batches with the same columns.
     """

@@ -122,7 +122,7 @@ def _batches(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
 
 
 def _runs(pool: SocketPool, piece: FragmentPart, digester: Digester, settings: TaskSettings) -> Iterator[Any]:
-    """Read a range of entries and yield them in runs; skip lost entries if the settings say so."""
+    """Read a range of entries and yield them in runs; skip entries that no replica has if the settings say so."""
     fragment: Fragment | None = piece.fragment
     while fragment is not None:
         try:

@@ -49,7 +49,7 @@ def discard_index(fs: IFileSystem, index_directory: str) -> None:
 
 
 def discard_log_sizes(fs: IFileSystem, directory: str) -> None:
-    """Delete the database in which Apache's bookie caches the sizes of entry logs; it computes missing sizes again.
+    """Delete the database with the sizes of entry logs, a cache of Apache's bookie, which computes missing sizes again.
 
     :param directory: path of a ledger directory, ending in ``current``.
     """

@@ -44,7 +44,7 @@ class Exported:
 
 
 def to_databases(open_key_values: OpenKeyValues) -> WriteIndex:
-    """Return a :data:`WriteIndex` function that calls :func:`export_index` with ``open_key_values``.
+    """Return a function that exports an index of ours to RocksDB databases: a call of :func:`export_index`.
 
     :param open_key_values: opens or creates a database.
     """
@@ -103,7 +103,7 @@ def _put_all(database: IKeyValues, pairs: Iterator[Pair]) -> int:
 
 
 def pages(index: IRunIndex) -> Iterator[list[IndexRow]]:
-    """Yield all rows of an ``index``, sorted by ledger and entry, as lists of limited length."""
+    """Yield all index rows of an ``index``, sorted by ledger and entry, as lists of limited length."""
     after = (-1, -1)
     while page := index.page(after, _PAGE):
         yield page

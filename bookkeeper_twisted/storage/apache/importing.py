@@ -30,7 +30,7 @@ class Imported:
 
     :ivar entries: number of imported entries.
     :ivar states: number of imported ledger states.
-    :ivar dangling: number of entries that are not in the entry log at their location.
+    :ivar dangling: number of entries whose location does not point to them: the entry log has something else there.
     :ivar unknown: number of ledgers that had entries but no state; the import has fenced them.
     """
 

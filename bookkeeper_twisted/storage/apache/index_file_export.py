@@ -68,7 +68,7 @@ def _locations(row: IndexRow) -> list[int]:
 
 @attrs.define
 class Regenerated:
-    """The entries of one ledger that were found in entry logs: their number, and their lowest and highest id."""
+    """The entries of one ledger that a scan of the entry logs found: their number, and their lowest and highest id."""
 
     entries: int
     first: int
@@ -107,7 +107,10 @@ def regenerate(
 
 
 def _found(fs: IFileSystem, directories: Collection[str], ledger_ids: Collection[int]) -> dict[int, dict[int, int]]:
-    """Return the location of each entry of the given ledgers; of several copies, the one in the newest entry log."""
+    """Return the location of each entry of the given ledgers.
+
+    If an entry has several copies, the newest log's counts.
+    """
     found: dict[int, dict[int, int]] = {ledger_id: {} for ledger_id in ledger_ids}
     logs = sorted((log_id, directory) for directory in directories for log_id in entry_log_ids(fs, directory))
     for log_id, directory in logs:

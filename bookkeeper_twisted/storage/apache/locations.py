@@ -44,7 +44,7 @@ def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tupl
 
 
 def _places(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[int, bool, Record]]:
-    """Yield, for each location: the entry log id, whether the log really has the entry there, and its record."""
+    """Yield, for each location: the entry log id, whether the log has the entry there, and the record of the entry."""
     size_at = heads.size_at
     for ledger_id, entry_id, location in locations:
         if location == 0 or ledger_id < 0 or entry_id < 0:
@@ -55,7 +55,7 @@ def _places(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[int
 
 
 class _Log:
-    """An open entry log, and the part of it that was read last.
+    """An open entry log, and the bytes of it that were read last.
 
     Each sequential read reads twice as much as the read before.  So small entries that are close together take few
     reads, and little is read in vain between entries that are far apart.
@@ -71,7 +71,7 @@ class _Log:
         self.window = _LEAST
 
     def holds(self, at: int) -> bool:
-        """Read the log from offset ``at`` on; return False if it ends before a complete record head."""
+        """Read the log from offset ``at`` on; return False if it ends before a complete head of a record."""
         low = at - self.start
         if self.file is None or at < 0:
             return False

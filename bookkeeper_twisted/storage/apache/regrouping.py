@@ -40,7 +40,7 @@ class Pairs:
 
 @attrs.frozen
 class Homes:
-    """Tells in which directory each entry log of a bookie is.
+    """A map from each entry log of a bookie to the directory in which the log is.
 
     :ivar of_logs: the directory of each entry log id.
     :ivar n_bytes: number of bytes of all entry logs.

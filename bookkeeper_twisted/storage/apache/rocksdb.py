@@ -17,7 +17,7 @@ from ..interfaces import IFileSystem
 from .interfaces import IKeyValues, Pair
 
 _PAGE = 10_000
-_MOST_PUT = 1000  # most pairs of one batch: ``rocksdict`` holds the interpreter lock while it writes a batch
+_MOST_PUT = 1000  # most pairs of one batch: ``rocksdict`` holds Python's interpreter lock while it writes a batch
 _KIB = 1024
 _CONFIG = "rocksdict-config.json"
 
@@ -86,7 +86,7 @@ def _library(path: str) -> Any:
 
 
 def _database_options(library: Any, create: bool) -> Any:
-    """Return the options that Apache's bookie uses for ``locations``, as far as they affect the files."""
+    """Return the options that Apache's bookie uses for ``locations``: those that affect the files."""
     table = library.BlockBasedOptions()
     table.set_block_size(64 * _KIB)
     table.set_bloom_filter(10.0, False)
@@ -101,7 +101,10 @@ def _database_options(library: Any, create: bool) -> Any:
 
 @contextmanager
 def _errors(path: str) -> Iterator[None]:
-    """Convert exceptions of ``rocksdict`` to storage errors, by their texts, because all have the same type."""
+    """Convert exceptions of ``rocksdict`` to storage errors.
+
+    It has one exception type for all, so the text decides.
+    """
     try:
         yield
     except Exception as error:

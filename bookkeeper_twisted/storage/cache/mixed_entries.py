@@ -46,7 +46,7 @@ _NOWHERE = -1
 
 
 def ascending(ids: Iterable[int]) -> list[int]:
-    """Sort ``ids`` in several steps, because one long step would hold the interpreter lock."""
+    """Sort ``ids`` in several steps, because one long step would block all other threads."""
     unsorted = list(ids)
     parts = [sorted(unsorted[at : at + PART]) for at in range(0, len(unsorted), PART)]
     while len(parts) > 1:
@@ -113,9 +113,9 @@ class LedgerEntries:
 
 
 class Scattered:
-    """The result of a look-up of single entries with ids in any order, in the caches and the page cache only.
+    """The single entries that a look-up found in memory, in the write caches or in the kernel's page cache.
 
-    :ivar entries: the entries in the order of the request; None for each entry that was not found in memory.
+    :ivar entries: the entries in the order in which they were requested; None for each entry that is not in memory.
     :ivar cached: number of entries that were found in the write caches.
     :ivar read, read_bytes: number of entries that were read from entry logs through the page cache, and their bytes.
     """
@@ -223,7 +223,7 @@ class MixedEntries:
 
     @property
     def is_dense(self) -> bool:
-        """Whether a flush is faster if it joins each ledger's entries to runs than if it sorts all entries."""
+        """Whether it is faster to flush each ledger's entries as runs than to sort all entries."""
         return len(self._entries) >= DENSE * len(self._newest)
 
     def ledger_ids(self) -> list[int]:
@@ -283,7 +283,8 @@ class MixedEntries:
         newest = self._newest.get(ledger_id, _NOWHERE)
         if newest < 0 or self._entry_ids[newest] < entry_id:
             return None
-        if self._entry_ids[newest] == entry_id:  # the newest entry, which tailing readers want, is found without a view
+        # the newest entry, which a reader close behind the writer wants, is found without building a view
+        if self._entry_ids[newest] == entry_id:
             return EntryRun.of_entries(ledger_id, entry_id, (self._entries[newest],))
         view = self.view(ledger_id)
         return view.find(entry_id, max_count) if view is not None else None
@@ -312,7 +313,7 @@ class MixedEntries:
         return view
 
     def _positions(self, newest: int, known: int = _NOWHERE) -> list[int]:
-        """Return the indexes in the columns of those entries of a ledger that are newer than ``known``, ascending.
+        """Return the indexes in the columns of a ledger's entries that were added after ``known``, ascending.
 
         :param newest: index of the newest entry of the ledger.
         :param known: index of an entry of the ledger; only entries that were added after it are returned.
@@ -345,7 +346,7 @@ class MixedEntries:
     def in_order(self, but: Collection[int] = ()) -> Iterator[SortedEntries]:
         """Yield all entries, sorted by ledger and entry, some thousand at a time.
 
-        Another thread may remove entries meanwhile.
+        Another thread may remove entries during the iteration.
 
         :param but: ids of ledgers to leave out.
         """

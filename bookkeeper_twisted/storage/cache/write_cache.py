@@ -47,7 +47,7 @@ class WriteCache:
 
     @property
     def cost(self) -> int:
-        """Return the memory cost in bytes, to compare with the cache's limit: entries, and overhead of all objects."""
+        """Return the memory that the cache takes, in bytes: the entries, and the overhead of all objects."""
         runs = self._run_bytes + self._runs * RUN_OVERHEAD + len(self._ledgers) * LEDGER_OVERHEAD
         return runs + self._mixed.cost
 
@@ -72,7 +72,10 @@ class WriteCache:
     def _add_single(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], size: int
     ) -> None:
-        """Insert single entries of any ledgers, in the given order; an entry that the columns refuse becomes a run."""
+        """Insert single entries of any ledgers, in the given order.
+
+        An entry that is out of order is kept as a run of its own.
+        """
         left = self._mixed.add(ledger_ids, entry_ids, entries, self._ledgers)
         self.bytes += size
         self.count += len(entries)
@@ -107,9 +110,9 @@ class WriteCache:
         self._mixed.take_out(ledger_id)
 
     def _let_go(self, n_bytes: int) -> None:
-        """Free ``2 * n_bytes`` bytes of the outgoing cache after this cache has grown by ``n_bytes``.
+        """Free ``2 * n_bytes`` bytes of the older cache :attr:`outgoing`, after this cache has grown by ``n_bytes``.
 
-        So the two caches together never need more memory than the outgoing one needed alone.
+        So both caches together never need more memory than the older cache needed alone.
         """
         if self.outgoing is not None and not self.outgoing.shrink(2 * n_bytes):
             self.outgoing = None
@@ -171,7 +174,7 @@ class WriteCache:
         return min(runs.next_from(entry_id), single) if runs is not None else single
 
     def held(self, ledger_id: int) -> "list[RunList | LedgerEntries]":
-        """Return the list of runs and the view of single entries of ``ledger_id``, as far as this cache has them."""
+        """Return the entries of ``ledger_id`` in this cache: its list of runs, and a view of its single entries."""
         found = (self._ledgers.get(ledger_id), self._mixed.view(ledger_id))
         return [each for each in found if each is not None]
 
@@ -191,14 +194,14 @@ class WriteCache:
         return [(run.first, run.last) for run in list(runs.runs)] + single if runs is not None else single
 
     def parts(self, max_bytes: int = JOIN_BYTES, max_entries: int = JOIN_ENTRIES) -> Iterator[EntryRun | SortedEntries]:
-        """Yield all entries in the order of a flush: runs by ledger and entry, then single entries of other ledgers.
+        """Yield all entries in the order of a flush: first the runs by ledger and entry, then the single entries.
 
         Runs of a ledger that follow each other without a gap are joined.
 
         :param max_bytes: most bytes of a joined run; a single run may be longer.
         :param max_entries: most entries of a joined run.
         """
-        # Read the property only once: it may change during the loop, because another thread discards ledgers.
+        # Read this property only at the start: it may change during the loop, because another thread discards ledgers.
         dense = self._mixed.is_dense
         for ledger_id in ascending({*self._ledgers, *self._mixed.ledger_ids()} if dense else self._ledgers):
             yield from self._joined(ledger_id, max_bytes, max_entries)

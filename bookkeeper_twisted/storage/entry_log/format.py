@@ -53,7 +53,7 @@ class LogHeader:
 
 
 def reserved_id_of(name: str) -> int | None:
-    """Return the log id in a file name: of an entry log, or of a log that a compaction has not completed yet.
+    """Return the log id in the name of an entry log, or of an unfinished log of a compaction.
 
     :param name: name of the file.
     :returns: the id, which no new log may get; None if the name is that of another kind of file.

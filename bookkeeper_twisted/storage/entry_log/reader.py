@@ -104,7 +104,9 @@ class EntryLogReader:
         self._offsets: OrderedDict[OffsetKey, Sequence[int]] = OrderedDict()
 
     def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """Read entries of a row from ``entry_id`` on, as many as fit ``max_bytes``, at least one.  On the read lane.
+        """Read entries of an index row from ``entry_id`` on, as many as fit ``max_bytes``, at least one.
+
+        On the read lane.
 
         If one of these entries is damaged, only the first entry is read, so that damage of later entries does not make
         it unreadable.  Only complete blocks are verified against their checksums.  The client verifies the digest of
@@ -124,7 +126,7 @@ class EntryLogReader:
             return self.read_slice(row, entry_id, 1)
 
     def read_slice(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """See :meth:`read`; unlike it, this method raises an error if any of the entries is damaged."""
+        """See :meth:`read`, but this method raises an error even if only a later entry is damaged."""
         offsets = self.offsets_of(row)
         begin = entry_id - row.first
         end = _end(offsets, begin, row.last - entry_id + 1, max_bytes)
@@ -167,11 +169,13 @@ class EntryLogReader:
     def read_resident(
         self, row: IndexRow, entry_id: int, max_count: int, max_bytes: int, window: int = 0
     ) -> EntryRun | None:
-        """Read up to ``max_count`` entries of an index row, if all their bytes are in the page cache.  Reactor thread.
+        """Read entries of an index row if they are in the kernel's page cache; never wait for the disk.
+
+        Reactor thread.
 
         :param max_bytes: most bytes of the returned records; a single entry may be longer.
-        :param window: a number of bytes.  If the wanted entries take less than a quarter of it, read this number of
-            bytes in advance, for later reads; 0 for no such reads.
+        :param window: if the wanted entries take less than a quarter of so many bytes, read this number of bytes in
+            advance, for later reads; 0 for no such reads.
         :returns: None if bytes are not in the page cache, or are damaged; the caller then calls :meth:`read`, which
             raises the error.
         """
@@ -202,7 +206,7 @@ class EntryLogReader:
         return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None
 
     def read_scattered(self, ledger_id: int, log_id: int, records: Sequence[ScatteredRecord], found: Scattered) -> None:
-        """Read single records of one ledger from the page cache, and verify them.  Reactor thread.
+        """Read some entries of one ledger from the kernel's page cache, and verify them.  Reactor thread.
 
         :param records: the records to read, one or more.
         :param found: receives the entries; an entry that is not in the page cache, or is damaged, stays None.
@@ -250,7 +254,7 @@ class EntryLogReader:
         return offsets
 
     def damage(self, row: IndexRow, at: int, what: str) -> DamageError:
-        """Return an error that reports damage in the records of an index row.
+        """Return an error that reports damage in the records of an index row; the caller raises it.
 
         :param at: offset of the damage from the start of the row, in bytes.
         :param what: what is wrong, as text.
@@ -299,7 +303,7 @@ def _pop_oldest(things: "OrderedDict[K, V]") -> V | None:
 
 
 def _end(offsets: Sequence[int], begin: int, max_count: int, max_bytes: int) -> int:
-    """Return the index behind the last record to read, if the read begins at index ``begin``."""
+    """Return the index behind the last record that fits the limits, if a read begins with the record at ``begin``."""
     limit = offsets[begin] + max_bytes
     if isinstance(offsets, range):
         end = limit // offsets.step

@@ -57,7 +57,8 @@ class OpenLog:
         self.position = self.written = self.synced = layout.HEADER_SIZE
         self._pieces: list[Buffer] = []
         self._ledgers: dict[int, int] = {}
-        self._unsynced: list[tuple[Sequence[int], Sequence[int]]] = []  # per append: ledger ids, bytes of each
+        # for each append since the last sync: the ledger ids in it, and the bytes of each ledger
+        self._unsynced: list[tuple[Sequence[int], Sequence[int]]] = []
         self._queue = queue
 
     @property
@@ -94,7 +95,7 @@ class OpenLog:
     def append_records(self, ledger_id: int, data: Buffer) -> None:
         """Append records of one ledger to a compaction's log, which gets its name only when it is complete.
 
-        :meth:`write_blocks` writes the complete blocks to the file if they were not written before.
+        The records may stay in memory until the next :meth:`write_blocks`.
 
         :param data: the records; the caller must not change this buffer before the next :meth:`write_blocks`.
         """
@@ -163,7 +164,8 @@ class OpenLog:
         if not self._ledgers:
             return
         self.file.close()
-        self.file = fs.open(self.file.path)  # without direct I/O, because these writes are not complete blocks
+        # opened again without direct I/O, because the following writes are not complete blocks
+        self.file = fs.open(self.file.path)
         self.file.pwrite(layout.encode_map(self._ledgers), self.position)
         self.file.sync()
         self.file.pwrite(*layout.seal(self.position, len(self._ledgers)))
@@ -186,7 +188,7 @@ class OpenLog:
         self.file.sync()
 
     def cut_back(self) -> None:
-        """Truncate the log to its synced part, and forget the other appended entries."""
+        """Truncate the log to its synced part, and forget the entries that were appended behind it."""
         self._pieces = []
         self._unsynced = []
         self.position = self.written = self.synced
@@ -210,12 +212,12 @@ class EntryLogWriter:
         self._fs = fs
         self._directory = directory
         self._next_id = next_id
-        self._overtaken = False  # whether a compaction has reserved a higher id than the active log has
+        self._overtaken = False  # whether a compaction has reserved a log id that is higher than that of the active log
         self._log: OpenLog | None = None
 
     @classmethod
     def open(cls, fs: IFileSystem, directory: str, size_limit: int, direct: bool = True) -> "EntryLogWriter":
-        """Return a writer whose first log gets an id above every id that was ever used in the directory.
+        """Return a writer; its first log gets an id above every id that was ever used in the directory.
 
         :param size_limit: bytes after which the next log begins.
         :param direct: whether logs are written past the page cache.
@@ -348,7 +350,7 @@ class EntryLogWriter:
     def _abandon(self, log: OpenLog) -> None:
         """Give up the active log without another write.
 
-        Its synced records stay in use; a log without records is deleted.
+        Its synced records stay in use; a log without synced records is deleted.
         """
         self._log = None
         _close_quietly(log.file)
@@ -408,7 +410,7 @@ def _following(log_id: int) -> int:
 
 
 def first_free_id(fs: IFileSystem, directory: str) -> int:
-    """Return a log id above the ids of all logs that the directory ever had; 0 in a new directory.
+    """Return a log id above the ids of all logs that the directory has ever had; 0 in a new directory.
 
     :param directory: path of the ledger directory, ending in ``current``.
     """

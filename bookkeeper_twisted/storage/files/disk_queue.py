@@ -93,7 +93,7 @@ class _Kernel:
         return result
 
     def begin(self, transfers: Sequence[Transfer]) -> int:
-        """Pass reads and writes to the kernel.
+        """Pass reads and writes to the kernel, which begins them.
 
         :returns: the number of ``transfers``, from the first on, that the kernel has begun.
         :raises OSError: the kernel has begun none.
@@ -173,14 +173,14 @@ class DiskQueue:
     def __init__(self, is_busy: Callable[[], bool] = lambda: False) -> None:
         self._is_busy = is_busy
         self._kernel: _Kernel | None = None
-        # closes the kernel's context, even if nobody closes this queue and it is garbage-collected
+        # closes the kernel's context; also called when this queue is garbage-collected without having been closed
         self._end: Callable[[], object] = lambda: None
         self._batches: deque[_QueuedReads] = deque()
         self._taken: _QueuedReads | None = None
         self._waiting: deque[_Waiting] = deque()
         # by the number of a read or write that has begun or still waits: the function to call when it has finished
         self._begun: dict[int, Callable[[int], None]] = {}
-        self._flying: dict[int, int] = {}  # by number: the bytes of each read or write in the kernel
+        self._flying: dict[int, int] = {}  # by number of a read or write that the kernel has begun: its number of bytes
         self._last_number = 0
         self._rooms: list[mmap.mmap] = []
         self._n_writes = 0
@@ -270,7 +270,7 @@ class DiskQueue:
         return True
 
     def _room(self, size: int) -> mmap.mmap:
-        """Return a buffer of at least ``size`` bytes: a kept one of less than eight times that size, or else a new one.
+        """Return a buffer of at least ``size`` bytes: an unused one that is not much larger, or a new one.
 
         The size of a new buffer is a power of two, so that it fits later batches as well: the first access to new
         memory is slow.
@@ -307,7 +307,10 @@ class DiskQueue:
             self._waiting.popleft()
 
     def _admitted(self) -> list[Transfer]:
-        """Return the waiting reads and writes that may begin now; report the others as failed whose file was closed."""
+        """Return the waiting reads and writes that may begin now.
+
+        Reads and writes at the front whose file was closed are reported as failed.
+        """
         transfers: list[Transfer] = []
         while self._waiting and self._waiting[0][2].direct_descriptor is None:
             self._begun.pop(self._waiting.popleft()[0])(-1)

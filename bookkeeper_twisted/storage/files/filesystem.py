@@ -141,7 +141,7 @@ class RealFile:
         return found
 
     def _held(self, sizes: Sequence[int], offsets: Sequence[int]) -> Iterator[bytes]:
-        """Yield, for each range, its leading bytes that are in the page cache, up to the first missing byte."""
+        """Yield, for each range, the bytes at its beginning that are in the page cache."""
         if not _NOWAIT:
             raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), self.path)
         preadv, fd, room, rooms = os.preadv, self._fd, bytearray(), (bytearray(),)
@@ -226,7 +226,7 @@ class _Rooms:
 
     @contextmanager
     def lent(self) -> Iterator[memoryview]:
-        """Take a buffer out of the pool for the duration of a ``with`` statement."""
+        """Lend a buffer of the pool for the duration of a ``with`` statement."""
         room = self.take()
         try:
             with memoryview(room) as view:
@@ -300,7 +300,7 @@ class DirectFile(RealFile):
                 self._must_be_refusal(error)
 
     def _must_be_refusal(self, error: OSError) -> None:
-        """If the error means that the disk refuses direct I/O, switch to ordinary calls; else raise the error again."""
+        """Switch to ordinary calls if the error means that the disk refuses direct I/O; else raise the error again."""
         if not self._direct or error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
             with self._named:
                 raise error

@@ -74,7 +74,7 @@ class SpaceReserve:
         return self._held[directory] > 0 or self._fs.usage(directory)[1] < PLENTY
 
     def check(self, n_bytes: int) -> None:
-        """Check that the disk has space for entries in addition to the reserve; extend the reserve unless it is lent.
+        """Check that the disk has space for entries in addition to the reserve; extend a reserve that is too small.
 
         :param n_bytes: number of bytes of the entries that a checkpoint will write.
         :raises OSError: ``ENOSPC`` if there is too little space.

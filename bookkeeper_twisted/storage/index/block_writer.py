@@ -3,8 +3,8 @@
 The blocks that one flush writes are a generation.  When :data:`FAN_IN` generations of one level exist, they are merged
 into one generation of the next level, so that a look-up has few generations to search.  Each commit merges only a part
 of the rows, beginning with the lowest key, so that no commit takes long.  A packed row leaves its block in three cases.
-If a newer row has one of its entries, or if its entries are copied to another log, it moves to the table of runs.  If
-its ledger is deleted, it is deleted, too.
+When a newer copy of one of its entries arrives, or a compaction copies its entries to another log, the row moves to the
+SQLite table of runs, in which rows can be changed one by one.  When its ledger is deleted, the row is deleted, too.
 """
 
 from bisect import bisect_left
@@ -60,7 +60,10 @@ class BlockWriter(StoredBlocks):
         ((self._next_id,),) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM blocks").fetchall()
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add ``mixed``, the packed rows of a flush, as a new generation; the index must have none of their entries."""
+        """Add ``mixed``, the packed rows of a flush, as a new generation.
+
+        No entry of them may be in the index already.
+        """
         packed = packed_of(mixed)
         if not packed:
             return
@@ -128,6 +131,7 @@ class BlockWriter(StoredBlocks):
     def take_out(self, spans: Iterable[Span], log_ids: Collection[int] | None = None) -> list[IndexRow]:
         """Remove and return the packed rows that contain any of the entries in ``spans``.
 
+        :param spans: ledger id, first and last entry id of each range of entries.
         :param log_ids: if given, remove only rows that refer to these entry logs.
         :returns: the removed rows, unpacked.
         """
@@ -158,7 +162,7 @@ class BlockWriter(StoredBlocks):
 
     @contextmanager
     def _undone_if_damaged(self) -> Iterator[None]:
-        """Undo the changes of a ``with`` statement that meets a damaged block, and suppress the error.
+        """Undo the changes of a ``with`` statement, and suppress the error, if it meets a damaged block.
 
         So the rest of the commit, with rows of other entries, still succeeds.
         """
@@ -172,7 +176,7 @@ class BlockWriter(StoredBlocks):
         self._connection.execute("RELEASE part")
 
     def replace(self, block: Block, packed: Sequence[bytes]) -> None:
-        """Replace the rows of a ``block`` by other ``packed`` rows; if there are none, remove the block.
+        """Replace the rows of a ``block`` by the ``packed`` rows; without packed rows, remove the block.
 
         :raises DamageError: the block is not found by its key, because a stored key is damaged.
         """
@@ -196,7 +200,7 @@ class BlockWriter(StoredBlocks):
                     n_rows -= self._merge_step(sources, self._target(level + 1, sources))
 
     def _sources(self, level: int) -> list[Generation]:
-        """Return the generations of a level to merge, oldest first; return none if the level has too few of them."""
+        """Return the generations of a level that must be merged, oldest first; no generation if there are too few."""
         of_level = [each for each in self.generations if each.level == level]
         sources = [each for each in of_level if each.role == SOURCE]
         if sources:
@@ -208,7 +212,7 @@ class BlockWriter(StoredBlocks):
         return [self._change(each, SOURCE) for each in whole[:FAN_IN]] if len(whole) >= FAN_IN else []
 
     def _target(self, level: int, sources: Sequence[Generation]) -> Generation:
-        """Return the generation into which ``sources`` are merged; create it when the merge begins."""
+        """Return the generation to which the rows of ``sources`` are moved; create it when the merge begins."""
         logs = [log_id for each in sources for log_id in (each.lowest_log, each.highest_log)]
         for each in self.generations:
             if each.level == level and each.role == TARGET:
@@ -241,7 +245,7 @@ class BlockWriter(StoredBlocks):
         return len(moved)
 
     def _behead(self, blocks: Sequence[Block], bound: bytes) -> list[bytes]:
-        """Remove and return the packed rows with keys up to ``bound``, inclusive, from some blocks.
+        """Remove the packed rows with keys up to ``bound``, inclusive, from some blocks, and return these rows.
 
         :param blocks: the first blocks of a generation.
         """
@@ -263,10 +267,10 @@ class _Knife:
         self._cursor = Cursor(writer, generation)
         self._wanted = packed_logs(log_ids) if log_ids is not None else None
         self._taken: list[bytes] = []
-        self._gone: set[int] = set()  # indexes, in the block at the cursor, of the rows to remove
+        self._gone: set[int] = set()  # the rows to remove from the block at the cursor, by their index in the block
 
     def cut(self, spans: Iterable[Span]) -> list[bytes]:
-        """Remove and return the packed rows that contain any of the entries in ``spans``, which ascend."""
+        """Remove and return the packed rows that contain any entry in ``spans``: ranges in ascending order."""
         cursor = self._cursor
         for ledger_id, first, last in spans:
             key, end = key_of(ledger_id, first), key_of(ledger_id, last)
@@ -284,7 +288,7 @@ class _Knife:
             self._cursor.go(key)
 
     def _take(self, key: bytes, end: bytes) -> None:
-        """Mark the rows of the cursor's block for removal that contain any of the entries from ``key`` to ``end``."""
+        """Mark rows in the cursor's block for removal: all that contain an entry from ``key`` to ``end``."""
         block = self._cursor.block
         if block is None:
             return

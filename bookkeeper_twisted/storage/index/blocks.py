@@ -24,7 +24,7 @@ BLOCK_ROWS = 128
 ROW_BYTES = PACKED_ROW.size
 _FORM = PACKED_ROW.format.removeprefix(">")
 _COLUMNS = len(_FORM)
-_COLUMNS_OF_ROW = struct.Struct(PACKED_ROW.format.removesuffix("I") + "4s")  # the checksum as bytes
+_COLUMNS_OF_ROW = struct.Struct(PACKED_ROW.format.removesuffix("I") + "4s")  # keeps the checksum as bytes
 _new_row = partial(tuple.__new__, IndexRow)
 _LOG = slice(20, 24)
 _KEY = struct.Struct(">qq")
@@ -45,18 +45,18 @@ def key_of(ledger_id: int, entry_id: int) -> bytes:
 
 
 def row_of_packed(packed: bytes) -> IndexRow:
-    """Decode a ``packed`` row of 36 bytes."""
+    """Decode a ``packed`` index row of 36 bytes."""
     return unpack_rows(packed)[0]
 
 
 def rows_of_packed(packed: Iterable[bytes]) -> list[IndexRow]:
-    """Decode several ``packed`` rows of 36 bytes."""
+    """Decode several ``packed`` index rows of 36 bytes each."""
     return unpack_rows(b"".join(packed))
 
 
 def unpack_rows(rows: bytes) -> list[IndexRow]:
-    """Decode ``rows``, several packed rows that are joined to one byte string."""
-    # tuple.__new__ does the same as the constructor of a named tuple, without a call of a Python function for each row
+    """Decode ``rows``, several packed index rows that are joined to one byte string."""
+    # tuple.__new__ does what the constructor of a named tuple does, but without calling a Python function for each row
     return [
         _new_row((ledger_id, first, first + count - 1, log_id, offset, size, checksum))
         for ledger_id, first, count, log_id, offset, size, checksum in _COLUMNS_OF_ROW.iter_unpack(rows)
@@ -64,12 +64,12 @@ def unpack_rows(rows: bytes) -> list[IndexRow]:
 
 
 def last_of(packed: bytes) -> int:
-    """Return the id of the last entry of a ``packed`` row."""
+    """Return the id of the last entry of a ``packed`` index row."""
     return int.from_bytes(packed[8:16], "big") + int.from_bytes(packed[16:20], "big") - 1
 
 
 def log_of(packed: bytes) -> bytes:
-    """Return the entry log id in a ``packed`` row, undecoded: 4 bytes."""
+    """Return the entry log id in a ``packed`` index row, as the 4 bytes that encode it."""
     return packed[_LOG]
 
 
@@ -100,19 +100,19 @@ def pack_rows(count: int, columns: Sequence[Iterable[int]]) -> list[bytes]:
 
 
 def cut_rows(rows: bytes) -> tuple[bytes, ...]:
-    """Cut ``rows``, several joined packed rows, into single packed rows."""
+    """Cut ``rows``, a byte string of several packed index rows, into single packed rows."""
     return _rows_of(f"{ROW_BYTES}s", len(rows) // ROW_BYTES).unpack(rows)
 
 
 def live_of(rows: bytes) -> list[tuple[int, int, int]]:
-    """Return (entry log id, number of entries, bytes of their records) for each of the joined packed ``rows``."""
+    """Return (entry log id, number of entries, bytes of their records) for each packed index row in ``rows``."""
     numbers = _rows_of("16xII4xI4x", len(rows) // ROW_BYTES).unpack(rows)
     counts, logs, sizes = numbers[::3], numbers[1::3], numbers[2::3]
     return [(log_id, count, count * size) for log_id, count, size in zip(logs, counts, sizes, strict=True)]
 
 
 class Block:
-    """A block of packed index rows (36 bytes each), whose checksum was verified."""
+    """A block of packed index rows (36 bytes each) whose checksum was verified."""
 
     __slots__ = ("generation", "rows")
 
@@ -124,7 +124,7 @@ class Block:
         return len(self.rows) // ROW_BYTES
 
     def key(self, index: int) -> bytes:
-        """Return the key of the row at ``index`` in the block."""
+        """Return the key (ledger id and entry id) of the row at ``index`` in the block."""
         return self.rows[ROW_BYTES * index : ROW_BYTES * index + _KEY.size]
 
     @property
@@ -142,11 +142,11 @@ class Block:
         return self.rows[ROW_BYTES * index : ROW_BYTES * (index + count)]
 
     def floor(self, key: bytes) -> int:
-        """Return the index of the last row whose key is ``key`` or lower, or -1 if there is none."""
+        """Return the index of the last row with a key up to ``key``, inclusive; -1 if there is none."""
         return bisect_right(range(len(self)), key, key=self.key) - 1
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the last row whose key is at most ``key``, and the key of the next row (empty if there is none).
+        """Return the last row at or before ``key``, and the key of the next row; empty bytes if there is no next row.
 
         :param key: a key that is not lower than the key of the first row.
         """
@@ -164,7 +164,7 @@ def block_values(generation: int, rows: bytes) -> Values:
 
 
 def joined(packed: Sequence[bytes]) -> list[bytes]:
-    """Join sorted ``packed`` rows to blocks of at most :data:`BLOCK_ROWS`; return the bytes of each block."""
+    """Join sorted ``packed`` index rows to blocks of at most :data:`BLOCK_ROWS`; return the bytes of each block."""
     return [b"".join(packed[at : at + BLOCK_ROWS]) for at in range(0, len(packed), BLOCK_ROWS)]
 
 
@@ -208,7 +208,7 @@ class Generation(NamedTuple):
     highest_log: int
 
     def has_one_of(self, log_ids: Iterable[int]) -> bool:
-        """Test whether rows may refer to any of ``log_ids``: it is between ``lowest_log`` and ``highest_log``."""
+        """Test whether index rows may refer to one of ``log_ids``: it is between ``lowest_log`` and ``highest_log``."""
         return any(self.lowest_log <= log_id <= self.highest_log for log_id in log_ids)
 
 

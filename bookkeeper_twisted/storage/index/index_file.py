@@ -40,7 +40,8 @@ EVERY_TABLE = ("1",)
 """The argument of SQLite's structure check with which it checks all tables, and stops at the first problem."""
 READ_AT_START = ("ledgers", "state")
 
-_INSTRUCTIONS = 100_000  # SQLite calls the progress handler after so many instructions, about every 10 ms
+# SQLite calls the progress handler each time it has executed so many instructions, about every 10 ms
+_INSTRUCTIONS = 100_000
 
 LEDGER_COLUMNS = "ledger, master_key, fenced, explicit_lac, forgotten_at, crc"
 

@@ -41,16 +41,16 @@ class FoundRows(UnpackedRows):
 
     @property
     def first(self) -> int:
-        """Return the first entry id of the first row."""
+        """Return the first entry id in these rows."""
         return self._firsts[0]
 
     @property
     def last(self) -> int:
-        """Return the last entry id of the last row."""
+        """Return the last entry id in these rows."""
         return _last_of(self._rows[-1])
 
     def rows(self) -> Sequence[IndexRow]:
-        """Return all rows, unpacked."""
+        """Return all these index rows, unpacked."""
         return list(map(_unpacked, self._rows))
 
     def _from(self, entry_id: int) -> Sequence[IndexRow]:
@@ -60,7 +60,7 @@ class FoundRows(UnpackedRows):
         return list(map(_unpacked, self._rows[index : index + self._count_from(index)]))
 
     def add(self, found: "FoundRows") -> None:
-        """Add the rows that another look-up in the ledger ``found``; they replace rows with the same first entry."""
+        """Add ``found``, rows of another look-up in the same ledger; they replace rows with the same first entry."""
         if not self or self.last < found.first:
             begin = end = len(self)
             firsts, rows = found._firsts, found._rows
@@ -73,7 +73,7 @@ class FoundRows(UnpackedRows):
         self._replace(begin, end, firsts, rows)
 
     def discard(self, first: int, last: int) -> None:
-        """Remove the rows that contain any of the entries ``first`` to ``last``."""
+        """Remove the index rows that contain any of the entries ``first`` to ``last``."""
         begin, end = bisect_right(self._firsts, first), bisect_right(self._firsts, last)
         if begin and _last_of(self._rows[begin - 1]) >= first:
             begin -= 1
@@ -107,21 +107,24 @@ class LookedUpRows:
         return bool(self._ledgers)
 
     def rows_of(self, ledger_id: int) -> FoundRows | None:
-        """Return all cached rows of ``ledger_id``, or None if there are none."""
+        """Return all cached index rows of ``ledger_id``, or None if there are none."""
         return self._ledgers.get(ledger_id)
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the cached row that contains ``entry_id`` of ``ledger_id``, or None."""
+        """Return the cached index row that contains ``entry_id`` of ``ledger_id``, or None."""
         held = self._ledgers.get(ledger_id)
         return None if held is None else held.find(entry_id)
 
     def add(self, found: FoundRows) -> None:
-        """Cache the rows that a look-up ``found``; ``found`` itself stays unchanged, because other threads use it."""
+        """Cache the index rows that a look-up ``found``.
+
+        ``found`` itself stays unchanged, because other threads use it.
+        """
         held = self._ledgers.pop(found.ledger_id, None)
         if held is not None:
             self.cost -= held.cost
         if held is None or held.cost + found.cost > self.limit:
-            held = FoundRows(found.ledger_id, [])  # if the rows of one ledger exceed the limit, keep only the new rows
+            held = FoundRows(found.ledger_id, [])  # the rows of this ledger would exceed the limit: drop its old rows
         held.add(found)
         self._ledgers[found.ledger_id] = held
         self.cost += held.cost
@@ -130,7 +133,7 @@ class LookedUpRows:
             self.cost -= dropped.cost
 
     def discard(self, ledger_id: int, first: int, last: int) -> None:
-        """Remove the cached rows of ``ledger_id`` that contain any of the entries ``first`` to ``last``."""
+        """Remove the cached index rows of ``ledger_id`` that contain any of the entries ``first`` to ``last``."""
         held = self._ledgers.get(ledger_id)
         if held is None:
             return

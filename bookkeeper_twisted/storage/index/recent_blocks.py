@@ -59,7 +59,7 @@ class LedgerBlocks(UnpackedRows):
         return [row for row in rows if row.ledger_id == self.ledger_id]
 
     def _move(self, key: bytes) -> None:
-        """Select the block that has the last row at or before ``key``, or an empty block if there is no such row."""
+        """Select the block with the last index row at or before ``key``, or an empty block if there is no such row."""
         index = bisect_right(self._firsts, key)
         self._begin = self._firsts[index - 1] if index else b""
         self._end = self._firsts[index] if index < len(self._firsts) else _END
@@ -86,7 +86,7 @@ class _Flush:
         self._table: LedgerBlocks | None = None
 
     def around(self, ledger_id: int, entry_id: int) -> tuple[bytes | None, int]:
-        """Return the last row of a ledger that begins at or before an entry, and the first entry id of its next row.
+        """Return the last row of a ledger that begins at or before an entry, and the first entry of the row after it.
 
         :returns: the row, or None if there is none; the entry id, or ``NO_ENTRY`` if there is no next row.
         """
@@ -101,13 +101,13 @@ class _Flush:
         return packed if packed[:8] == key[:8] else None, int.from_bytes(behind[8:], "big") if follows else NO_ENTRY
 
     def hides(self, ledger_id: int) -> bool:
-        """Test whether the rows of a ledger in this flush are hidden because they may be out of date."""
+        """Test whether the index rows of a ledger in this flush are hidden because they may be out of date."""
         return ledger_id in self._hidden
 
     def table_of(self, ledger_id: int) -> LedgerBlocks:
-        """Return a table of the rows of a ledger; for the same ledger as last time, return the same object.
+        """Return the rows of a ledger in this flush; for the ledger of the previous call, return the same object.
 
-        One thread.
+        Only one thread may call it.
         """
         if self._table is None or self._table.ledger_id != ledger_id:
             self._table = LedgerBlocks(ledger_id, self.blocks, self._firsts)
@@ -133,7 +133,7 @@ class RecentBlocks:
         self._flushes: tuple[_Flush, ...] = ()
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the newest row that contains ``entry_id`` of ``ledger_id``, or None.
+        """Return the newest index row that contains ``entry_id`` of ``ledger_id``, or None.
 
         None is also returned if a newer row contains later entries of the found row, because these are then out of
         date.
@@ -149,7 +149,7 @@ class RecentBlocks:
         return None
 
     def tables_of(self, ledger_id: int, low: int, high: int) -> list[LedgerBlocks]:
-        """Return the rows of ``ledger_id`` in each flush that may have any of the entries ``low`` to ``high``.
+        """Return the index rows of ``ledger_id`` in each flush that may have any of the entries ``low`` to ``high``.
 
         Only one thread may call it, because it may return the same objects as the last call.
 

@@ -31,7 +31,7 @@ class RecentIndex:
         return self._blocks.find(ledger_id, entry_id) or self._rows.find(ledger_id, entry_id)
 
     def tables_of(self, ledger_id: int, low: int, high: int) -> list[SortedRows | LedgerBlocks]:
-        """Return the tables with rows of ``ledger_id`` for entries ``low`` to ``high``, newer copies first."""
+        """Return tables of index rows of ``ledger_id`` that may have entries ``low`` to ``high``, newest rows first."""
         rows = self._rows.rows_of(ledger_id)
         return [*self._blocks.tables_of(ledger_id, low, high), *([rows] if rows is not None else ())]
 
@@ -50,13 +50,13 @@ class RecentIndex:
         self._blocks.add(mixed)
 
     def discard_ledgers(self, ledger_ids: Collection[int]) -> None:
-        """Drop the rows of ``ledger_ids``, because these ledgers were deleted."""
+        """Drop the index rows of ``ledger_ids``, because these ledgers were deleted."""
         for ledger_id in ledger_ids:
             self._rows.discard(ledger_id, 0, MAX_ID)
             self._blocks.discard(ledger_id, 0, MAX_ID)
 
     def discard_moved(self, rows: Sequence[IndexRow], moved_from: Collection[int]) -> None:
-        """Drop the rows of entries that a compaction copied to another entry log.
+        """Drop the index rows of entries that a compaction has copied to another entry log.
 
         :param rows: the index rows of the copies.
         :param moved_from: ids of the entry logs that the compaction copied from.

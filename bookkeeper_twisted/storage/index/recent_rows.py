@@ -28,7 +28,10 @@ _Chunk = tuple[tuple[int, ...], _Rows]
 
 
 class SortedRows:
-    """The index rows of one ledger, sorted, no entry in two rows.  It never changes, so any thread may read it."""
+    """The index rows of one ledger, sorted; no entry is in two of them.
+
+    It never changes, so any thread may read it.
+    """
 
     __slots__ = ("_starts", "_chunks")
 
@@ -40,7 +43,7 @@ class SortedRows:
         return bool(self._chunks)
 
     def find(self, entry_id: int) -> IndexRow | None:
-        """Return the row that contains ``entry_id``, or None."""
+        """Return the index row that contains ``entry_id``, or None."""
         index = bisect_right(self._starts, entry_id) - 1
         if index < 0:
             return None
@@ -49,20 +52,20 @@ class SortedRows:
         return row if row.last >= entry_id else None
 
     def replaced(self, rows: _Rows) -> "SortedRows":
-        """Return a copy without the rows that have an entry in common with any of ``rows``, which are sorted."""
+        """Return a copy without those index rows that have an entry in common with any of the sorted ``rows``."""
         if self._chunks[-1][1][-1].last < rows[0].first:
             return self
         return self._each(rows, _not_overlapped)
 
     def joined(self, rows: _Rows) -> "SortedRows":
-        """Return a copy with ``rows`` added, which are sorted and have no entry in common with the present rows."""
+        """Return a copy with ``rows`` added: sorted rows that have no entry in common with the present ones."""
         firsts, held = self._chunks[-1] if self else ((), ())
         if held and held[-1].last < rows[0].first and len(held) + len(rows) <= MOST_TOGETHER:
             return SortedRows((*self._chunks[:-1], ((*firsts, *map(_first, rows)), held + rows)))
         return self._each(rows, lambda part, held: sorted(held + part, key=_first))
 
     def without(self, rows: _Rows) -> "SortedRows":
-        """Return a copy without ``rows``, which are compared by identity."""
+        """Return a copy without ``rows``, which must be the same objects as in this table."""
         firsts, held = self._chunks[0]
         # the fast path for the usual case: the oldest commit is dropped, which has the lowest entries
         if all(map(is_, rows, chain(held, (None,)))):
@@ -72,16 +75,16 @@ class SortedRows:
         return self._each(rows, lambda _, held: (row for row in held if id(row) not in gone))
 
     def outside(self, first: int, last: int) -> "SortedRows":
-        """Return a copy without the rows that contain any of the entries ``first`` to ``last``."""
+        """Return a copy without the index rows that contain any of the entries ``first`` to ``last``."""
         if self._chunks[-1][1][-1].last < first:
             return self
         return self._changed(first, last, lambda held: (row for row in held if row.last < first or row.first > last))
 
     def _each(self, rows: _Rows, change: Callable[[_Rows, _Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Return a copy in which ``change`` was applied to each chunk in whose range some of ``rows`` are.
+        """Return a copy in which ``change`` has replaced the chunks (parts of the table) whose ranges contain ``rows``.
 
-        :param change: called with these new rows and the present rows of the chunk; returns the rows that replace the
-            chunk.
+        :param change: called with those of ``rows`` that are in the range of a chunk, and the present rows of this
+            chunk; returns the rows that replace the chunk.
         """
         changed, begin = self, 0
         while begin < len(rows):
@@ -95,7 +98,7 @@ class SortedRows:
         return changed
 
     def _changed(self, first: int, last: int, change: Callable[[_Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Return a copy in which ``change`` has replaced the rows of all chunks from entry ``first`` to ``last``."""
+        """Return a copy in which ``change`` has replaced the rows of the chunks with entries ``first`` to ``last``."""
         low = max(bisect_right(self._starts, first) - 1, 0)
         high = max(bisect_right(self._starts, last), low + 1)
         held = [rows for _, rows in self._chunks[low:high]]
@@ -104,7 +107,10 @@ class SortedRows:
 
 
 def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
-    """Cut sorted rows into chunks; if several are needed, fill each only by half, so that rows can be added."""
+    """Cut sorted index rows into chunks, the parts of a table.
+
+    Several chunks are only half full, to leave room for more.
+    """
     if len(rows) <= MOST_TOGETHER:
         return ((tuple(map(_first, rows)), rows),) if rows else ()
     count = -(-2 * len(rows) // MOST_TOGETHER)
@@ -129,12 +135,12 @@ class RecentRows:
         self._order: deque[tuple[_Rows, int]] = deque()
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row that contains ``entry_id`` of ``ledger_id``, or None if it is not in memory."""
+        """Return the index row that contains ``entry_id`` of ``ledger_id``, or None if it is not in memory."""
         held = self._ledgers.get(ledger_id)
         return None if held is None else held.find(entry_id)
 
     def rows_of(self, ledger_id: int) -> SortedRows | None:
-        """Return all rows of ``ledger_id`` in memory, or None if there are none."""
+        """Return all index rows of ``ledger_id`` in memory, or None if there are none."""
         return self._ledgers.get(ledger_id)
 
     def add(self, committed: Sequence[IndexRow]) -> None:
@@ -143,7 +149,7 @@ class RecentRows:
         :param committed: the rows, sorted by ledger and entry.
         """
         begin = self._newest(committed)
-        if begin:  # this commit alone exceeds the limit: drop all older rows
+        if begin:  # the rows of this commit alone exceed the limit: drop all older rows
             self._ledgers.clear()
             self._order.clear()
             self.cost = 0
@@ -166,7 +172,7 @@ class RecentRows:
             self._ledgers.pop(ledger_id, None)
 
     def _newest(self, rows: Sequence[IndexRow]) -> int:
-        """Return the lowest index such that all rows from there on together fit the limit."""
+        """Return how many of the first ``rows`` must be left out, so that the others together fit the limit."""
         left, index, ledger_id = self.limit, len(rows), -1
         while index:
             row = rows[index - 1]
@@ -183,14 +189,14 @@ class RecentRows:
             self._hold(rows[0].ledger_id, held.without(rows))
 
     def discard(self, ledger_id: int, first: int, last: int) -> None:
-        """Drop the rows of ``ledger_id`` that contain any of the entries ``first`` to ``last``."""
+        """Drop the index rows of ``ledger_id`` that contain any of the entries ``first`` to ``last``."""
         held = self._ledgers.get(ledger_id)
         if held is not None:
             self._hold(ledger_id, held.outside(first, last))
 
 
 def _not_overlapped(rows: _Rows, held: _Rows) -> Iterator[IndexRow]:
-    """Yield the rows of ``held`` that have no entry in common with any of ``rows``; both are sorted by entry."""
+    """Yield the index rows in ``held`` that have no entry in common with any of ``rows``; both are sorted by entry."""
     for row in held:
         index = bisect_right(rows, row.last, key=_first) - 1
         if index < 0 or rows[index].last < row.first:

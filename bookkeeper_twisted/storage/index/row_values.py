@@ -103,7 +103,7 @@ def row_from(values: Values) -> IndexRow:
 
 
 def _widened(sizes: int | bytes, count: int) -> int | bytes:
-    """Convert stored record sizes to one ``u32`` for each record; a single number stays as it is."""
+    """Convert stored record sizes to one ``u32`` for each record; one number for all records stays as it is."""
     if isinstance(sizes, int) or len(sizes) == _LEAST.size * count:
         return sizes
     least, more = _parts(sizes, count)

@@ -151,7 +151,7 @@ def record_offsets(row: IndexRow) -> Sequence[int]:
 
 
 def cut(row: IndexRow, first: int, last: int) -> IndexRow:
-    """Return an index row for the entries ``first`` to ``last`` of ``row``.
+    """Return an index row for only the entries ``first`` to ``last`` of ``row``.
 
     It has no checksums, unless it has all entries of ``row``: the checksums cover blocks of all records.
     """
@@ -167,9 +167,9 @@ def cut(row: IndexRow, first: int, last: int) -> IndexRow:
 
 
 def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
-    """Return the remaining parts of an index ``row`` if a newer row has the entries ``first`` to ``last``.
+    """Return what remains of an index ``row`` after a newer row has taken over the entries ``first`` to ``last``.
 
-    :returns: none, one or two index rows.
+    :returns: no, one or two index rows.
     """
     left = []
     if row.first < first:
@@ -180,7 +180,7 @@ def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
 
 
 def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection[int]) -> list[IndexRow]:
-    """Return the parts of a copied index row whose entries have no newer copy, and were not deleted.
+    """Return the parts of a copied index row that are still valid: their entries have no newer copy, and exist.
 
     :param moved: the index row of the copy.
     :param stored: the index rows that the index has for these entries now, sorted.

@@ -81,7 +81,7 @@ _LEDGERS = f"SELECT {LEDGER_COLUMNS} FROM ledgers WHERE ledger > ? ORDER BY ledg
 _PUT_LEDGER = f"INSERT OR REPLACE INTO ledgers({LEDGER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
 
 _PAGE = 500
-_KNOWN_LEDGERS = 1 << 18  # most ledgers whose last entry ids are kept in memory, in up to 28 MiB
+_KNOWN_LEDGERS = 1 << 18  # keep the last entry ids of at most so many ledgers in memory, in up to 28 MiB
 
 
 @implementer(IRunIndex)
@@ -104,7 +104,7 @@ class SqliteRunIndex:
         self.complete = complete
         self.lookups = 0
         self.unmoved_commits = 0
-        self._in_doubt = False  # whether a restart may find a failed commit complete in the file
+        self._in_doubt = False  # whether a commit has failed although a restart may find all its bytes in the file
         self._writer = writer
         self._stored = StoredRuns(writer)
         self._readers: list[sqlite3.Connection] = []
@@ -170,7 +170,7 @@ class SqliteRunIndex:
                 self._commit(batch)
         except StorageError as error:
             self._last.clear()  # the failed commit may have changed the last entry ids in memory
-            # not on a full disk: the write-ahead log lacks a part of the failed commit, so a restart ignores it anyway
+            # not needed after a full disk: the log then has only a part of the commit, which a restart ignores
             if not isinstance(error, NoWritableDirectoryError):
                 self._overwrite()
             raise
@@ -226,7 +226,7 @@ class SqliteRunIndex:
         blocks.delete(ledger_ids)
 
     def _learn(self, blocks: BlockWriter, batch: IndexBatch) -> None:
-        """Look up the last entry id of each ledger in a batch, as far as it is not known, and remember it."""
+        """Remember the last indexed entry id of each ledger in a batch; look up those that are not in memory."""
         known = self._last
         columns = [list(map(_ledger, batch.runs)), *[rows.ledger_ids for rows in batch.mixed]]
         fresh = {ledger_id for ledger_ids in columns for ledger_id in set(ledger_ids).difference(known)}
@@ -240,7 +240,7 @@ class SqliteRunIndex:
                 known[ledger_id] = max(last, known[ledger_id])
 
     def _put(self, blocks: BlockWriter, rows: Sequence[IndexRow]) -> None:
-        """Insert unpacked index rows; each replaces its entries in the rows that are there.
+        """Insert unpacked index rows; remove the entries of these rows from older rows.
 
         Rows that replace no entry are inserted together.
         """
@@ -284,7 +284,7 @@ class SqliteRunIndex:
         self._writer.executemany(_INSERT, values)
 
     def _make_room(self, row: IndexRow, stored: Sequence[IndexRow]) -> None:
-        """Trim, split or remove the stored rows that contain entries of a new row.
+        """Trim, split or remove stored index rows, because a new row contains entries of them.
 
         :param row: the new row.
         :param stored: the stored rows that have entries in common with the new row.
@@ -315,7 +315,10 @@ class SqliteRunIndex:
         self._insert([*fresh, *taken])
 
     def _move_wal(self) -> None:
-        """Move the write-ahead log into the file; after an error, the next call tries again, as the log is durable."""
+        """Move the write-ahead log into the file.
+
+        If this fails, the next call tries again, because the log is durable.
+        """
         try:
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         except sqlite3.Error:

@@ -22,7 +22,7 @@ empty unless the index row has a checksum for this record alone.
 
 
 class Lookup:
-    """A look-up of single entries of one ledger in the write caches, or else of their index rows in memory.
+    """A look-up of some entries of one ledger, in the write caches and in the index rows in memory.
 
     :param halves: the runs and single entries of the ledger in the write caches; the cache with the newer copies first.
     :param tables: the index rows of the ledger that are in memory, in several tables.
@@ -77,7 +77,7 @@ class Lookup:
         return None
 
     def _note(self, row: IndexRow, position: int, entry_id: int) -> int:
-        """Add the record of an entry to :attr:`logs`, unless only a read of its whole index row could verify it.
+        """Add the record of an entry to :attr:`logs`, unless it can only be verified together with its whole index row.
 
         :param row: the index row that contains the entry.
         :param position: index of the entry in the request.
@@ -100,7 +100,8 @@ class Lookup:
         elif start or size > CHECKSUM_BLOCK:
             checksum = b""
             if start <= (start + size - 1) // CHECKSUM_BLOCK * CHECKSUM_BLOCK:
-                return 0  # the record contains a complete checksummed block, which only a full read verifies
+                # the record contains a complete checksummed block, which only a read of the whole index row can verify
+                return 0
         if log_id not in self.logs:
             self.logs[log_id] = []
         self.logs[log_id].append((position, entry_id, size, offset + start, checksum))

@@ -58,12 +58,12 @@ class StoredBlocks:
         self.generations = read_generations(connection)
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row that contains ``entry_id`` of ``ledger_id``, unpacked, or None."""
+        """Return the index row that contains ``entry_id`` of ``ledger_id``, unpacked, or None."""
         found = self._search(key_of(ledger_id, entry_id), entry_id)
         return row_of_packed(found[1]) if found is not None else None
 
     def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> list[bytes]:
-        """Return the packed row that contains an entry, and the next rows of the ledger in the same generation.
+        """Return the packed index row that contains an entry, and the next rows of the ledger in the same generation.
 
         :param limit: most rows to return.
         :returns: no rows if no block contains the entry.
@@ -76,10 +76,10 @@ class StoredBlocks:
         return list(islice(of_ledger, limit))
 
     def _search(self, key: bytes, entry_id: int) -> tuple[int, bytes] | None:
-        """Return the number of the generation that contains an entry, and its packed row, or None.
+        """Return the packed row that contains an entry, and the number of its generation, or None.
 
-        If a generation does not contain the entry, its rows next to the key tell whether to search younger or older
-        generations first.  Damage raises an error only if no generation contains the entry.
+        A generation without the entry has rows next to the key; they tell whether to search younger or older
+        generations.  Damage raises an error only if no generation contains the entry.
         """
         likely, others = list(self.generations), list[Generation]()
         at_ends: list[int] = []
@@ -100,7 +100,7 @@ class StoredBlocks:
             elif behind[:8] == key[:8]:
                 others += likely[middle:]
                 del likely[middle:]
-            elif not packed and generation.role == SOURCE:  # a merge has already moved the rows around this key
+            elif not packed and generation.role == SOURCE:  # a merge has moved the rows near this key
                 others += [each for each in likely if each[1:3] == generation[1:3]]
                 likely = [each for each in likely if each[1:3] != generation[1:3]]
             if not behind:
@@ -132,7 +132,7 @@ class StoredBlocks:
         return block.around(key) if block is not None else (b"", b"")
 
     def rows(self, ledger_id: int, first: int, limit: int) -> list[IndexRow]:
-        """Return the rows of a ledger, sorted by entry, beginning with the row that contains ``first``.
+        """Return the index rows of a ledger, sorted by entry, beginning with the row that contains ``first``.
 
         :param first: an entry id; rows that end before this entry are left out.
         :param limit: most rows to return.
@@ -144,7 +144,7 @@ class StoredBlocks:
         return rows_of_packed(islice(from_first, limit))
 
     def page(self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        """Return the next rows of all ledgers, sorted by ledger and entry.
+        """Return the next index rows of all ledgers, sorted by ledger and entry.
 
         :param after: ledger id and first entry id of the row after which to begin.
         :param limit: most rows to return.
@@ -193,7 +193,9 @@ class StoredBlocks:
         return block if block is not None and block.generation == number else None
 
     def heads(self, number: int, limit: int) -> list[Block]:
-        """Return the first blocks of generation ``number``, at most ``limit``; verify that none is missing between.
+        """Return the first blocks of generation ``number``, at most ``limit``.
+
+        Verify that no block between them is missing.
 
         If fewer than ``limit`` blocks are found, the end of the generation is verified, too.  To verify that no block
         is missing before the first one, call :meth:`following`.
@@ -254,7 +256,7 @@ class Cursor:
             self.block, self._begun = block, True
 
     def _stepped(self, key: bytes) -> bool:
-        """Move to the next block; return True if this is the block for ``key``."""
+        """Move the cursor to the next block; return True if ``key`` belongs to this block."""
         if self.following is None:
             return False
         try:

@@ -23,7 +23,7 @@ _LIVE = (
 
 
 class StoredRuns:
-    """The rows of the table of runs that an SQLite connection sees in its present transaction.
+    """The index rows in the SQLite table of runs, as a connection sees them in its present transaction.
 
     It has the same look-up methods as :class:`~.stored_blocks.StoredBlocks`.
 
@@ -34,7 +34,7 @@ class StoredRuns:
         self._connection = connection
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row that contains ``entry_id`` of ``ledger_id``, or None."""
+        """Return the index row that contains ``entry_id`` of ``ledger_id``, or None."""
         row = self._floor(ledger_id, entry_id)
         if row is not None and row.last >= entry_id:
             return row
@@ -42,7 +42,7 @@ class StoredRuns:
         return None
 
     def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> list[IndexRow]:
-        """Return the row that contains an entry, and the next rows of the ledger; no rows if the entry is not there.
+        """Return the index row that contains an entry, and the next rows of the ledger; no rows without such a row.
 
         :param limit: most rows to return.
         """
@@ -53,7 +53,7 @@ class StoredRuns:
         return [row, *map(row_from, following)]
 
     def rows(self, ledger_id: int, first: int, limit: int) -> list[IndexRow]:
-        """Return the rows of a ledger, sorted by entry, beginning with the row that contains ``first``.
+        """Return the index rows of a ledger, sorted by entry, beginning with the row that contains ``first``.
 
         :param first: an entry id; rows that end before this entry are left out.
         :param limit: most rows to return.  If fewer rows are found, the rows next to their end are verified, so that no
@@ -67,7 +67,7 @@ class StoredRuns:
         return rows
 
     def overlapped(self, ledger_id: int, first: int, last: int) -> list[IndexRow]:
-        """Return the rows of ``ledger_id`` that contain any of the entries ``first`` to ``last``, sorted."""
+        """Return the index rows of ``ledger_id`` that contain any of the entries ``first`` to ``last``, sorted."""
         before = self._floor(ledger_id, first)
         found = [before] if before is not None and before.last >= first else []
         found += map(row_from, self._connection.execute(_WITHIN, (ledger_id, first, last)))
@@ -75,7 +75,7 @@ class StoredRuns:
         return found
 
     def page(self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        """Return the next rows of all ledgers, sorted by ledger and entry.
+        """Return the next index rows of all ledgers, sorted by ledger and entry.
 
         :param after: ledger id and first entry id of the row after which to begin.
         :param limit: most rows to return.
@@ -97,7 +97,7 @@ class StoredRuns:
         return self.last_entries((ledger_id,)).get(ledger_id, -1)
 
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
-        """Return, for each given ledger that has rows in the table, its highest entry id.
+        """Return, for each given ledger that has index rows in the table, its highest entry id.
 
         If a ledger has no rows, the rows before and behind its place in the table prove that no ledger between these
         two has rows.  So one look-up is enough for many new ledgers.
@@ -122,7 +122,7 @@ class StoredRuns:
         return {log_id: (count, n_bytes) for log_id, count, n_bytes in self._connection.execute(_LIVE)}
 
     def _floor(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the last row of a ledger that begins at or before an entry.
+        """Return the last index row of a ledger that begins at or before an entry.
 
         :returns: None if the ledger has no such row.  Then the row that is before it in the table, of another ledger,
             was verified.
@@ -132,10 +132,10 @@ class StoredRuns:
         return row if row is not None and row.ledger_id == ledger_id else None
 
     def _check_next(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Verify and return the first row behind an entry; the caller has verified the row before with :meth:`_floor`.
+        """Return the first index row behind an entry, after it was verified.
 
-        The condition is "at least ``entry_id + 1``": with "greater than", SQLite would skip rows whose damaged keys are
-        equal or lower.
+        The caller has verified the row before it with :meth:`_floor`.  The condition is "at least ``entry_id + 1``":
+        with "greater than", SQLite would skip rows whose damaged keys are equal or lower.
         """
         if entry_id < MAX_ID:
             found = self._connection.execute(f"{_FROM_ON}{_IN_ORDER}", (ledger_id, entry_id + 1, 1))
@@ -145,6 +145,6 @@ class StoredRuns:
         return row_from(values) if values is not None else None
 
     def _check_place(self, ledger_id: int, entry_id: int) -> None:
-        """Verify the rows before and behind the place that the row of an entry would have in the table."""
+        """Verify the two index rows between which the row of an entry would be in the table."""
         self._floor(ledger_id, entry_id)
         self._check_next(ledger_id, entry_id)

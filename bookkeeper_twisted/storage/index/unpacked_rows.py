@@ -10,7 +10,7 @@ MOST_TOGETHER = 32
 
 
 class UnpackedRows:
-    """A table of the packed index rows of one ledger; it keeps the rows near the last look-up unpacked.
+    """A table of the packed index rows of one ledger; rows near the last look-up are kept unpacked, too.
 
     Only one thread may use it.
 
@@ -37,7 +37,7 @@ class UnpackedRows:
         return rows[0] if rows and rows[0].last >= entry_id else None
 
     def _from(self, entry_id: int) -> Sequence[IndexRow]:
-        """Return, unpacked, the last row that begins at or before ``entry_id``, and perhaps some rows behind it."""
+        """Return the last row that begins at or before ``entry_id``, unpacked, and perhaps some rows behind it."""
         raise NotImplementedError
 
     def _count_from(self, index: int) -> int:

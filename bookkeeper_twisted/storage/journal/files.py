@@ -22,7 +22,7 @@ from ..ledger_dirs import journal_ids, journal_name
 from .format import HEADER_SIZE, SECTOR, FileMark, pack_header, parse_header
 
 SPARE_SUFFIX = ".spare"
-_AT_ONCE = 1 << 20  # bytes of zeros that one write fills in, if the journal is already waiting for the file
+_AT_ONCE = 1 << 20  # bytes of zeros that one write adds to a new file, if the journal is already waiting for the file
 
 
 @attrs.frozen
@@ -123,8 +123,8 @@ class JournalFiles:
 
         If the process has no file descriptor left to sync the directory, rename it back.
 
-        After a power cut, a replay may still find the new name.  That is harmless: it ignores the newest file if this
-        file has no groups.
+        After a power cut, the file may have its new name all the same.  This does no harm: a replay ignores the newest
+        file if it contains no group of records.
         """
         spare = blank.file.path
         self._fs.rename(spare, path)
@@ -163,7 +163,7 @@ class JournalFiles:
         return is_filled
 
     def _filled_further(self) -> bool:
-        """Write one step of zeros to the next file; return True if it is filled up to ``preallocate`` bytes."""
+        """Write some more zeros to the next journal file; return True if it has ``preallocate`` bytes now."""
         blank = self._filling
         if blank is None:
             blank = self._filling = self._blank(self._next_id)
@@ -192,7 +192,7 @@ class JournalFiles:
                 self._fs.unlink(self.path(old))
             self.ids.remove(old)
         if len(below) > self._settings.max_backups:
-            # sync the directory now: no start may find a recycled file under its old name once it is overwritten
+            # sync the directory now: later, a start must not find an overwritten file under its old name
             self._fs.sync_directory(self._directory)
             self._spares.extend(freed)
 
@@ -212,7 +212,7 @@ class JournalFiles:
         return mark is None or mark.file_id == file_id
 
     def drop(self, file_id: int) -> None:
-        """Delete the journal file ``file_id``, which has no groups; its id is not used again."""
+        """Delete the journal file ``file_id``, which has no groups of records; its id is not used again."""
         self._fs.unlink(self.path(file_id))
         self._fs.sync_directory(self._directory)
         self.ids.remove(file_id)
@@ -245,7 +245,7 @@ class JournalFiles:
         return posixpath.join(self._directory, f"{next(self._names)}{SPARE_SUFFIX}")
 
     def _blank(self, file_id: int) -> Blank:
-        """Return a file with a header: a spare file if there is one, else a new file."""
+        """Return a file with a header and without records: a spare file if there is one, else a new file."""
         try:
             path, recycled = self._spares.popleft(), True
         except IndexError:

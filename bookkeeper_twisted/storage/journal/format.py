@@ -99,7 +99,7 @@ class FileHeader:
 
 @attrs.frozen
 class Trailer:
-    """The decoded trailer of a group.
+    """The decoded trailer at the end of a group of records.
 
     :ivar start: offset of the group in its file.
     :ivar durable: the position up to which the journal was known to be durable when the group was written.
@@ -144,7 +144,7 @@ def parse_header(sector: bytes, path: str) -> FileHeader:
 
 
 def padding_size(length: int, alignment: int) -> int:
-    """Return the size in bytes of the padding record that ends a group, filler and trailer included.
+    """Return the size in bytes of the padding record at the end of a group, which contains filler and the trailer.
 
     :param length: offset at which the records of the group end.
     :param alignment: the padding record ends at a multiple of this number of bytes.
@@ -162,7 +162,7 @@ def pack_group(
     block: int,
     last: bool = False,
 ) -> tuple[Sequence[bytes], int]:
-    """Return the pieces of a group to be written, followed by at least one sector of zeros.
+    """Return the bytes of a group of records, in several byte strings, followed by at least one sector of zeros.
 
     :param mark: the mark of the file.
     :param start: offset of the group, a multiple of 512.
@@ -171,7 +171,7 @@ def pack_group(
     :param alignment: the group ends at a multiple of this number of bytes.
     :param block: the zeros end at a multiple of this number of bytes.
     :param last: whether the file ends with this group.
-    :returns: the pieces, and the offset where the group ends and the zeros begin.
+    :returns: the byte strings to write, and the offset where the group ends and the zeros begin.
     """
     length = sum(map(len, records))
     padding = padding_size(start + length, alignment)
@@ -188,11 +188,11 @@ def pack_group(
 
 
 def parse_trailer(data: bytes, mark: FileMark) -> Trailer | None:
-    """Decode the trailer of a group.
+    """Decode the trailer of a group of records.
 
     :param data: the 52 bytes of the trailer.
     :param mark: the mark of the file.
-    :returns: None if the bytes are not a trailer that was written to this file.
+    :returns: the trailer; None if the bytes are no valid trailer, or that of another file.
     """
     if len(data) != TRAILER_SIZE or crc32c(data[: -_CRC.size]) != _CRC.unpack_from(data, TRAILER_SIZE - _CRC.size)[0]:
         return None
@@ -204,7 +204,7 @@ def parse_trailer(data: bytes, mark: FileMark) -> Trailer | None:
 
 
 def group_matches(group: bytes, trailer: Trailer) -> bool:
-    """Test whether the bytes of a ``group`` match the checksum in its trailer.
+    """Test whether the bytes of a ``group`` of records match the checksum in its trailer.
 
     :param trailer: the decoded trailer of the group.
     """

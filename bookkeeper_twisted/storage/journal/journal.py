@@ -96,7 +96,7 @@ class Journal:
         self._check()
         try:
             file = self._file
-            # begin a new file only between two groups, because a group never spans two files
+            # begin a new file only between two groups of records, because a group never spans two files
             if file is None or self.position.offset > self._settings.max_size:
                 file = self._next_file()
             self._write(file, records, sync)
@@ -121,7 +121,7 @@ class Journal:
             self._files.release(mark.file_id)
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_FILES:
-                return  # a later call, with a higher mark, releases these files, too
+                return  # the next call, with a higher mark, releases these files, too
             self._failure = error
             raise
 
@@ -134,7 +134,10 @@ class Journal:
             raise
 
     def close(self) -> None:
-        """Write and sync a group that ends the file, unless the journal has failed; then close the files."""
+        """Close the files.
+
+        If the journal has not failed, first write and sync an empty group of records that says that the file ends.
+        """
         file, self._file = self._file, None
         if self._failure is None and file is not None:
             try:
@@ -154,7 +157,7 @@ class Journal:
         group, end = pack_group(
             self._mark, start, records, self.durable, self._settings.alignment, self._settings.block, last
         )
-        # write and sync by one call, unless earlier groups are not synced yet
+        # if earlier groups are synced already, one call can both write and sync this group
         at_once = sync and (self.durable == self.position or start == HEADER_SIZE)
         file.pwritev(group, start, durable=at_once)
         self.position = JournalPosition(self._mark.file_id, end)
@@ -192,7 +195,7 @@ class Journal:
             return old
         if old is not None:
             old.close()
-        # ``durable`` stays at the end of the previous file; the first group of the new file records this position
+        # ``durable`` stays at the end of the previous file; the trailer of the new file's first group contains it
         self.position = JournalPosition(self._mark.file_id, HEADER_SIZE)
         return self._file
 

@@ -31,7 +31,7 @@ CHUNK = 2 << 20
 
 @attrs.frozen
 class Group:
-    """A group of a journal file that was verified.
+    """A verified group of records of a journal file.
 
     :ivar data: the bytes of the group, padding record included.
     :ivar starts: the offset in ``data`` of each record, and of the padding record.
@@ -54,7 +54,7 @@ class JournalEnd:
     """The bytes that a reader found behind the last valid group of a journal file.
 
     :ivar torn: whether there are bytes other than zeros, as a torn write leaves them.
-    :ivar durable: the highest position that a trailer among these bytes records as durable.
+    :ivar durable: the highest journal position that any trailer among these bytes reports as durable.
     """
 
     torn: bool
@@ -101,12 +101,15 @@ class JournalReader:
         return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:
-        """Return the position that the first group records as durable; None without a valid first group of ours."""
+        """Return the durable position in the first group of records; None without a valid group of our bookie."""
         group = self._group(self.mark, self.start) if self.mark else None
         return group.trailer.durable if group else None
 
     def tail(self) -> JournalEnd:
-        """Search the bytes behind the last valid group for trailers, which may prove a loss of records (safety 3.3)."""
+        """Search the bytes behind the last valid group for trailers.
+
+        They may prove that records were lost (safety 3.3).
+        """
         assert self.mark is not None
         nonce, offset = self.mark.nonce, self.end
         torn, durable = any(self._file.pread(SECTOR, offset)), JournalPosition()
@@ -116,7 +119,7 @@ class JournalReader:
                 if (offset + at + TRAILER_SIZE) % SECTOR == 0:
                     trailer = parse_trailer(data[at : at + TRAILER_SIZE], self.mark)
                     if trailer is not None:
-                        # reading began inside the group of this trailer, which begins before ``self.end``
+                        # the group of records of this trailer begins before ``self.end``, where this search has begun
                         inside = JournalPosition(self.file_id, offset + at) if trailer.start < self.end else durable
                         torn, durable = True, max(durable, trailer.durable, inside)
                 at = data.find(nonce, at + 1)
@@ -142,7 +145,7 @@ class JournalReader:
             self.finished = group.trailer.last
 
     def _group(self, mark: FileMark, start: int) -> Group | None:
-        """Return the group at offset ``start``; return None if it is incomplete, or does not match its checksums."""
+        """Return the group of records at offset ``start``; None if it is incomplete or does not match its checksums."""
         starts = self._walk(start)
         if starts is None:
             return None
@@ -159,9 +162,10 @@ class JournalReader:
         return Group(data, [at - start for at in starts], end, trailer)
 
     def _walk(self, at: int) -> list[int] | None:
-        """Follow the length fields from offset ``at`` on; return the offsets of the records and of the padding record.
+        """Follow the length fields of records from offset ``at`` on, up to the padding record that ends the group.
 
-        :returns: None if the lengths do not lead to a padding record.
+        :returns: the offsets of the records and of the padding record; None if the lengths do not lead to a padding
+            record.
         """
         starts = []
         unpack, limit = _LENGTH.unpack_from, self._size - 8

@@ -41,7 +41,8 @@ class JournalReplay:
 
     :ivar end: the end of the journal, once :meth:`records` is exhausted.
     :ivar cuts: the torn tails that were cut off.
-    :ivar unused: id of the newest file if it has no group and does not contain the mark; the caller deletes this file.
+    :ivar unused: id of the newest file if it has no group of records and does not contain the mark; the caller deletes
+        this file.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, file_ids: Sequence[int], alignment: int) -> None:
@@ -92,7 +93,7 @@ class JournalReplay:
             file.close()
 
     def _check_predecessor(self, reader: JournalReader, ids: Sequence[int]) -> None:
-        """Raise an error if the journal file before the reader's file is missing; the reader's first group names it."""
+        """Raise an error if a journal file is missing: the one that the first group of the reader's file refers to."""
         durable = reader.first_durable()
         if durable is not None and ids[0] <= durable.file_id and durable.file_id not in ids:
             raise JournalDamageError(
@@ -100,7 +101,10 @@ class JournalReplay:
             )
 
     def _judge(self, file: IFile, reader: JournalReader, later: Sequence[int]) -> None:
-        """Check that no durable records are lost behind the last group found in a file; end the last file there."""
+        """Check that no durable records are missing behind the last group of a file.
+
+        If it is the last file, mark its end.
+        """
         if reader.mark is None or reader.finished:
             return
         durable = self._known_durable(later)
@@ -122,7 +126,7 @@ class JournalReplay:
         self._finish(file, reader)
 
     def _known_durable(self, later: Sequence[int]) -> JournalPosition:
-        """Return the position that the first group in later files records as durable; (0, 0) if they have no group."""
+        """Return the durable position in the first group of records in ``later`` files; (0, 0) without such a group."""
         for file_id in later:
             file = self._fs.open(self._path(file_id))
             try:
@@ -134,7 +138,7 @@ class JournalReplay:
         return JournalPosition()
 
     def _finish(self, file: IFile, reader: JournalReader) -> None:
-        """Write and sync the bytes again that may be in the page cache only; then write a group that ends the file."""
+        """Write and sync bytes again that may only be in the page cache; then write a group of records as the end."""
         assert reader.mark is not None
         for offset in range(reader.durable, reader.end, CHUNK):
             file.pwrite(file.pread(min(CHUNK, reader.end - offset), offset), offset)

@@ -31,7 +31,7 @@ class JournalScrub:
         self._steps = self._run()
 
     def step(self) -> int | None:
-        """Verify the next group.
+        """Verify the next group of records.
 
         :returns: the number of verified bytes; None when the scrub has ended.
         :raises OSError: the disk failed, other than by unreadable bytes (which count as damage).
@@ -69,13 +69,14 @@ class JournalScrub:
                 if at >= end:
                     return
             yield max(min(reader.end, end) - at, 0)
-            if reader.mark is not None and reader.end < end:  # only files of ours have checksums, and so a known end
+            # only journal files of our bookie have checksums, and therefore a known end
+            if reader.mark is not None and reader.end < end:
                 self._found(file_id, f"{reader.path}: damaged at offset {reader.end}, durable up to {end}")
         finally:
             file.close()
 
     def _needed_end(self, file_id: int, later: Sequence[int]) -> int:
-        """Return the offset up to which a file must be intact, as the first group of a later file records it."""
+        """Return the offset up to which a file must be intact; the first group of records in a later file tells it."""
         if file_id == self._durable.file_id:
             return self._durable.offset
         for each in later:

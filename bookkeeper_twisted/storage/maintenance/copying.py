@@ -24,7 +24,7 @@ MOST_ROWS = 50_000
 
 
 class _JoinedRow:
-    """An index row of a new log, which joins consecutive index rows of old logs.
+    """An index row for a new log that is built by joining consecutive index rows of old logs.
 
     :param head: the first of the old rows; call :meth:`append` for it and for each of the others.
     :param offset: offset of its first record in the new log.
@@ -37,10 +37,10 @@ class _JoinedRow:
         self._sizes: list[tuple[int | bytes, int]] = []
         self._n_bytes = 0
         self._checksums: list[int] = []  # CRC32C of each complete block
-        self._checksum = 0  # CRC32C of the last block, as long as it is not complete
+        self._checksum = 0  # CRC32C of the last block, while it is incomplete
 
     def takes(self, row: IndexRow, n_bytes: int) -> bool:
-        """Test whether ``row``, with records of ``n_bytes`` bytes, can be joined to the end of this row."""
+        """Test whether ``row`` can be joined to the end of this row; its records have ``n_bytes`` bytes."""
         return (
             (row.ledger_id, row.first) == (self._ledger_id, self._last + 1)
             and self._n_bytes + n_bytes <= JOIN_BYTES
@@ -48,7 +48,7 @@ class _JoinedRow:
         )
 
     def append(self, row: IndexRow, data: Buffer) -> None:
-        """Join ``row``, whose records are ``data``, to the end of this row."""
+        """Add ``row``, whose records are the bytes ``data``, at the end of this row."""
         self._sizes.append((row.sizes, row.last - row.first + 1))
         self._last = row.last
         view = memoryview(data)
@@ -99,7 +99,7 @@ class LogCopy:
         self._rows: list[_JoinedRow] = []
 
     def write(self, rows: deque[VerifiedRow]) -> None:
-        """Remove rows from the front of ``rows`` and copy their records to the new log, until the log is full."""
+        """Copy records to the new log until it is full; remove the index rows of the copied records from ``rows``."""
         log = self._log
         assert log is not None
         while rows and self._make_room(log, *rows[0]):
@@ -109,7 +109,7 @@ class LogCopy:
         log.write_blocks()
 
     def _make_room(self, log: OpenLog, row: IndexRow, data: Buffer) -> bool:
-        """Prepare to add ``row`` to the last joined row or to a new joined row; return False if the log is full."""
+        """Decide whether ``row`` continues the last joined row or begins a new one; return False if the log is full."""
         if log.has_records and log.position + len(data) > self._directory.log.size_limit:
             return False
         if not self._rows or not self._rows[-1].takes(row, len(data)):

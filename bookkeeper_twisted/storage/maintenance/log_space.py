@@ -50,7 +50,7 @@ class LogSpace:
         return [LogUsage(log_id, self._record_bytes(log_id), live.get(log_id, (0, 0))[1]) for log_id in log_ids]
 
     def _record_bytes(self, log_id: int) -> int:
-        """Return the number of bytes between header and ledgers map, or the end of the file if there is no map."""
+        """Return the number of bytes between the header and the ledgers map of a log, or its end if it has no map."""
         path = self.path(log_id)
         file = self._fs.open(path)
         try:
@@ -175,7 +175,7 @@ class RemovalChecks:
             at = bisect_left(named, after[0], at)
 
     def _named(self, scan: LogScan, ledger_ids: set[int]) -> Iterator[tuple[int, int]]:
-        """Add the ids of a log's ledgers to ``ledger_ids``, from its ledgers map or, without one, from its records."""
+        """Add the ledgers in a log to ``ledger_ids``: from its ledgers map or, without one, from its records."""
         sizes = scan.ledgers_map()
         if sizes is not None:
             ledger_ids.update(sizes)

@@ -46,7 +46,7 @@ def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0)
 
 
 def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
-    """Test whether too little disk space is free to compact as many ``logs`` together as usual.
+    """Test whether too little disk space is free to compact the usual number of ``logs`` together.
 
     :param size_limit: most bytes of an entry log.
     :param free: free bytes of the disk.

@@ -44,7 +44,7 @@ VerifiedRow = tuple[IndexRow, Buffer]
 
 @attrs.frozen
 class RowPiece:
-    """A part of the records of an index row, for one step.
+    """A part of the records of an index row that is read in one step.
 
     :ivar start: offset of the part in the row's records, in bytes.
     :ivar size: number of bytes.
@@ -58,13 +58,13 @@ class RowPiece:
 
     @property
     def offset(self) -> int:
-        """Return the offset of the piece in its entry log."""
+        """Return the offset of the part in its entry log."""
         return self.row.offset + self.start
 
 
 @attrs.frozen
 class Extent:
-    """Adjacent pages of an entry log that one read reads, from offset ``start`` to ``end``."""
+    """Adjacent pages of an entry log, from offset ``start`` to ``end``, that are read by one call."""
 
     log_id: int
     start: int
@@ -73,7 +73,7 @@ class Extent:
 
 @attrs.frozen
 class Step:
-    """The records that a reader reads together: those of several pieces, each a part of an index row or a whole row.
+    """The pieces (parts of index rows, or whole rows) whose records are read together.
 
     :ivar n_bytes: number of bytes of all pieces.
     :ivar n_entries: number of entries of the index rows whose last piece is in the step.
@@ -87,9 +87,9 @@ class Step:
 
     @classmethod
     def of(cls, pieces: Sequence[RowPiece], passed_over: int) -> "Step | None":
-        """Return a step for the given pieces, or None if the list of pieces is empty.
+        """Return a step that reads the given ``pieces`` (parts of index rows), or None if there are none.
 
-        :param passed_over: most unneeded bytes between two pieces of one read.
+        :param passed_over: most unneeded bytes between two pieces that are read by one call.
         """
         if not pieces:
             return None
@@ -104,9 +104,9 @@ class Step:
 
 
 def extents_of(pieces: Sequence[RowPiece], passed_over: int) -> list[Extent]:
-    """Return the pages to read for ``pieces``, sorted by log and offset.
+    """Return the pages of entry logs that contain ``pieces`` (parts of index rows), sorted by log and offset.
 
-    :param passed_over: most unneeded bytes between two pieces of one read.
+    :param passed_over: most unneeded bytes between two pieces that are read by one call.
     """
     found: list[Extent] = []
     for log_id, offset, size in sorted((piece.row.log_id, piece.offset, piece.size) for piece in pieces):
@@ -125,7 +125,7 @@ def extents_of(pieces: Sequence[RowPiece], passed_over: int) -> list[Extent]:
 
 
 def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
-    """Return the next piece of an index row: a part of its records.
+    """Return the next piece of an index row, that is the next part of its records.
 
     A piece ends where its row ends, or else at the end of a page, so that no page is read twice.
 
@@ -164,9 +164,9 @@ class RowCutter:
         self._start = 0
 
     def next_step(self, max_bytes: int = STEP_BYTES, passed_over: int = 0) -> Step | None:
-        """Return the next step; return None if no row is left, or if ``admits`` refuses the next row.
+        """Return the pieces of rows to read next, together; None if no row is left or ``admits`` refuses the next row.
 
-        :param passed_over: most unneeded bytes between two pieces of one read.
+        :param passed_over: most unneeded bytes between two pieces that are read by one call.
         :param max_bytes: most bytes of the pieces.
         :raises bookkeeper_twisted.errors.DamageError: an index row is damaged.
         """
@@ -198,7 +198,7 @@ class RowCutter:
         self._start = 0
 
     def skip(self, row: IndexRow) -> None:
-        """If the last step ended inside ``row``, leave out the other pieces of this row."""
+        """If the last step ended inside the index ``row``, leave out the rest of its records."""
         if self._start and self._ahead[0] is row:
             self._end_row()
 
@@ -233,7 +233,7 @@ class RowReader:
         return log_id in self._files or self._fs.exists(self._directory.reader.path(log_id))
 
     def load(self, step: Step) -> None:
-        """Wait for the pages of a step; then call :meth:`take` for each of its pieces, in order.
+        """Wait until the pages of a step are read; then call :meth:`take` for each piece of the step, in order.
 
         :param step: the oldest step that was begun and not loaded.
         :raises OSError: the disk failed, other than by unreadable bytes, which :meth:`take` reports.
@@ -249,7 +249,7 @@ class RowReader:
             datas.append(None if isinstance(data, OSError) else data)
 
     def verified(self, step: Step) -> list[VerifiedRow]:
-        """Wait for the pages of a step; return the verified rows whose last pieces are in it.
+        """Wait until the pages of a step are read; return the verified index rows that end in this step.
 
         :param step: the oldest step that was begun and not loaded.
         :raises LogDamageError: a log does not have the records that its index row describes.
@@ -259,7 +259,7 @@ class RowReader:
         return [(piece.row, data) for piece in step.pieces if (data := self.take(piece)) is not None]
 
     def take(self, piece: RowPiece) -> Buffer | None:
-        """Return the verified records of a complete index row if ``piece`` is its last piece, else None.
+        """Return the verified records of an index row if ``piece`` is the last part of them, else None.
 
         The returned buffer is valid until the next step is loaded.
 

@@ -33,7 +33,7 @@ NO_LEDGER = -1
 
 @attrs.frozen
 class DamagedEntries:
-    """A finding: damage of the entries ``first`` to ``last`` of a ledger, or of a place in a journal.
+    """Damage that a scrub found: of the entries ``first`` to ``last`` of a ledger, or of a place in a journal.
 
     :ivar ledger_id: the ledger; :data:`NO_LEDGER` for a journal.
     :ivar found_at: when the damage was found, in seconds since the epoch.
@@ -67,7 +67,7 @@ class ScrubRecord:
     ended_at: int = 0
 
     def joined(self, found: Iterable[DamagedEntries]) -> "ScrubRecord":
-        """Return a copy with the ``found`` damage added, as far as it is new, up to :data:`MOST_FINDINGS` findings."""
+        """Return a copy to which new damages in ``found`` are added, up to :data:`MOST_FINDINGS` findings."""
         findings = list(self.findings)
         for each in found:
             at = bisect_left(findings, each.key, key=_key_of)
@@ -134,7 +134,9 @@ class Scrub:
         return found
 
     def take(self, found: Sequence[DamagedEntries]) -> Sequence[DamagedEntries]:
-        """Add the damage ``found`` by a step to the record; remove older findings about the rows of this step.
+        """Add the damage that :meth:`read` found in a step to the record.
+
+        Remove older findings about the same index rows.
 
         :returns: the damage that was added; some is left out if the record has too many findings.
         """

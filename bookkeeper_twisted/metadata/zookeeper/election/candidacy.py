@@ -49,7 +49,7 @@ class Candidacy:
         self._loop.stop()
 
     def lose(self) -> None:
-        """If this candidate is the auditor, call the listener with False."""
+        """Call the listener with False if this candidate is the auditor."""
         self._is_elected(False)
 
     async def remove(self) -> None:
@@ -57,7 +57,7 @@ class Candidacy:
         raise NotImplementedError
 
     async def _stand(self, watch: Watch) -> None:
-        """Take part in the election; read its nodes with a watch, and pass the result to :meth:`_is_elected`."""
+        """Take part in the election: read its nodes, with a ``watch``; pass the result to :meth:`_is_elected`."""
         raise NotImplementedError
 
     async def _look(self, watch: Watch) -> bool:
@@ -87,7 +87,7 @@ class Candidacy:
             self._log.failure("a listener for the auditor's office failed")
 
     def _waits_for_other(self, waits: bool) -> None:
-        """Log a warning, once, that this candidate cannot become auditor while the other election has a candidate."""
+        """Log a warning, once, if this candidate cannot become auditor because the other election has a candidate."""
         if waits and not self._waits:
             self._log.warn(
                 "{name} leaves the auditor's office to a candidate at {other}: this process stands at {path}. Give all "

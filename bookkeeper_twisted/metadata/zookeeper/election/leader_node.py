@@ -27,7 +27,7 @@ class LeaderCandidacy(Candidacy):
         if votes and leads:
             await self._delete(self._path)
         elif stat is None and not votes:
-            # set a watch on the missing node: it fires when the node is created, and causes the next read
+            # the watch on the missing node fires when the node is created, and then the node is read again
             await self._take()
 
     async def _take(self) -> None:
@@ -43,5 +43,5 @@ class LeaderCandidacy(Candidacy):
             return lowest_first(names)
         except NodeMissingError:
             if await self._znodes.exists(self._other, watch) is not None:
-                watch(True)  # the node was created after the read that did not find it: read again
+                watch(True)  # the node was created just after the read that did not find it: read it again
             return []

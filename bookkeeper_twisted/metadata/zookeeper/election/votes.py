@@ -44,7 +44,7 @@ class VoteCandidacy(Candidacy):
             pass  # the node of the votes does not exist before the first vote
 
     async def _stand(self, watch: Watch) -> None:
-        """Read the votes; set watches on this session's vote, the next lower vote, and Pulsar's leader node."""
+        """Read the votes, and set ``watch`` on this session's vote, the next lower vote, and Pulsar's leader node."""
         votes = lowest_first(await self._fresh_votes())
         if self._vote not in votes:
             await self._cast(votes)
@@ -56,7 +56,7 @@ class VoteCandidacy(Candidacy):
         leader = await self._znodes.exists(self._other, watch)
         is_elected = not position and own is not None and leader is None
         if own is None or None in present:
-            watch(True)  # a vote was removed after the votes were listed: read them again
+            watch(True)  # a vote was removed after the list of votes was read: read the list again
         elif is_elected and not self._in_office:
             await self._announce()
         self._is_elected(is_elected)
@@ -70,7 +70,7 @@ class VoteCandidacy(Candidacy):
             return []
 
     async def _cast(self, votes: list[str]) -> None:
-        """Cast a vote; do nothing if this session has a vote already, from a call whose answer was lost."""
+        """Cast a vote, unless this session has one already from a call whose answer was lost."""
         self.lose()
         own = await self._own(votes)
         if not own:
@@ -87,5 +87,5 @@ class VoteCandidacy(Candidacy):
         return [name for name, stat in stats if stat is not None and self._owns(stat.owner)]
 
     async def _announce(self) -> None:
-        """Write the name of the elected auditor into the election's node, for people and Apache's tools to read."""
+        """Write the name of the elected auditor into the node of the election, for people and for Apache's tools."""
         await self._znodes.set(self._path, encode_vote(self.name), ANY)

@@ -48,7 +48,7 @@ class LedgerIds:
                 return ledger_id
 
     async def _draw(self, tree: LedgerTree) -> tuple[int, str]:
-        """Draw a ledger id; return it with the path of the sequential node whose number it is."""
+        """Draw a ledger id, which is the number of a sequential node; return the id and the path of this node."""
         if tree.has_long_ids:
             self.has_long = self.has_long or await self._znodes.exists(self._znodes.path(_LONG)) is not None
         if not self.has_long:
@@ -70,7 +70,7 @@ class LedgerIds:
             await self._add_high(high + 1)
 
     async def _current_high(self) -> int:
-        """Return the highest number of a ``HOB-`` node; if there is none, create the first."""
+        """Return the highest number of a ``HOB-`` node; create the first such node if there is none."""
         if not self._high:
             names = await self._znodes.fresh_children(self._znodes.path(_LONG))
             self._high = sorted(int(name.removeprefix(_HIGH)) for name in names if _is_high(name))
@@ -87,7 +87,7 @@ class LedgerIds:
                 NewNode(self._znodes.path(_LONG, f"{_HIGH}{high:010d}"), open=True), lambda data, stat: True
             )
         except NodeExistsError:
-            pass  # another client has also found the ids below the last node used up, and has created this node first
+            pass  # another client has found these ids used up, too, and has created this node first
 
     async def _remove_old(self) -> None:
         for high in self._high[:-_KEPT]:
@@ -97,7 +97,7 @@ class LedgerIds:
                 self._log.debug("old ledger id counter stays: {error}", error=error)
 
     async def _next(self, *parent: str) -> tuple[int | None, str]:
-        """Draw the next number of the counter below a node, and return it with the path of its sequential node.
+        """Draw the next number of the counter below a node; return it with the path of its sequential node.
 
         The number is None when all numbers of 31 bits are used up.
         """
@@ -112,7 +112,7 @@ class LedgerIds:
         return (number if 0 <= number <= MAX_SHORT_ID else None), prefix + digits
 
     def _not_removed(self, failure: Failure) -> None:
-        """Log that the sequential node of an id was not removed; the server removes it at the end of the session."""
+        """Log that the sequential node of an id was not removed; the server removes it when the session ends."""
         failure.trap(MetadataError)
         self._log.warn("the node of a ledger id stays until the session ends: {error}", error=failure.value)
 

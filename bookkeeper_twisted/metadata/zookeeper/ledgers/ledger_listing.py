@@ -42,7 +42,7 @@ class LedgerListing:
                 yield ledger_id
 
     async def _level(self, form: LedgerForm, digits: str, path: str, names: "filter[str]") -> AsyncIterator[int]:
-        """Yield the ledger ids in and below the nodes ``names``, which all have the same parent node.
+        """Yield the ledger ids in and below the nodes ``names``, which have the same parent node.
 
         :param digits: the leading digits of the ids, which the names of the nodes above contain.
         """
@@ -53,7 +53,7 @@ class LedgerListing:
             if last < self._first or first > self._last:
                 continue
             if is_leaf:
-                # if the driver was closed, raise an error: the listing must not just end (S8)
+                # if the driver was closed, raise an error: a listing must never just end early (S8)
                 self._znodes.session.check_open()
                 yield self._checked(first, f"{path}/{name}")
                 continue
@@ -61,7 +61,7 @@ class LedgerListing:
             try:
                 children = await self._znodes.fresh_children(below)
             except NodeMissingError:
-                continue  # another client removed the last ledger below this node, and with it the node
+                continue  # another client has removed the last ledger below this node, and then the node
             async for ledger_id in self._level(form, digits + number, below, filter(None, children)):
                 yield ledger_id
 

@@ -61,15 +61,14 @@ class ZooKeeperLedgers:
     async def create(self, ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
         path, data = self._path(ledger_id), stored_form(ledger_id, metadata)
         try:
-            # If the node exists, an earlier try of this create may have made it: compare the token in the stored
-            # metadata.
+            # If the node exists, an earlier try may have made it: compare the token in the stored metadata.
             await self._znodes.create_below(NewNode(path, data), lambda data, stat: False)
         except NodeExistsError as error:
             return await self._own(ledger_id, metadata.c_token, error)
         return Versioned(decode_ledger_metadata(data), 0)
 
     async def _own(self, ledger_id: int, c_token: int, error: NodeExistsError) -> Versioned[LedgerMetadata]:
-        """If an earlier try of this create stored the metadata, return them; otherwise raise LedgerExistsError."""
+        """Return the metadata if an earlier try of this create has stored them; otherwise raise LedgerExistsError."""
         if c_token:
             await self._znodes.sync(self._path(ledger_id))
             try:
@@ -99,7 +98,7 @@ class ZooKeeperLedgers:
 
     async def write(self, ledger_id: int, metadata: LedgerMetadata, version: int) -> Versioned[LedgerMetadata]:
         path, data = self._path(ledger_id), stored_form(ledger_id, metadata)
-        if not 0 <= version <= _MAX_VERSION:  # ZooKeeper takes the version -1 for any version
+        if not 0 <= version <= _MAX_VERSION:  # in a call to ZooKeeper, the version -1 would stand for any version
             await self.read(ledger_id)
             raise _changed(ledger_id, version)
         try:
@@ -122,7 +121,7 @@ class ZooKeeperLedgers:
             await self._prune(path.rpartition("/")[0])
 
     async def _prune(self, path: str) -> None:
-        """Remove the parent nodes of a removed ledger, as far as they are empty now.
+        """Remove the parent nodes of a removed ledger that are empty now.
 
         If this fails, stop without an error, because empty nodes do no harm.
         """

@@ -19,7 +19,7 @@ _log = Logger()
 
 
 def bookie_ids(names: list[str]) -> frozenset[str]:
-    """Return the bookie ids among the names of child nodes; leave out and log names that are not bookie ids.
+    """Return the bookie ids among the names of child nodes; log and leave out names that are no bookie ids.
 
     :param names: the names of the children.
     """
@@ -75,7 +75,7 @@ class BookieSet:
         except NodeMissingError:
             if not self._read_only:
                 raise NotInitializedError(f"{self._path} does not exist") from None
-        # The node is created with the first read-only bookie.  While it is missing, the watch fires when it is created.
+        # The node is created with the first read-only bookie; a watch on the missing node fires then.
         return ([], None) if await self._znodes.exists(self._path, watch) is None else await self._children(watch)
 
 

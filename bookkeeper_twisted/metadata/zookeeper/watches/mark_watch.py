@@ -56,7 +56,7 @@ class TreeWatch:
             self._timer.cancel()
 
     def wait_for(self, path: str) -> None:
-        """Watch the lowest group at ``path``, which was found empty, until a mark is made in it or it is removed."""
+        """Watch the lowest group node at ``path``, which is empty, until a mark is made in it or it is removed."""
         if path not in self._loops and not self._stopped:
             self._add(path, self._look_into(path))
 
@@ -80,7 +80,7 @@ class TreeWatch:
         loop.start()
 
     def _look_at(self, path: str, level: int | None) -> Callable[[Watch], Awaitable[bool]]:
-        """Return a function that reads the children of one node and sets a watch.
+        """Return a function that reads the children of one node and sets a watch on them.
 
         :param level: number of levels of group nodes above the children; None for the node of the locks.
         """
@@ -90,7 +90,7 @@ class TreeWatch:
                 names, _ = await self._znodes.children(path, watch)
             except NodeMissingError:
                 if level:
-                    # the node was removed; if it is created again, the watch of its parent notices it
+                    # the node was removed; the watch of its parent notices if it is created again
                     self._loops.pop(path, None)
                     return False
                 if await self._znodes.exists(path, watch) is not None:

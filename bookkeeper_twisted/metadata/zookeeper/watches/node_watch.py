@@ -50,7 +50,7 @@ class NodeWatches:
 
 
 class _Looking:
-    """The reader of one watched node: it calls the listener if the node was written since the last read."""
+    """A reader of one watched node: it calls the listener if the node was written since the last read."""
 
     def __init__(
         self, znodes: Znodes, path: str, decode: Callable[[bytes | None], Any], listener: Callable[[Any], None]
@@ -73,7 +73,10 @@ class _Looking:
         return True
 
     def _is_older(self, seen: tuple[int, int] | None) -> bool:
-        """Test whether ``seen`` is an older state of the node than the last one: a server may lag after a reconnect."""
+        """Test whether ``seen`` is an older state of the node than the last read.
+
+        After a reconnect, the new server may lag behind.
+        """
         return seen is not None and self._seen is not None and seen < self._seen
 
     async def _read(self, watch: Watch) -> tuple[bytes | None, Stat | None]:

@@ -52,7 +52,7 @@ class WatchLoop:
                     return
             except MetadataError as error:
                 if not failing and not isinstance(error, MetadataUnavailableError):
-                    # do not log a lost connection here: the session logs it, once for all watches
+                    # a lost connection is not logged here, because the session logs it for all watches
                     self._log.warn("{what}: {error}; trying again", what=self._what, error=error)
                 failing = True
                 self._changed(False)
@@ -62,7 +62,7 @@ class WatchLoop:
                 await self._session.pause(RELOOK_SECONDS)
 
     def _changed(self, has_changed: bool) -> None:
-        """Make the loop read the nodes again.
+        """Make the loop read the watched nodes again.
 
         A watch that an earlier read has set may call this, too; then the next read just comes earlier.
         """
