@@ -25,7 +25,7 @@ COUNT = 3
 """Bookies of each side."""
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
-_TWISTD = "from twisted.scripts.twistd import run; run()"
+_OURS = (sys.executable, "-c", "from twisted.scripts.twistd import run; run()", "-n", "--pidfile=")
 _BATCH_READS = re.compile(r'^bookkeeper_server_BATCH_READ_ENTRY_REQUEST_count\{success="true"\} (\d+)$', re.MULTILINE)
 APACHE_OPTIONS = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m")
 APACHE_VALUES = {
@@ -115,6 +115,23 @@ class Cluster:
         if bookie_id not in self._processes:
             self._spawn(bookie_id, self._commands[bookie_id])
 
+    def start_autorecovery(self, side: str, values: Mapping[str, object] = MappingProxyType({})) -> str:
+        """Start an auditor and a replication worker in a process of their own; return the name to :meth:`kill` it by.
+
+        :param side: whose it is: ``ours``, else Apache's.
+        :param values: more of its configuration.
+        """
+        port = free_port()
+        conf = self._folder / f"recovery-{port}.conf"
+        conf.write_text(properties({**self._common(port), **values}))
+        if side == "ours":
+            command = [*_OURS, "autorecovery", "--conf", str(conf)]
+        else:
+            command = self._java("org.apache.bookkeeper.replication.AutoRecoveryMain", conf)
+        name = f"recovery:{port}"
+        self._spawn(name, command)
+        return name
+
     def batch_reads(self) -> int:
         """How many batch reads our bookies have answered; blocks."""
         total = 0
@@ -142,19 +159,20 @@ class Cluster:
             "journalMaxSizeMB": 16,
             "journalPreAllocSizeMB": 1,
         }
-        command = [sys.executable, "-c", _TWISTD, "-n", "--pidfile=", "bookie"]
-        self._spawn(self.ours[-1], [*command, *(f"--{key}={value}" for key, value in options.items())])
+        self._spawn(self.ours[-1], [*_OURS, "bookie", *(f"--{key}={value}" for key, value in options.items())])
 
     def _start_apache(self) -> None:
         port = free_port()
         self.apache.append(f"127.0.0.1:{port}")
         conf = self._folder / f"apache-{port}.conf"
         conf.write_text(properties({**self._common(port), **APACHE_VALUES}))
+        self._spawn(self.apache[-1], self._java("org.apache.bookkeeper.server.Main", conf))
+
+    def _java(self, main: str, conf: Path) -> list[str]:
         # a bookie that is killed leaves its native libraries where it unpacked them
         given = {"java.io.tmpdir": self._folder, **self._java_properties}
         options = (*APACHE_OPTIONS, *(f"-D{key}={value}" for key, value in given.items()))
-        command = java_command("org.apache.bookkeeper.server.Main", "--conf", str(conf), options=options)
-        self._spawn(self.apache[-1], command)
+        return java_command(main, "--conf", str(conf), options=options)
 
     def _common(self, port: int) -> dict[str, object]:
         return {
@@ -170,8 +188,9 @@ class Cluster:
     def _spawn(self, bookie_id: str, command: list[str]) -> None:
         self._commands[bookie_id] = command
         environ = {**os.environ, "PYTHONPATH": str(_ROOT)}
-        side = "ours" if bookie_id in self.ours else "apache"
-        with open(self._folder / f"{side}-{bookie_id.rpartition(':')[2]}.log", "ab") as log:
+        kind, _, port = bookie_id.rpartition(":")
+        side = "ours" if bookie_id in self.ours else "apache" if bookie_id in self.apache else kind
+        with open(self._folder / f"{side}-{port}.log", "ab") as log:
             self._processes[bookie_id] = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=_ROOT, env=environ
             )

@@ -56,9 +56,12 @@ class RepairCase(TestCase):
     timeout = 180
 
     async def setUp(self) -> None:  # type: ignore[override]
-        self.cluster = repair_cluster()
+        await self.use(repair_cluster(), ClientConfig(zk_timeout=4000))
+
+    async def use(self, cluster: Cluster, config: ClientConfig) -> None:
+        """Connect our client to a cluster, all of whose bookies are started again."""
+        self.cluster = cluster
         self.bookies = (*self.cluster.ours, *self.cluster.apache)
-        config = ClientConfig(zk_timeout=4000)
         self.bk = await BookKeeper.connect(reactor, self.cluster.uri, config, NamedBookies(system_chance()))
         self.addCleanup(self.bk.close)
         self.driver: Any = self.bk.metadata
@@ -188,15 +191,14 @@ class RepairCase(TestCase):
 
     async def assert_whole(self, written: list[tuple[int, Dialect]]) -> None:
         """Apache's client reads every entry, and every bookie of every ensemble has what it should have."""
-        java = JavaActor(self.cluster.java, "reader", 3)
         checker = self._checker()
         for ledger_id, dialect in written:
+            java = JavaActor(self.cluster.java, "reader", dialect.wire)
             seen = await java.read(dialect, ledger_id, recover=True)
             self.assertEqual(seen.last, _ENTRIES - 1)
             stored = await self.bk.context.ledgers.read(ledger_id)
             report = await checker.check(ledger_id, stored.value, self.bookies)
             self.assertTrue(report.is_whole, report)
-
 
     def _checker(self) -> LedgerChecker:
         limit, context = Throttle(reactor, "check"), self.bk.context
