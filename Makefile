@@ -6,13 +6,16 @@ BIN := $(VENV)/bin
 RUNNABLE := $(VENV)/.runnable
 READY := $(VENV)/.installed
 DOCUMENTED := $(VENV)/.documented
+RELEASED := $(VENV)/.released
 SPARKED := $(VENV)/.spark
 JAVA := $(shell command -v java 2>/dev/null)
+# What is installed, and what builds it, is that of constraints.txt; older versions of pip know the first variable only.
+PINNED := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt
 # "compat": the default editable install hides the plugin from twistd.
-INSTALL = $(BIN)/python .ci/logged.py $(VENV)/install.log 'Collecting|Installing collected' \
+INSTALL = $(PINNED) $(BIN)/python .ci/logged.py $(VENV)/install.log 'Collecting|Installing collected' \
 	$(BIN)/python -m pip install --disable-pip-version-check --config-settings editable_mode=compat --editable
 
-.PHONY: help run test check doors chaos fuzz simulate mutate bench floors docs news dist clean pipeline
+.PHONY: help run test check doors chaos fuzz simulate mutate bench floors constraints audit docs news dist clean pipeline
 
 help:
 	@echo "make run [FILE=path]  write a file to a bookie, kill it, restart it, read the file back"
@@ -29,13 +32,15 @@ help:
 	@echo "make mutate [ROOM=...] plant defects in a copy of the source, see that the tests notice them"
 	@echo "make bench [NAME=...] measure; python -m benchmarks lists the names"
 	@echo "make floors           test with the oldest and the newest versions of what it needs"
+	@echo "make constraints      write constraints.txt: the newest versions of what CI installs"
+	@echo "make audit            look the versions of constraints.txt up among known vulnerabilities"
 	@echo "make docs             build docs/_build/html"
 	@echo "make news VERSION=x.y.z  gather newsfragments into NEWS.rst"
-	@echo "make dist             build the source distribution and the wheel into dist"
+	@echo "make dist             build the source distribution, the wheel and its bill of materials into dist"
 	@echo "make clean            remove what the others made"
 
 # What a run needs: the package and progress bars.
-$(RUNNABLE): setup.cfg pyproject.toml
+$(RUNNABLE): setup.cfg pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "python3 is missing: apt install python3 python3-venv"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "$$($(PYTHON) --version) is too old: install Python 3.11 or later and run make PYTHON=python3.11"; exit 1; }
@@ -95,6 +100,19 @@ bench: $(READY)
 floors: $(READY)
 	@$(BIN)/python -m tests.floors
 
+constraints: $(READY)
+	@echo "asking the package index for the newest versions, half a minute"
+	@$(BIN)/python -m tests.floors --pin
+
+$(RELEASED): $(RUNNABLE)
+	@echo "set-up, once: the tools of a release, in $(VENV)"
+	@$(INSTALL) '.[release]'
+	@touch $@
+
+audit: $(RELEASED)
+	@$(BIN)/python .ci/audit.py $(BIN)/python -m pip_audit --no-deps --disable-pip --requirement constraints.txt \
+		--format json --progress-spinner off --timeout 10
+
 $(DOCUMENTED): $(READY)
 	@echo "set-up, once: Sphinx, in $(VENV)"
 	@$(INSTALL) '.[docs]'
@@ -111,11 +129,13 @@ news: $(DOCUMENTED)
 	@test -n "$(VERSION)" || { echo "make news VERSION=x.y.z"; exit 1; }
 	$(BIN)/towncrier build --yes --version $(VERSION)
 
-dist: $(RUNNABLE)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+dist: $(RELEASED)
 	@rm -rf dist && mkdir dist
 	@echo "building the source distribution and, from it, the wheel"
-	@$(BIN)/python .ci/logged.py build.log '\* (Creating|Building)|Successfully built' $(BIN)/python -m build
+	@$(BIN)/python .ci/logged.py build.log '\* (Creating|Building)|Successfully built' \
+		$(BIN)/python .ci/distribution.py dist
+	@echo "installing the wheel with what it needs, apart, to list that in its bill of materials"
+	@$(BIN)/python .ci/bill.py dist
 	@ls dist/*
 
 clean:

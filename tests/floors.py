@@ -2,22 +2,27 @@
 
 ``python -m tests.floors [--only oldest|newest] [MODULE ...]``.  The oldest are the floors of ``setup.cfg``: what is
 written there is what is installed.  Environments are kept in ``.floors`` and made anew when ``setup.cfg`` changes.
-Needs the package index.
+``python -m tests.floors --pin`` installs and tests nothing: it writes the newest versions to ``constraints.txt``, with
+those of the tools, for the commands of the Makefile to install.  Needs the package index.
 """
 
 import argparse
 import configparser
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import venv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / ".floors"
+CONSTRAINTS = ROOT / "constraints.txt"
 NAMES = ("oldest", "newest")
 EXTRAS = ("zookeeper", "tools", "arrow", "tls", "jwt")
 """Their floors count, too."""
@@ -31,6 +36,13 @@ MODULES = (
     "tests.test_examples.ExamplesTests.test_standalone_cluster",
 )  # fmt: skip
 """What touches a library of others, and what is borrowed from Twisted."""
+
+
+_HEADER = """\
+# What the Makefile, and so CI, installs: the newest versions that setup.cfg allowed when "make constraints" wrote this.
+"""
+_UNPINNED = ("bookkeeper-twisted", "pip")
+"""The package itself, and the program that reads the file."""
 
 
 def requirements(text: str) -> Iterator[str]:
@@ -54,6 +66,45 @@ def floors(text: str) -> list[str]:
             raise ValueError(f"no floor: {requirement}")
         found.append(f"{match[1]}=={match[2]}")
     return found
+
+
+def all_extras(text: str) -> list[str]:
+    """The names of the extras of a ``setup.cfg``."""
+    parser = configparser.ConfigParser()
+    parser.read_string(text)
+    return list(parser["options.extras_require"])
+
+
+def canonical(name: str) -> str:
+    """The name of a library as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pinned(report: dict[str, Any]) -> str:
+    """The constraints file for what pip would install.
+
+    :param report: pip's installation report.
+    """
+    found = {canonical(each["metadata"]["name"]): each["metadata"]["version"] for each in report["install"]}
+    lines = [f"{name}=={version}\n" for name, version in sorted(found.items()) if name not in _UNPINNED]
+    return _HEADER + "".join(lines)
+
+
+def pin() -> int:
+    """Write the constraints file; return the exit status."""
+    wanted = f"{ROOT}[{','.join(all_extras((ROOT / 'setup.cfg').read_text()))}]"
+    with tempfile.TemporaryDirectory() as directory:
+        report = Path(directory, "report.json")
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        done = subprocess.run([*pip, "--dry-run", "--ignore-installed", "--report", str(report), wanted])
+        if done.returncode:
+            return done.returncode
+        text = pinned(json.loads(report.read_text()))
+    before = set(CONSTRAINTS.read_text().splitlines()) if CONSTRAINTS.exists() else set()
+    CONSTRAINTS.write_text(text)
+    new = [line for line in text.splitlines() if "==" in line and line not in before]
+    print(f"{CONSTRAINTS.name}: {len(text.splitlines()) - 1} versions; changed: {', '.join(new) or 'none'}")
+    return 0
 
 
 def environment(name: str, pins: Sequence[str]) -> Path:
@@ -96,8 +147,11 @@ def main(arguments: Sequence[str]) -> int:
     """Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.floors", description=__doc__)
     parser.add_argument("--only", choices=NAMES, help="one of them instead of both")
+    parser.add_argument("--pin", action="store_true", help="write constraints.txt, and do nothing else")
     parser.add_argument("modules", nargs="*", default=MODULES, help="test modules, instead of those of the rooms below")
     options = parser.parse_args(arguments)
+    if options.pin:
+        return pin()
     names = [options.only] if options.only else NAMES
     results = [run(name, options.modules) for name in names]
     return int(not all(results))
