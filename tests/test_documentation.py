@@ -19,7 +19,7 @@ from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.fields import fields_of
 from bookkeeper_twisted.testing import aio_cluster, blocking_cluster
 
-from .first_hour.documents import Command, blocks, commands, fits, literals, pages
+from .first_hour.documents import Command, blocks, commands, fits, literals, pages, section
 
 ROOT = Path(__file__).parents[1]
 
@@ -28,7 +28,7 @@ FOLLOWED = ("docs/install.rst", "docs/quickstart.rst", "docs/testing.rst")
 
 OUTSIDE = (
     "sudo", "docker", "podman", "systemctl", "journalctl", "curl", "apt", "kubectl", "python3 -m venv", "cp",
-    "mv", "kill", "openssl",
+    "mv", "kill", "openssl", "install",
 )  # fmt: skip
 """How commands begin that are not ours."""
 
@@ -101,6 +101,58 @@ class CommandTests(SynchronousTestCase):
             if line.startswith(ours)
         ]
         self.assertEqual(typed, [])
+
+
+class SecurityPageTests(SynchronousTestCase):
+    """The commands of ``docs/security.rst``, each of which a test runs."""
+
+    sections = {
+        "TLS in five minutes": "integration/test_tls.py", "Tokens": "integration/test_tls.py",
+        "Encrypted ledgers": "integration/test_tls.py",
+    }  # fmt: skip
+    """Those with blocks of commands; their tests run whatever is in the blocks."""
+    lines = {"--cert client.pem": "integration/test_http_security.py", "@token": "integration/test_http_security.py"}
+    """Words of the lines that are shown as literals."""
+    inline = {
+        "openssl rand": "integration/test_sasl.py", "openssl x509": "integration/test_http_security.py",
+        "rewrapledgerkeys": "cli/commands/test_ledgers.py", "token key": "cli/test_tokens.py",
+        "--output": "cli/test_tokens.py", "--audience": "cli/test_tokens.py",
+    }  # fmt: skip
+    """Words of the commands within the text, which the tests have, too."""
+
+    def setUp(self) -> None:
+        """Reads the page."""
+        self.page = pages(ROOT)["docs/security.rst"]
+
+    def test_blocks(self) -> None:
+        """Commands are in sections that a test follows."""
+        titles = re.findall(r"(?m)^(.+)\n-{3,}$", self.page)
+        found = [
+            title for title in titles
+            if any(block.language == "console" for block in blocks(section(self.page, title)))
+        ]  # fmt: skip
+        self.assertEqual(found, list(self.sections))
+        self.check(self.sections)
+
+    def test_literals(self) -> None:
+        """So it is with lines that are shown: each is a request that a test sends."""
+        shown = [line for literal in literals(self.page) for line in literal.splitlines()]
+        self.assertEqual([[words for words in self.lines if words in line] for line in shown],
+                         [[words] for words in self.lines])  # fmt: skip
+
+    def test_inline(self) -> None:
+        """Commands within the text are known, and named by the test that runs them."""
+        programs = ("openssl ", "bookkeeper-twisted ", "token ", "curl ")
+        typed = {text for text in re.findall(r"``([^`]+)``", self.page) if text.startswith(programs)}
+        found = {words for text in typed for words in self.inline if words in text}
+        self.assertEqual(found, self.inline.keys())
+        self.assertEqual([text for text in typed if not any(words in text for words in self.inline)], [])
+        self.check({words.removeprefix("token "): module for words, module in self.inline.items()})
+
+    def check(self, words: dict[str, str]) -> None:
+        """See that the modules have the words."""
+        for each, module in words.items():
+            self.assertIn(each, (ROOT / "tests" / module).read_text(), module)
 
 
 class ProgramTests(SynchronousTestCase):

@@ -127,6 +127,31 @@ class MakeTests(SynchronousTestCase):
         self.assertRegex(done.stderr, r"^why\nfailed; all output is in \S+\n$")
 
 
+class UnitTests(SynchronousTestCase):
+    """``contrib/bookie.service``; ``python -m tests.first_hour`` starts a bookie by it."""
+
+    def exposure(self, path: Path) -> float:
+        """What systemd says of how much a service is exposed, from 0 to 10."""
+        if shutil.which("systemd-analyze") is None:
+            raise SkipTest("systemd-analyze is not installed")
+        done = subprocess.run(["systemd-analyze", "--no-pager", "security", "--offline=true", str(path)],
+                              capture_output=True, text=True)  # fmt: skip
+        found = re.search(r"exposure level for \S+: ([\d.]+)", done.stdout)
+        if found is None:
+            raise SkipTest(f"systemd-analyze cannot look at files: {done.stderr.strip()}")
+        return float(found[1])
+
+    def test_hardened(self) -> None:
+        """Its service can reach little of a machine; one without these lines is noticed."""
+        unit = ROOT / "contrib" / "bookie.service"
+        self.assertLessEqual(self.exposure(unit), 2.0)
+        path = Path(self.mktemp())
+        path.mkdir()
+        weak = path / "bookie.service"
+        weak.write_text(re.sub(r"(?m)^(Protect|Private|Restrict|SystemCall)\w+=.*\n", "", unit.read_text()))
+        self.assertGreater(self.exposure(weak), 2.0)
+
+
 class NewsTests(SynchronousTestCase):
     """The fragments of the release notes."""
 

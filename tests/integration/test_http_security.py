@@ -25,9 +25,9 @@ from bookkeeper_twisted.http.channel import MAX_CONNECTIONS
 from bookkeeper_twisted.security.token_keys import read_secrets
 from bookkeeper_twisted.security.tokens import sign_token
 
-from ..first_hour.documents import blocks, commands
+from ..first_hour.documents import blocks
 from ..security.certificates import Folder, authority, issued
-from .test_tls import HOST, ROOT, tls_keys
+from .test_tls import HOST, ROOT, PageCase, tls_keys
 
 _SECRET = "c2VjcmV0IG9mIGF0IGxlYXN0IDMyIGJ5dGVzIGZvciB0ZXN0cw"
 
@@ -145,36 +145,75 @@ class HttpSecurityTests(TestCase):
         self.assertEqual(await deferToThread(first_byte), b"")
 
 
-class PageOfHttpTests(TestCase):
+class PageOfHttpTests(PageCase):
     """The section on HTTP of ``docs/security.rst``, followed to the letter."""
+
+    def setUp(self) -> None:
+        """Makes the files of the page."""
+        if not (shutil.which("openssl") and shutil.which("curl")):
+            raise SkipTest("the page uses the programs openssl and curl, of which one is not installed")
+        self.directory = directory = tempfile.mkdtemp(prefix="http-page-")
+        self.addCleanup(shutil.rmtree, directory)
+        self.follow(directory, "TLS in five minutes")
+        self.by_certificate, self.by_token = _lines("curl")
+
+    async def start(self, *more: Setting) -> None:
+        """Start a bookie with the keys of the page, and others instead of some."""
+        (keys,) = [block.text for block in blocks(_section("HTTP"))]
+        ports = {"bookiePort": "0", "httpServerPort": "0", "listeningInterface": HOST, "httpAuthentication": "required"}
+        others = {each.key for each in more}
+        here = [each for each in from_file(keys, "docs/security.rst") if each.key not in others]
+        config = BookieConfig.load(
+            [Setting(*each, "test") for each in ports.items()], self.within(self.directory, [*here, *more])
+        )
+        (config,) = standalone_configs(config, 1, self.directory)
+        self.service: Any = make_bookie(reactor, config)
+        self.addCleanup(self.service.stop)
+        await self.service.start()
+
+    async def answer(self, curl: str) -> str:
+        """What a request of the page prints."""
+        curl = curl.replace(":8080/", f":{self.service.http_port}/")
+        return await deferToThread(_output, curl, self.directory)
 
     async def test_five_minutes(self) -> None:
         """A bookie with these keys answers the page's request, which has a certificate, and refuses one without."""
-        if not (shutil.which("openssl") and shutil.which("curl")):
-            raise SkipTest("the page uses the programs openssl and curl, of which one is not installed")
-        directory = tempfile.mkdtemp(prefix="http-page-")
-        self.addCleanup(shutil.rmtree, directory)
-        for block in blocks(_section("TLS in five minutes")):
-            for command in commands(block.text) if block.language == "console" else ():
-                subprocess.run(command.text, shell=True, cwd=directory, check=True, capture_output=True)
-        (keys,) = [block.text for block in blocks(_section("HTTP"))]
-        ports = {"bookiePort": "0", "httpServerPort": "0", "listeningInterface": HOST, "httpAuthentication": "required"}
-        here = [
-            attrs.evolve(each, text=str(Path(directory, each.text))) if each.text.endswith((".key", ".pem")) else each
-            for each in from_file(keys, "docs/security.rst")
-        ]
-        (config,) = standalone_configs(BookieConfig.load([Setting(*each, "test") for each in ports.items()], here), 1,
-                                       directory)  # fmt: skip
-        service: Any = make_bookie(reactor, config)
-        self.addCleanup(service.stop)
-        await service.start()
-        curl = next(line for line in _section("HTTP").splitlines() if "--cert client.pem" in line).strip()
-        curl = curl.replace(":8080/", f":{service.http_port}/")
+        await self.start()
+        curl = self.by_certificate
         for typed, found in (
             (curl, "freeSpace"), (curl.replace("--cert client.pem --key client.key ", ""), "a token or a certificate"),
-            (curl.replace("info", "gc").replace("curl", "curl -X PUT -d '{}'"), "Triggered GC"),
+            (_changing(curl), "Triggered GC"),
         ):  # fmt: skip
-            self.assertIn(found, await deferToThread(_output, typed, directory))
+            self.assertIn(found, await self.answer(typed))
+
+    async def test_token(self) -> None:
+        """It answers the page's request that has a token of the section on tokens, from a file."""
+        tokens = {each.key: each for each in self.follow(self.directory, "Tokens")}
+        await self.start(tokens["tokenKeyFile"])
+        token = Path(self.directory, "joe.token").read_text().strip()
+        Path(self.directory, "token-header").write_text(f"Authorization: Bearer {token}\n")
+        self.assertIn("freeSpace", await self.answer(self.by_token))
+        Path(self.directory, "token-header").write_text(f"Authorization: Bearer {token[:-4]}AAAA\n")
+        self.assertNotIn("freeSpace", await self.answer(self.by_token))
+
+    async def test_name(self) -> None:
+        """The name that the page's command prints of a certificate makes an administrator of its owner."""
+        (command,) = re.findall(r"``(openssl x509 [^`]+)``", _section("HTTP"))
+        name = _output(f"{command} -in client.pem", self.directory).strip().removeprefix("subject=")
+        for principals, found in ((name, "Triggered GC"), ("CN=alice", "is none of httpAdminPrincipals")):
+            await self.start(Setting("httpAdminPrincipals", principals, "test"))
+            self.assertIn(found, await self.answer(_changing(self.by_certificate)))
+            await self.service.stop()
+
+
+def _changing(curl: str) -> str:
+    """A request for information, as one that changes something."""
+    return curl.replace("info", "gc").replace("curl", "curl -X PUT -d '{}'")
+
+
+def _lines(program: str) -> list[str]:
+    """The lines of the section that run a program."""
+    return [line.strip() for line in _section("HTTP").splitlines() if line.strip().startswith(f"{program} ")]
 
 
 def _output(command: str, directory: str) -> str:

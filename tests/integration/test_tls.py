@@ -45,7 +45,7 @@ def tls_keys(folder: Folder, **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class PageTests(TestCase):
+class PageCase(TestCase):
     """``docs/security.rst``, followed to the letter."""
 
     def follow(self, directory: str, title: str) -> list[Setting]:
@@ -66,9 +66,34 @@ class PageTests(TestCase):
         self.assertTrue(found)
         return found
 
+    @staticmethod
+    def within(directory: str, keys: list[Setting]) -> list[Setting]:
+        """Keys as the page shows them, whose files are in a directory."""
+        return [
+            attrs.evolve(each, text=str(Path(directory, each.text))) if each.text.endswith(_ENDS) else each
+            for each in keys
+        ]
+
+
+class PageTests(PageCase):
+    """Bookies and clients with the files and keys of the page."""
+
     async def test_five_minutes(self) -> None:
         """A bookie and a client with these files talk."""
         self.assertEqual((await self.principal()).roles, ("writers",))
+
+    def test_secret_files(self) -> None:
+        """Of the files that the page makes, nobody but their owner can read those with keys and tokens."""
+        if shutil.which("openssl") is None:
+            raise SkipTest("the page uses the program openssl, which is not installed")
+        directory = tempfile.mkdtemp(prefix="tls-page-")
+        self.addCleanup(shutil.rmtree, directory)
+        for title in ("TLS in five minutes", "Tokens", "Encrypted ledgers"):
+            self.follow(directory, title)
+        modes = {path.name: path.stat().st_mode & 0o077 for path in Path(directory).iterdir()
+                 if path.suffix in (".key", ".keys", ".token")}  # fmt: skip
+        names = ("ca.key", "bookie.key", "client.key", "token.keys", "joe.token", "ledger.keys")
+        self.assertEqual(modes, dict.fromkeys(names, 0))
 
     async def test_roles(self) -> None:
         """So they do with the keys of the section on roles."""
@@ -94,10 +119,7 @@ class PageTests(TestCase):
         directory = tempfile.mkdtemp(prefix="tls-page-")
         self.addCleanup(shutil.rmtree, directory)
         keys = [key for title in ("TLS in five minutes", *titles) for key in self.follow(directory, title)]
-        here = [
-            attrs.evolve(each, text=str(Path(directory, each.text))) if each.text.endswith(_ENDS) else each
-            for each in keys
-        ]
+        here = self.within(directory, keys)
         own = [attrs.evolve(each, text=each.text.replace("bookie.", "client.")) for each in here]
         ports = [Setting("bookiePort", "0", "test"), Setting("listeningInterface", HOST, "test")]
         (config,) = standalone_configs(BookieConfig.load(ports, here), 1, directory)
