@@ -111,7 +111,7 @@ PLANTS = (
     ),
     Plant(
         "single records are taken from memory unseen", "storage/entry_log/reader.py",
-        "data is None or not data.startswith(head(size - 4, ledger_id, entry_id))", "data is None", _READER,
+        "data is not None and data.startswith(head)", "data is not None", _READER,
         where="EntryLogReader.read_scattered",
     ),
     Plant(

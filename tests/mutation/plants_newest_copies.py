@@ -5,6 +5,7 @@ from .plant import Plant
 _LIVES = ["tests.storage.test_ledger_storage_contract"]
 _LOOKED_UP = "storage/index/looked_up.py"
 _LOOK_UPS = ["tests.storage.index.test_looked_up"]
+_SCATTERED_MODULE, _SCATTERED = "storage/index/scattered.py", ["tests.storage.index.test_scattered"]
 _RECENT = ["tests.storage.index.test_recent_index"]
 
 PLANTS = (
@@ -141,28 +142,63 @@ PLANTS = (
         _LOOK_UPS, where="FoundRows.add",
     ),
     Plant(
-        "each look-up in recent packed rows unpacks many rows", "storage/index/unpacked_rows.py",
-        "min(2 * self._n_together, MOST_TOGETHER) if goes_on and self._n_together else 1", "MOST_TOGETHER",
-        ["tests.storage.test_ledger_storage_contract"], where="UnpackedRows._count_from",
+        "a look-up unpacks all rows between the entries", _SCATTERED_MODULE,
+        "MOST_ROWS * len(wanted)", "1 << 30",
+        ["tests.storage.test_ledger_storage_contract.LedgerStorageTests.test_striped_ledger"], where="Lookup.find",
     ),
     Plant(
-        "look-ups in order unpack row by row", "storage/index/unpacked_rows.py",
-        "0 <= index - self._next_index <= self._n_together", "False", ["tests.storage.index.test_unpacked_rows"],
-        where="UnpackedRows._count_from",
+        "rows of a striped ledger are unpacked one by one", _SCATTERED_MODULE,
+        "MOST_ROWS * len(wanted)", "0", _SCATTERED, where="Lookup.find",
     ),
     Plant(
-        "an unpacked row holds the entries behind it", "storage/index/unpacked_rows.py",
-        "index >= 0 and self._unpacked[index].last >= entry_id", "index >= 0",
-        ["tests.storage.index.test_unpacked_rows"], where="UnpackedRows.find",
+        "a row that is unpacked with others holds the entries behind it", _SCATTERED_MODULE,
+        "0 <= number < count", "0 <= number", _SCATTERED, where="Lookup._together",
     ),
     Plant(
-        "rows stay unpacked after a newer copy came", "storage/index/looked_up.py",
-        "self._keep(())", "pass", _LOOK_UPS, where="FoundRows._replace",
+        "as many rows as entries are a row for each", _SCATTERED_MODULE,
+        "all(map(lt, map(sub, entry_ids, firsts), counts))", "True", _SCATTERED, where="_one_each",
     ),
     Plant(
-        "the rows of the next ledger are found, too", "storage/index/recent_blocks.py",
-        "row.ledger_id == self.ledger_id", "True", ["tests.storage.index.test_recent_blocks"],
-        where="LedgerBlocks._from",
+        "the checksum of a row of many entries is that of each", _SCATTERED_MODULE,
+        "checksum if count == 1 else None", "checksum", _SCATTERED, where="Lookup._together",
+    ),
+    Plant(
+        "all rows that are unpacked together refer to one log", _SCATTERED_MODULE,
+        "log_ids and log_ids.count(log_ids[0]) == len(log_ids)", "log_ids", _SCATTERED, where="Lookup._together",
+    ),
+    Plant(
+        "an older write cache hides the copies of the newer one", _SCATTERED_MODULE,
+        "newest or entry", "entry or newest", _SCATTERED, where="Lookup._in_halves",
+    ),
+    Plant(
+        "records behind the end of a look-up are read nevertheless", _SCATTERED_MODULE,
+        "{log_id: records.before(end) for log_id, records in self.logs.items()}", "self.logs", _SCATTERED,
+        where="Lookup._stop_after",
+    ),
+    Plant(
+        "a look-up copies all wanted entries of runs", "storage/cache/run_list.py",
+        "max_bytes <= 0", "False", _SCATTERED, where="RunList.entries",
+    ),
+    Plant(
+        "a look-up of two single entries goes through all between them", "storage/cache/mixed_entries.py",
+        "end - begin > MOST_APART * len(entry_ids)", "False", _SCATTERED, where="LedgerEntries.entries",
+    ),
+    Plant(
+        "a look-up of single entries ends in front of the last one", "storage/cache/mixed_entries.py",
+        "max(entry_ids) + 1", "max(entry_ids)", _SCATTERED, where="LedgerEntries.entries",
+    ),
+    Plant(
+        "a row that is not packed is left out where rows are unpacked together", "storage/index/looked_up.py",
+        "len(rows) == end - begin", "rows", _SCATTERED, where="FoundRows.packed_between",
+    ),
+    Plant(
+        "the rows of the ledger before are found, too", "storage/index/recent_blocks.py",
+        "rows if rows[:8] == key_of(self.ledger_id, -1) else rows[ROW_BYTES:]", "rows", _SCATTERED,
+        where="LedgerBlocks.packed_between",
+    ),
+    Plant(
+        "rows in the next block are not found with others", "storage/index/recent_blocks.py",
+        "-(-end // BLOCK_ROWS)", "block + 1", _SCATTERED, where="_Flush.packed",
     ),
     Plant(
         "ranges in any order are read by one call", "storage/files/filesystem.py",
@@ -173,10 +209,5 @@ PLANTS = (
         "ranges far from each other are read by one call", "storage/files/filesystem.py",
         "0 <= gap <= _GAP", "0 <= gap", ["tests.storage.files.test_filesystem"],
         where="RealFile.pread_resident_each",
-    ),
-    Plant(
-        "the table of another ledger serves a look-up", "storage/index/recent_blocks.py",
-        "self._table is None or self._table.ledger_id != ledger_id", "self._table is None",
-        ["tests.storage.index.test_recent_blocks"], where="_Flush.table_of",
     ),
 )  # fmt: skip

@@ -441,13 +441,8 @@ PLANTS = (
         where="LedgerStates.forget",
     ),
     Plant(
-        "a table of recent packed rows goes on with the block that it began with", "storage/index/recent_blocks.py",
-        "self._begin <= key < self._end", "self._block.rows", ["tests.storage.index.test_recent_blocks"],
-        where="LedgerBlocks._from",
-    ),
-    Plant(
         "single records that are all of a row are not verified", "storage/entry_log/reader.py",
-        'not checksum or crc32c_of_bytes(data).to_bytes(4, "big") == checksum', "True",
+        "checksum is None or crc32c_of_bytes(data) == checksum", "True",
         ["tests.storage.test_ledger_storage_contract.PageCacheTests.test_striped_ledger_is_found"],
         where="EntryLogReader.read_scattered",
     ),
@@ -473,7 +468,7 @@ PLANTS = (
     ),
     Plant(
         "what memory holds in part counts as held", "storage/files/filesystem.py",
-        "end - begin <= n_bytes", "start - begin <= n_bytes", ["tests.storage.files.test_filesystem"],
+        "end <= known", "start <= known", ["tests.storage.files.test_filesystem"],
         where="RealFile.pread_resident_each",
     ),
 )  # fmt: skip

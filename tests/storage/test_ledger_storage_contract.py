@@ -2,7 +2,7 @@
 
 import errno
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -10,8 +10,8 @@ import attrs
 
 from bookkeeper_twisted.storage.entry_log.format import HEADER_SIZE
 from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
-from bookkeeper_twisted.storage.index import block_writer, blocks, recent_blocks, rows
-from bookkeeper_twisted.storage.index.blocks import unpack_rows
+from bookkeeper_twisted.storage.index import block_writer, blocks, looked_up, recent_blocks, rows, scattered
+from bookkeeper_twisted.storage.index.blocks import columns_of, row_of_packed
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import (
     ICheckpoint,
@@ -41,7 +41,9 @@ class LedgerStorageTests(ledger_storage_contract.LedgerStorageContract):
         self.failing = False
         self.storage = self.open()
         self.n_unpacked = 0
-        self.patch(recent_blocks, "unpack_rows", self.unpack)
+        self.patch(scattered, "columns_of", self.unpack)
+        for module in (recent_blocks, looked_up):
+            self.patch(module, "row_of_packed", self.unpack_one)
         self.n_reopened = 0
         self.fail_when_told()
 
@@ -63,11 +65,16 @@ class LedgerStorageTests(ledger_storage_contract.LedgerStorageContract):
         """Have writes of the disk fail while :attr:`failing`."""
         self.disk.fail(errno.EIO, when=lambda op: self.failing and op.name == "pwrite", times=1 << 30)
 
-    def unpack(self, packed: bytes) -> list[IndexRow]:
+    def unpack(self, packed: bytes) -> Sequence[tuple[int, ...]]:
         """Count the rows."""
-        found = unpack_rows(packed)
-        self.n_unpacked += len(found)
+        found = columns_of(packed)
+        self.n_unpacked += len(found[0])
         return found
+
+    def unpack_one(self, packed: bytes) -> IndexRow:
+        """Count the row."""
+        self.n_unpacked += 1
+        return row_of_packed(packed)
 
     def unpacked_rows(self) -> int:
         return self.n_unpacked

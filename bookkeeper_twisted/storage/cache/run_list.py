@@ -41,6 +41,19 @@ class RunList:
         run = self.find(entry_id)
         return run.entry(entry_id) if run is not None else None
 
+    def entries(self, entry_ids: Sequence[int], max_bytes: int) -> list[bytes | None]:
+        """Return the bytes of each of the entries, in their order, and None for those that no run contains.
+
+        :param max_bytes: the result ends with the entry with which it has so many bytes.
+        """
+        found: list[bytes | None] = []
+        for entry_id in entry_ids:
+            found.append(self.entry(entry_id))
+            max_bytes -= len(found[-1] or b"")
+            if max_bytes <= 0:
+                break
+        return found
+
     def find(self, entry_id: int) -> EntryRun | None:
         """Return the run that contains ``entry_id``, or None."""
         index = bisect_right(self.firsts, entry_id) - 1

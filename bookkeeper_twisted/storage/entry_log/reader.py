@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import compress, repeat
 from typing import TypeVar
 
 from ...crc32c import crc32c_of_bytes
@@ -19,7 +20,7 @@ from ...entries.entry_run import EntryRun
 from ...errors import DamageError, LostLogError
 from ..cache.mixed_entries import Scattered
 from ..index.rows import first_bad_block, record_offsets
-from ..index.scattered import ScatteredRecord
+from ..index.scattered import LogRecords
 from ..interfaces import CHECKSUM_BLOCK, IFile, IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
 
@@ -205,33 +206,34 @@ class EntryLogReader:
         whole = len(data) >= CHECKSUM_BLOCK or end == len(offsets) - 1
         return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None
 
-    def read_scattered(self, ledger_id: int, log_id: int, records: Sequence[ScatteredRecord], found: Scattered) -> None:
-        """Read some entries of one ledger from the kernel's page cache, and verify them.  Reactor thread.
+    def read_scattered(self, ledger_id: int, log_id: int, records: LogRecords, found: Scattered) -> None:
+        """Read single records of one ledger from the page cache, and verify them.  Reactor thread.
 
         :param records: the records to read, one or more.
         :param found: receives the entries; an entry that is not in the page cache, or is damaged, stays None.
         """
-        positions, entry_ids, sizes, offsets, checksums = zip(*records, strict=True)
         file = self._resident.take(log_id)
         if file is None:
             return
         try:
-            datas = file.pread_resident_each(sizes, offsets)
+            datas = file.pread_resident_each(records.sizes, records.offsets)
         except BaseException as e:
             file.close()
             if isinstance(e, OSError):
                 return
             raise
         self._resident.put_back(log_id, file)
-        entries, head = found.entries, _HEAD.pack
-        for position, entry_id, size, checksum, data in zip(positions, entry_ids, sizes, checksums, datas, strict=True):
-            if data is None or not data.startswith(head(size - 4, ledger_id, entry_id)):
-                continue
-            if not checksum or crc32c_of_bytes(data).to_bytes(4, "big") == checksum:
-                entries[position] = data[4:]
-                found.read += 1
-                found.read_bytes += size
-        self._earn(found.read)
+        heads = map(_HEAD.pack, [size - 4 for size in records.sizes], repeat(ledger_id), records.entry_ids)
+        good = [
+            data is not None and data.startswith(head) and (checksum is None or crc32c_of_bytes(data) == checksum)
+            for data, head, checksum in zip(datas, heads, records.checksums, strict=True)
+        ]
+        entries = found.entries
+        for position, data in compress(zip(records.positions, datas, strict=True), good):
+            entries[position] = data[4:]  # type: ignore[index]  # a good record is not None
+        found.read += sum(good)
+        found.read_bytes += sum(compress(records.sizes, good))
+        self._earn(sum(good))
 
     def _earn(self, count: int) -> None:
         self._hints = min(self._hints + count, MOST_HINTS)

@@ -135,9 +135,11 @@ class RealFile:
         joined = self._held([ends[last - 1] - begin for begin, last in zip(begins, lasts, strict=True)], begins)
         found: list[bytes | None] = []
         for first, last, begin, data in zip(firsts, lasts, begins, joined, strict=True):
-            n_bytes = len(data)
-            for start, end in zip(offsets[first:last], ends[first:last], strict=True):
-                found.append(data[start - begin : end - begin] if end - begin <= n_bytes else None)
+            known = begin + len(data)
+            found += [
+                data[start - begin : end - begin] if end <= known else None
+                for start, end in zip(offsets[first:last], ends[first:last], strict=True)
+            ]
         return found
 
     def _held(self, sizes: Sequence[int], offsets: Sequence[int]) -> Iterator[bytes]:

@@ -13,7 +13,6 @@ from itertools import chain
 from ..interfaces import IndexRow
 from .blocks import ROW_BYTES, last_of, row_of_packed
 from .recent_rows import cost_of
-from .unpacked_rows import UnpackedRows
 
 _PACKED_COST = ROW_BYTES + 49
 """The memory cost in bytes of a packed row: its bytes, the bytes object, a reference to it, and its first entry id."""
@@ -21,7 +20,7 @@ _PACKED_COST = ROW_BYTES + 49
 _LEDGER_COST = 600
 
 
-class FoundRows(UnpackedRows):
+class FoundRows:
     """The cached index rows of one ledger, sorted by entry; no entry is in two rows.
 
     :ivar cost: bytes of memory that the rows take.
@@ -30,7 +29,6 @@ class FoundRows(UnpackedRows):
     __slots__ = ("ledger_id", "cost", "_firsts", "_rows")
 
     def __init__(self, ledger_id: int, rows: Sequence[IndexRow | bytes]) -> None:
-        super().__init__()
         self.ledger_id = ledger_id
         self._firsts = array("q", map(_first_of, rows))
         self._rows = list(rows)
@@ -53,11 +51,23 @@ class FoundRows(UnpackedRows):
         """Return all these index rows, unpacked."""
         return list(map(_unpacked, self._rows))
 
-    def _from(self, entry_id: int) -> Sequence[IndexRow]:
+    def find(self, entry_id: int) -> IndexRow | None:
+        """Return the row that contains ``entry_id``, or None."""
         index = bisect_right(self._firsts, entry_id) - 1
-        if index < 0:
-            return ()
-        return list(map(_unpacked, self._rows[index : index + self._count_from(index)]))
+        if index < 0 or _last_of(self._rows[index]) < entry_id:
+            return None
+        return _unpacked(self._rows[index])
+
+    def packed_between(self, low: int, high: int, most: int) -> bytes | None:
+        """Return the packed rows, joined, that may contain any of the entries ``low`` to ``high``.
+
+        :returns: None if there are more than ``most`` rows, or if one of them is not packed.
+        """
+        begin, end = max(bisect_right(self._firsts, low) - 1, 0), bisect_right(self._firsts, high)
+        if end - begin > most:
+            return None
+        rows = [row for row in self._rows[begin:end] if isinstance(row, bytes)]
+        return b"".join(rows) if len(rows) == end - begin else None
 
     def add(self, found: "FoundRows") -> None:
         """Add ``found``, rows of another look-up in the same ledger; they replace rows with the same first entry."""
@@ -84,7 +94,6 @@ class FoundRows(UnpackedRows):
         self.cost += _cost(rows) - _cost(self._rows[begin:end])
         self._firsts[begin:end] = firsts
         self._rows[begin:end] = rows
-        self._keep(())
 
 
 class LookedUpRows:

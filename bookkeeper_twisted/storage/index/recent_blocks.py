@@ -16,54 +16,13 @@ from itertools import takewhile
 from ..cache.run_list import NO_ENTRY
 from ..interfaces import IndexRow
 from ..mixed_rows import MixedRows, packed_of
-from .blocks import BLOCK_ROWS, Block, joined, key_of, last_of, row_of_packed, unpack_rows
-from .unpacked_rows import UnpackedRows
+from .blocks import BLOCK_ROWS, ROW_BYTES, Block, joined, key_of, last_of, row_of_packed
 
 BLOCK_COST = 5 * 1024
 """The memory cost in bytes of a full block: its rows, and its item in the list."""
 
 MOST_FLUSHES = 16
 """Most flushes that are kept, because a look-up searches all of them."""
-
-_END = b"\xff" * 16
-"""A key that sorts after the key of every row."""
-
-
-class LedgerBlocks(UnpackedRows):
-    """The index rows of one ledger among the packed rows of one flush, for look-ups by one thread.
-
-    :param blocks: all packed rows of the flush, sorted by ledger and entry, in blocks.
-    :param firsts: the key (ledger id and entry id) of the first row of each block.
-    """
-
-    __slots__ = ("ledger_id", "_blocks", "_firsts", "_begin", "_end", "_block")
-
-    def __init__(self, ledger_id: int, blocks: Sequence[bytes], firsts: Sequence[bytes]) -> None:
-        super().__init__()
-        self.ledger_id = ledger_id
-        self._blocks = blocks
-        self._firsts = firsts
-        self._begin = self._end = b""
-        self._block = Block(0, b"")
-
-    def _from(self, entry_id: int) -> Sequence[IndexRow]:
-        if entry_id < 0:
-            return ()
-        key = key_of(self.ledger_id, entry_id)
-        if not self._begin <= key < self._end:
-            self._move(key)
-        index = self._block.floor(key)
-        if index < 0:
-            return ()
-        rows = unpack_rows(self._block.packed(index, self._count_from(index)))
-        return [row for row in rows if row.ledger_id == self.ledger_id]
-
-    def _move(self, key: bytes) -> None:
-        """Select the block with the last index row at or before ``key``, or an empty block if there is no such row."""
-        index = bisect_right(self._firsts, key)
-        self._begin = self._firsts[index - 1] if index else b""
-        self._end = self._firsts[index] if index < len(self._firsts) else _END
-        self._block = Block(0, self._blocks[index - 1] if index else b"")
 
 
 class _Flush:
@@ -76,14 +35,13 @@ class _Flush:
     :ivar log_ids: ids of the entry logs that the flush wrote to.
     """
 
-    __slots__ = ("blocks", "log_ids", "_firsts", "_hidden", "_table")
+    __slots__ = ("blocks", "log_ids", "_firsts", "_hidden")
 
     def __init__(self, blocks: Sequence[bytes], log_ids: frozenset[int]) -> None:
         self.blocks = blocks
         self.log_ids = log_ids
         self._firsts = [rows[:16] for rows in blocks]
         self._hidden: set[int] = set()
-        self._table: LedgerBlocks | None = None
 
     def around(self, ledger_id: int, entry_id: int) -> tuple[bytes | None, int]:
         """Return the last row of a ledger that begins at or before an entry, and the first entry of the row after it.
@@ -104,20 +62,50 @@ class _Flush:
         """Test whether the index rows of a ledger in this flush are hidden because they may be out of date."""
         return ledger_id in self._hidden
 
-    def table_of(self, ledger_id: int) -> LedgerBlocks:
-        """Return the rows of a ledger in this flush; for the ledger of the previous call, return the same object.
+    def floor(self, key: bytes) -> int:
+        """Return the number of the last row whose key is ``key`` or lower, counted from 0; -1 if there is none."""
+        index = bisect_right(self._firsts, key)
+        return (index - 1) * BLOCK_ROWS + Block(0, self.blocks[index - 1]).floor(key) if index else -1
 
-        Only one thread may call it.
-        """
-        if self._table is None or self._table.ledger_id != ledger_id:
-            self._table = LedgerBlocks(ledger_id, self.blocks, self._firsts)
-        return self._table
+    def packed(self, begin: int, end: int) -> bytes:
+        """Return the packed rows with the numbers ``begin .. end - 1``, joined."""
+        block = begin // BLOCK_ROWS
+        rows = b"".join(self.blocks[block : -(-end // BLOCK_ROWS)])
+        return rows[ROW_BYTES * (begin - block * BLOCK_ROWS) : ROW_BYTES * (end - block * BLOCK_ROWS)]
 
     def hide(self, ledger_id: int, last: int, first: int) -> None:
         """Hide the rows of a ledger in this flush if one of them may contain an entry from ``first`` to ``last``."""
         packed, _ = self.around(ledger_id, last)
         if packed is not None and last_of(packed) >= first:
             self._hidden.add(ledger_id)
+
+
+class LedgerBlocks:
+    """The index rows of one ledger among the packed rows of one flush."""
+
+    __slots__ = ("ledger_id", "_flush")
+
+    def __init__(self, ledger_id: int, flush: _Flush) -> None:
+        self.ledger_id = ledger_id
+        self._flush = flush
+
+    def find(self, entry_id: int) -> IndexRow | None:
+        """Return the row that contains ``entry_id``, or None."""
+        packed, _ = self._flush.around(self.ledger_id, entry_id)
+        return row_of_packed(packed) if packed is not None and last_of(packed) >= entry_id else None
+
+    def packed_between(self, low: int, high: int, most: int) -> bytes | None:
+        """Return the packed rows, joined, that may contain any of the entries ``low`` to ``high``.
+
+        :returns: None if there are more than ``most`` rows.
+        """
+        begin = max(self._flush.floor(key_of(self.ledger_id, low)), 0)
+        end = self._flush.floor(key_of(self.ledger_id, high)) + 1
+        if end - begin > most:
+            return None
+        rows = self._flush.packed(begin, end)
+        # the first row can be the last one of another ledger
+        return rows if rows[:8] == key_of(self.ledger_id, -1) else rows[ROW_BYTES:]
 
 
 class RecentBlocks:
@@ -151,15 +139,13 @@ class RecentBlocks:
     def tables_of(self, ledger_id: int, low: int, high: int) -> list[LedgerBlocks]:
         """Return the index rows of ``ledger_id`` in each flush that may have any of the entries ``low`` to ``high``.
 
-        Only one thread may call it, because it may return the same objects as the last call.
-
         :returns: the newest flush first; it ends before a flush in which the rows of the ledger are hidden.
         """
         tables: list[LedgerBlocks] = []
         for flush in takewhile(lambda flush: not flush.hides(ledger_id), self._flushes):
             packed, _ = flush.around(ledger_id, high)
             if packed is not None and last_of(packed) >= low:
-                tables.append(flush.table_of(ledger_id))
+                tables.append(LedgerBlocks(ledger_id, flush))
         return tables
 
     def add(self, mixed: Sequence[MixedRows]) -> None:

@@ -51,6 +51,13 @@ class SortedRows:
         row = rows[bisect_right(firsts, entry_id) - 1]
         return row if row.last >= entry_id else None
 
+    def packed_between(self, low: int, high: int, most: int) -> bytes | None:
+        """Return None, because these rows are not packed; other tables have rows that are.
+
+        :param low, high, most: not used here.
+        """
+        return None
+
     def replaced(self, rows: _Rows) -> "SortedRows":
         """Return a copy without those index rows that have an entry in common with any of the sorted ``rows``."""
         if self._chunks[-1][1][-1].last < rows[0].first:

@@ -11,7 +11,7 @@ from bookkeeper_twisted.storage.cache.mixed_entries import Scattered
 from bookkeeper_twisted.storage.entry_log.reader import DECODED_ROWS, MOST_HINTS, WARMED, EntryLogReader
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
 from bookkeeper_twisted.storage.index.recent_rows import SortedRows
-from bookkeeper_twisted.storage.index.scattered import Lookup, ScatteredRecord
+from bookkeeper_twisted.storage.index.scattered import LogRecords, Lookup
 from bookkeeper_twisted.storage.interfaces import IndexRow
 
 from ...simulated_disk.sim_disk import SimDisk, SimFile
@@ -76,7 +76,8 @@ class ReaderTests(SynchronousTestCase):
         """Whatever is raised while a file is in use, also for an entry that its row does not have, closes the file."""
         self.disk.resident = lambda: True
         (row,) = self.write(run(1, 0, 3))
-        records: list[ScatteredRecord] = [(0, 0, "", 0, b"")]  # type: ignore[list-item]
+        records = LogRecords()
+        records.extend([0], [0], [""], [0], [None])  # type: ignore[list-item]
         calls: tuple[Callable[[], object], ...] = (
             lambda: self.reader.read(row, -4096, 1 << 20),
             lambda: self.reader.read_resident(row, -4096, 1, 1 << 20),
