@@ -171,7 +171,26 @@ PLANTS = (
     Plant(
         "all reads of a striped ledger are loaded before any row is known", "bookie/requests/read_processor.py",
         "len(missing) >= _FIRST_LOADS and not cursor.has_loaded", "False", _SINGLES,
-        where="ReadProcessor._answer_singles",
+        where="ReadProcessor._answer_scattered",
+    ),
+    Plant(
+        "reads of the next ledger are answered with entries of the first one", "bookie/requests/read_cursor.py",
+        "ledger_ids[before.start] == ledger_ids[start]", "True", ["tests.bookie.requests.test_read_cursor"],
+        where="pieces_of",
+    ),
+    Plant(
+        "reads of many ledgers are taken for those of one striped ledger", "bookie/requests/read_cursor.py",
+        "ledger_ids.count(ledger_ids[0]) == count", "True", ["tests.bookie.requests.test_read_cursor"],
+        where="pieces_of",
+    ),
+    Plant(
+        "rows of entries are looked up entry by entry", "bookie/requests/read_cursor.py",
+        "piece.is_row and piece.end - piece.start >= SHORT", "False", ["tests.bookie.requests.test_read_cursor"],
+        where="_is_long",
+    ),
+    Plant(
+        "a look-up of big entries looks up many more than it takes", "bookie/requests/read_processor.py",
+        "min(2 * len(found), MOST_TOGETHER)", "MOST_TOGETHER", _SINGLES, where="ReadProcessor._answer_scattered",
     ),
     Plant(
         "reads that memory does not hold are loaded a few at a time", "bookie/requests/read_processor.py",
@@ -180,7 +199,7 @@ PLANTS = (
     ),
     Plant(
         "reads that wait for the first loads of their run are not counted", "bookie/requests/read_processor.py",
-        "sum([max_bytes for _, _, max_bytes in wanted]) + len(waiting) * FIRST_WINDOW",
+        "sum([max_bytes for _, _, max_bytes in wanted]) + n_waiting * FIRST_WINDOW",
         "sum([max_bytes for _, _, max_bytes in wanted])", _SINGLES,
         where="ReadProcessor._load",
     ),

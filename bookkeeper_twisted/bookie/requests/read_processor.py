@@ -1,6 +1,5 @@
 """Answers runs of plain reads: entries in memory immediately, all other entries after one load from disk."""
 
-from collections import deque
 from collections.abc import Iterable, Sequence
 
 from ...codec.runs import ReadRun
@@ -11,10 +10,8 @@ from ...model import INVALID_ENTRY_ID
 from ..interfaces import LoadLaterError
 from .context import RequestContext, status_of
 from .read_ahead import FIRST_WINDOW
+from .read_cursor import MOST_TOGETHER, ReadCursor, ReadPiece, pieces_of
 from .session import RequestSession
-
-Piece = tuple[int, int]
-"""The reads with indexes ``start .. end - 1`` of a run, which read consecutive entries of one ledger."""
 
 _REPLY_BYTES = 256 * 1024
 _LOOK_UP_BYTES = 64 * 1024
@@ -29,47 +26,12 @@ _LOAD_BYTES = 2 * 1024 * 1024
 _MOST_LOADS = 32
 """Missing pieces of a run that are collected before one call of the read lane loads them."""
 
-_MOST_SINGLES = 128
-
 _FIRST_LOADS = 8
-"""Missing single reads of a ledger that are loaded before the other reads of their run.
+"""Missing scattered reads that are loaded before the other reads of their run.
 
 The read lane then also finds the index rows of the following entries.  An entry costs several times less if its row is
 known.
 """
-
-
-class ReadCursor:
-    """The reads of a run that are not answered yet.
-
-    :ivar pieces: these reads; each piece is reads of consecutive entries of one ledger, given by their indexes in the
-        run.
-    :ivar began: the time at which the run began, in seconds of the clock.
-    :ivar has_loaded: whether entries of the run were loaded from disk before.
-    """
-
-    __slots__ = ("run", "pieces", "began", "has_loaded")
-
-    def __init__(self, run: ReadRun, pieces: Iterable[Piece], began: float, has_loaded: bool = False) -> None:
-        self.run = run
-        self.pieces = deque(pieces)
-        self.began = began
-        self.has_loaded = has_loaded
-
-    def singles(self) -> list[int]:
-        """Return the next single reads of one ledger, as indexes in the run.
-
-        A single read is not followed by a read of the next entry.  The list ends before reads of consecutive entries,
-        and before another ledger.
-        """
-        ledger_ids = self.run.ledger_ids
-        ledger_id = ledger_ids[self.pieces[0][0]]
-        found: list[int] = []
-        for start, end in self.pieces:
-            if end - start > 1 or ledger_ids[start] != ledger_id or len(found) == _MOST_SINGLES:
-                break
-            found.append(start)
-        return found
 
 
 class ReadProcessor:
@@ -86,7 +48,7 @@ class ReadProcessor:
         """
         if not session.admit_reads(len(run)):
             return False
-        cursor = ReadCursor(run, stretches(run.entry_ids, run.ledger_ids), self._context.clock.seconds())
+        cursor = ReadCursor(run, pieces_of(run.entry_ids, run.ledger_ids), self._context.clock.seconds())
         self._refuse_reserved(session, cursor)
         self.proceed(session, cursor)
         return True
@@ -94,22 +56,21 @@ class ReadProcessor:
     def _refuse_reserved(self, session: RequestSession, cursor: ReadCursor) -> None:
         """Refuse reads with negative ids, except entry id -1, which means the last entry.
 
-        It is enough to look at the first entry id of each piece, because it is the lowest.
+        The first entry id of a row is its lowest id.
         """
         ledger_ids, entry_ids = cursor.run.ledger_ids, cursor.run.entry_ids
-        firsts = [start for start, _ in cursor.pieces]
-        lowest = min([entry_ids[start] for start in firsts])
-        if lowest >= INVALID_ENTRY_ID and min([ledger_ids[start] for start in firsts]) >= 0:
+        lowest = [entry_ids[start] if is_row else min(entry_ids[start:end]) for start, end, is_row in cursor.pieces]
+        if min(lowest) >= INVALID_ENTRY_ID and min([ledger_ids[piece.start] for piece in cursor.pieces]) >= 0:
             return
-        pieces, cursor.pieces = cursor.pieces, deque()
-        for start, end in pieces:
+        cursor.pieces.clear()
+        for start, end in stretches(entry_ids, ledger_ids):
             ledger_id, first = ledger_ids[start], entry_ids[start]
             reserved = end - start if ledger_id < 0 else min(end - start, max(0, INVALID_ENTRY_ID - first))
             error: BookieError = NoSuchLedgerError(ledger_id) if ledger_id < 0 else BadRequestError(ledger_id, first)
             for index in range(start, start + reserved):
                 self._refuse(session, cursor, index, error)
             if start + reserved < end:
-                cursor.pieces.append((start + reserved, end))
+                cursor.pieces.append(ReadPiece(start + reserved, end))
 
     def proceed(self, session: RequestSession, cursor: ReadCursor) -> bool:
         """Answer reads from memory while there is room for replies; then load the missing entries.
@@ -118,27 +79,26 @@ class ReadProcessor:
         :returns: True, as :meth:`start` does for a request that has begun.
         """
         pieces = cursor.pieces
-        missing: list[Piece] = []
+        missing: list[ReadPiece] = []
         first = pieces[0] if pieces else None
         while pieces and session.may_begin and len(missing) < _MOST_LOADS:
             if pieces[0] is not first and session.connection.turn_is_over():
                 break
-            singles = cursor.singles()
-            if len(singles) > 1:
-                waiting = self._answer_singles(session, cursor, singles, missing)
-                if waiting:
-                    session.serve(self._load(session, cursor, missing, waiting))
-                    missing = []
-            else:
+            if pieces[0].is_row:
                 self._answer_row(session, cursor, missing)
+                continue
+            waiting = self._answer_scattered(session, cursor, missing)
+            if waiting:
+                session.serve(self._load(session, cursor, missing, waiting))
+                missing = []
         if missing:
             session.serve(self._load(session, cursor, missing))
         if pieces:
             session.again(cursor)
         return True
 
-    def _answer_row(self, session: RequestSession, cursor: ReadCursor, missing: list[Piece]) -> None:
-        """Answer the next reads of the run from memory, with one buffer for all their replies.
+    def _answer_row(self, session: RequestSession, cursor: ReadCursor, missing: list[ReadPiece]) -> None:
+        """Answer the next reads of the run from memory, and put their replies into one buffer.
 
         It stops at the first entry that is not in memory, after :data:`_LOOK_UP_BYTES`, and where reads that were left
         out before make a gap in the run.  If even the first entry is not in memory, its piece (the reads of consecutive
@@ -149,8 +109,8 @@ class ReadProcessor:
         entries: list[bytes] = []
         size = 0
         while pieces and size < _LOOK_UP_BYTES:
-            start, end = pieces[0]
-            if start != after:
+            start, end, is_row = pieces[0]
+            if start != after or not is_row:
                 break
             first, count = run.entry_ids[start], end - start
             if first == INVALID_ENTRY_ID:
@@ -165,52 +125,51 @@ class ReadProcessor:
             if after == end:
                 pieces.popleft()
             else:
-                pieces[0] = after, end
+                pieces[0] = ReadPiece(after, end)
         if entries:
             self._reply(session, cursor, begin, entries)
         else:
             self._not_held(session, cursor, pieces.popleft(), missing)
 
-    def _answer_singles(
-        self, session: RequestSession, cursor: ReadCursor, singles: Sequence[int], missing: list[Piece]
-    ) -> Sequence[Piece]:
-        """Answer single reads of one ledger by one look-up; look up the entries that it does not find one by one.
+    def _answer_scattered(
+        self, session: RequestSession, cursor: ReadCursor, missing: list[ReadPiece]
+    ) -> Sequence[ReadPiece]:  # fmt: skip
+        """Answer the next scattered reads by one look-up; look up each entry that it does not find separately.
 
         :returns: the pieces (reads of consecutive entries) that wait for the load of the ``missing`` entries, because
             the load may find their index rows, too.
         """
-        run, pieces = cursor.run, cursor.pieces
-        ledger_id = run.ledger_ids[singles[0]]
-        found = self._bookie.scattered(ledger_id, [run.entry_ids[index] for index in singles], _LOOK_UP_BYTES)
-        begin, neighbours = singles[0], list[bytes]()
-        size, waiting = 0, list[Piece]()
-        for position, (index, entry) in enumerate(zip(singles, found, strict=False), 1):
-            if size >= _LOOK_UP_BYTES:
-                break
-            piece = pieces.popleft()
+        run, (start, end, _) = cursor.run, cursor.pieces.popleft()
+        ledger_id, stop = run.ledger_ids[start], min(end, start + cursor.together)
+        found = self._bookie.scattered(ledger_id, run.entry_ids[start:stop], _LOOK_UP_BYTES)
+        cursor.together = min(2 * len(found), MOST_TOGETHER)
+        index, size, neighbours, waiting = start, 0, list[bytes](), list[ReadPiece]()
+        for index, entry in enumerate(found, start + 1):
             if entry is None:
-                held = self._find(ledger_id, run.entry_ids[index], 1)
-                entry = held.entry(run.entry_ids[index]) if held is not None else None
-            if entry is None:
-                self._not_held(session, cursor, piece, missing)
-                if len(missing) >= _FIRST_LOADS and not cursor.has_loaded:
-                    waiting = [pieces.popleft() for _ in singles[position:]]
+                held = self._find(ledger_id, run.entry_ids[index - 1], 1)
+                entry = held.entry(run.entry_ids[index - 1]) if held is not None else None
+            if entry is not None:
+                neighbours.append(entry)
+                size += len(entry)
+                if size >= _LOOK_UP_BYTES:
                     break
                 continue
-            size += len(entry)
-            if index == begin + len(neighbours):
-                neighbours.append(entry)
-            else:
-                self._reply_neighbours(session, cursor, begin, neighbours)
-                begin, neighbours = index, [entry]
-        self._reply_neighbours(session, cursor, begin, neighbours)
+            self._reply_neighbours(session, cursor, index - 1, neighbours)
+            neighbours = []
+            self._not_held(session, cursor, ReadPiece(index - 1, index), missing)
+            if len(missing) >= _FIRST_LOADS and not cursor.has_loaded:
+                waiting = _scattered(index, stop)
+                index = stop
+                break
+        self._reply_neighbours(session, cursor, index, neighbours)
+        cursor.pieces.extendleft(_scattered(index, end))
         return waiting
 
     def _reply_neighbours(
-        self, session: RequestSession, cursor: ReadCursor, begin: int, neighbours: Sequence[bytes]
+        self, session: RequestSession, cursor: ReadCursor, end: int, neighbours: Sequence[bytes]
     ) -> None:
         if neighbours:
-            self._reply(session, cursor, begin, neighbours)
+            self._reply(session, cursor, end - len(neighbours), neighbours)
 
     def _find(self, ledger_id: int, entry_id: int, max_count: int) -> EntryRun | None:
         """Return entries from memory that include ``entry_id``; None if that entry is not in memory."""
@@ -223,18 +182,17 @@ class ReadProcessor:
                 self._context.read_ahead.passed(ledger_id, entry_id, held.last)
         return held
 
-    def _not_held(self, session: RequestSession, cursor: ReadCursor, piece: Piece, missing: list[Piece]) -> None:
-        """Add a piece (reads of consecutive entries) that is not in memory to ``missing``, to be loaded from disk.
-
-        A read of the last entry is answered separately.
-        """
-        start, end = piece
+    def _not_held(
+        self, session: RequestSession, cursor: ReadCursor, piece: ReadPiece, missing: list[ReadPiece]
+    ) -> None:  # fmt: skip
+        """Add a piece whose first entry is not in memory to ``missing``; answer a read of the last entry separately."""
+        start, end, _ = piece
         if cursor.run.entry_ids[start] != INVALID_ENTRY_ID:
-            missing.append((start, end))
+            missing.append(piece)
             return
         session.serve(self._last(session, cursor, start))
         if start + 1 < end:
-            cursor.pieces.appendleft((start + 1, end))
+            cursor.pieces.appendleft(ReadPiece(start + 1, end))
 
     def _reply(self, session: RequestSession, cursor: ReadCursor, start: int, entries: Sequence[bytes]) -> None:
         """Answer the reads from index ``start`` onwards with ``entries``.
@@ -273,42 +231,44 @@ class ReadProcessor:
         session.answered(count)
 
     async def _load(
-        self, session: RequestSession, cursor: ReadCursor, missing: Sequence[Piece], waiting: Sequence[Piece] = ()
-    ) -> None:
-        """Load the ``missing`` entries and answer their reads; put unanswered reads and the ``waiting`` ones back."""
+        self, session: RequestSession, cursor: ReadCursor, missing: Sequence[ReadPiece],
+        waiting: Sequence[ReadPiece] = (),
+    ) -> None:  # fmt: skip
+        """Load the ``missing`` entries and answer their reads; put the unanswered and the ``waiting`` ones back."""
         run, ahead = cursor.run, self._context.read_ahead
         most = max(_LOAD_BYTES // len(missing), FIRST_WINDOW)
         wanted = [
             (ledger_id, entry_id, min(ahead.window(ledger_id, entry_id), most))
-            for ledger_id, entry_id in ((run.ledger_ids[start], run.entry_ids[start]) for start, _ in missing)
+            for ledger_id, entry_id in ((run.ledger_ids[start], run.entry_ids[start]) for start, _, _ in missing)
         ]
-        expected = sum([max_bytes for _, _, max_bytes in wanted]) + len(waiting) * FIRST_WINDOW
+        n_waiting = sum([end - start for start, end, _ in waiting])
+        expected = sum([max_bytes for _, _, max_bytes in wanted]) + n_waiting * FIRST_WINDOW
         session.expect(expected)
         try:
             loaded = await self._bookie.load(wanted)
         except Exception as error:
             loaded = [error] * len(missing)
         session.expect(-expected)
-        left: list[Piece] = []
-        for (start, end), found in zip(missing, loaded, strict=True):
+        left: list[ReadPiece] = []
+        for piece, found in zip(missing, loaded, strict=True):
             # If there is no room for the replies, read the entries again later: they are in memory for a while.
             is_used = session.has_room and not isinstance(found, LoadLaterError)
-            left.extend(self._use(session, cursor, start, end, found) if is_used else [(start, end)])
+            left.extend(self._use(session, cursor, piece.start, piece.end, found) if is_used else [piece])
         left.extend(waiting)
         if left:
             session.again(ReadCursor(run, left, cursor.began, has_loaded=True))
 
     def _use(
         self, session: RequestSession, cursor: ReadCursor, start: int, end: int, found: EntryRun | Exception
-    ) -> Iterable[Piece]:
+    ) -> Iterable[ReadPiece]:
         """Answer the reads ``start .. end - 1`` with the result of a load.
 
         :returns: the pieces (reads of consecutive entries) that must be read again.
         """
         if isinstance(found, Exception):
             self._refuse(session, cursor, start, found)
-            # If one entry fails, the next ones probably do, too: read each of them by itself.
-            return [(index, index + 1) for index in range(start + 1, end)]
+            # If one entry fails, the next ones probably do, too: read each of them separately, many in one call.
+            return [ReadPiece(index, index + 1) for index in range(start + 1, end)]
         run = cursor.run
         self._context.read_ahead.loaded(run.ledger_ids[start], run.entry_ids[start], found.last)
         while start < end and run.entry_ids[start] <= found.last:
@@ -318,7 +278,7 @@ class ReadProcessor:
                 return self._use(session, cursor, start, end, error)
             self._reply(session, cursor, start, entries)
             start += len(entries)
-        return [(start, end)] if start < end else []
+        return [ReadPiece(start, end)] if start < end else []
 
     async def _last(self, session: RequestSession, cursor: ReadCursor, index: int) -> None:
         """Answer a read of the last stored entry of a ledger."""
@@ -329,6 +289,10 @@ class ReadProcessor:
             self._refuse(session, cursor, index, error)
         else:
             self._reply(session, cursor, index, (entry[1],))
+
+
+def _scattered(start: int, end: int) -> list[ReadPiece]:
+    return [ReadPiece(start, end, False)] if start < end else []
 
 
 def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes]:

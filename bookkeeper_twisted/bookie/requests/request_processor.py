@@ -40,7 +40,8 @@ from .batch_processor import BatchProcessor
 from .context import RequestContext, status_of
 from .encryption import Encryption, FirstFrameSession
 from .lac_processor import LacProcessor
-from .read_processor import ReadCursor, ReadProcessor
+from .read_cursor import ReadCursor
+from .read_processor import ReadProcessor
 from .session import RequestSession
 
 _TOTAL_CAPACITY, _FREE_SPACE = 1, 2

@@ -1,5 +1,6 @@
 """Runs of plain reads."""
 
+from collections.abc import Sequence
 from random import Random
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -12,6 +13,7 @@ from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.codec.v3 import requests_out
 from bookkeeper_twisted.errors import Status
+from bookkeeper_twisted.storage.cache.mixed_entries import Scattered
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage
 from tests.wires import WIRES
 
@@ -196,6 +198,24 @@ class ResidentTests(ReadTestCase):
         self.peer.send(reads(1, entry_ids))
         self.assertEqual([r.entry_id for r in decoded(self.peer.replies())], entry_ids)
         self.assertEqual((storage.loads, storage.resident_hits - hits), (loads, 100))
+
+    def test_big_entries(self) -> None:
+        """A look-up of entries of which few fit a reply is followed by look-ups of few."""
+        for entry_id in range(0, 120, 2):
+            self.rig.add(run(2, entry_id, data=bytes(20_000)))
+        self.rig.drain()
+        asked = list[int]()
+        look_up = self.rig.storage.scattered
+
+        def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
+            asked.append(len(entry_ids))
+            return look_up(ledger_id, entry_ids, max_bytes)
+
+        self.patch(self.rig.storage, "scattered", scattered)
+        entry_ids = [*range(0, 120, 2)]
+        found = self.ask(2, entry_ids)
+        self.assertEqual([found[i].entry for i in entry_ids], [entry(2, i, bytes(20_000)) for i in entry_ids])
+        self.assertEqual((asked[0], max(asked[1:])), (60, 8))
 
     def test_striped_ledger(self) -> None:
         """Of a ledger of which no row is known few entries are loaded: the rows of the others are found with these."""

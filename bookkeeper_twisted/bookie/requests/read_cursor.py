@@ -1,0 +1,68 @@
+"""The reads of a run that are not answered yet, in pieces that are answered together."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from operator import sub
+from typing import NamedTuple
+
+from ...codec.runs import ReadRun
+from ...codec.strides import stretches
+
+MOST_TOGETHER = 128
+"""Most scattered reads that one look-up answers."""
+
+SHORT = 8
+"""Reads of fewer consecutive entries cost less as scattered reads, if more reads of the same ledger follow."""
+
+
+class ReadPiece(NamedTuple):
+    """The reads with indexes ``start .. end - 1`` of a run, all of one ledger.
+
+    :ivar is_row: whether the entries are consecutive; if not, the reads are scattered: their ids are in any order.
+    """
+
+    start: int
+    end: int
+    is_row: bool = True
+
+
+class ReadCursor:
+    """The reads of a run that are not answered yet.
+
+    :ivar pieces: these reads.
+    :ivar began: the time at which the run began, in seconds of the clock.
+    :ivar has_loaded: whether entries of the run were loaded from disk before.
+    :ivar together: most scattered reads to look up next; fewer if the last look-up ended early, at its limit of bytes.
+    """
+
+    __slots__ = ("run", "pieces", "began", "has_loaded", "together")
+
+    def __init__(self, run: ReadRun, pieces: Iterable[ReadPiece], began: float, has_loaded: bool = False) -> None:
+        self.run = run
+        self.pieces = deque(pieces)
+        self.began = began
+        self.has_loaded = has_loaded
+        self.together = MOST_TOGETHER
+
+
+def pieces_of(entry_ids: Sequence[int], ledger_ids: Sequence[int]) -> list[ReadPiece]:
+    """Cut reads into pieces: rows of consecutive entries, and scattered reads, such as those of a striped ledger.
+
+    :param entry_ids: the entry id of each read, at least one.
+    :param ledger_ids: the ledger id of each read.
+    """
+    count = len(entry_ids)
+    if count > 1 and ledger_ids.count(ledger_ids[0]) == count and 1 not in map(sub, entry_ids[1:], entry_ids):
+        return [ReadPiece(0, count, False)]
+    pieces: list[ReadPiece] = []
+    for start, end in stretches(entry_ids, ledger_ids):
+        before = pieces[-1] if pieces and end - start < SHORT else None
+        if before is not None and ledger_ids[before.start] == ledger_ids[start] and not _is_long(before):
+            pieces[-1] = ReadPiece(before.start, end, False)
+        else:
+            pieces.append(ReadPiece(start, end))
+    return pieces
+
+
+def _is_long(piece: ReadPiece) -> bool:
+    return piece.is_row and piece.end - piece.start >= SHORT
