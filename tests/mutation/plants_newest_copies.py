@@ -144,7 +144,7 @@ PLANTS = (
     Plant(
         "a look-up unpacks all rows between the entries", _SCATTERED_MODULE,
         "MOST_ROWS * len(wanted)", "1 << 30",
-        ["tests.storage.test_ledger_storage_contract.LedgerStorageTests.test_striped_ledger"], where="Lookup.find",
+        ["tests.storage.test_ledger_storage_contract"], where="Lookup.find",
     ),
     Plant(
         "rows of a striped ledger are unpacked one by one", _SCATTERED_MODULE,

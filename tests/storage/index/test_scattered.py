@@ -136,8 +136,8 @@ class PackedTests(SynchronousTestCase):
         return {log_id: sorted(zip(*columns(lookup, log_id), strict=True)) for log_id in lookup.logs}
 
     @given(
-        st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3), st.integers(0, 1), st.booleans()), min_size=1),
-        st.lists(st.integers(-1, 150), min_size=1, max_size=40), st.booleans(),
+        st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3), st.integers(0, 1), st.booleans()), min_size=4),
+        st.lists(st.integers(-1, 25), min_size=6, max_size=40), st.booleans(),
     )  # fmt: skip
     def test_as_unpacked(self, shapes: list[tuple[int, int, int, bool]], entry_ids: list[int], in_order: bool) -> None:
         """Each kind of table gives the same records, also for entries that it does not have, in any order."""
@@ -159,8 +159,17 @@ class PackedTests(SynchronousTestCase):
             for table in self.tables(rows)[1:3]:
                 packed = table.packed_between(wanted[0], wanted[-1], MOST_ROWS * len(wanted))
                 self.assertEqual(len(packed), 36 * len(wanted))
+                self.patch(type(table), "find", None)  # no row is unpacked by itself
                 offsets = [offset for _, _, _, offset, _ in self.records(table, wanted)[0]]
                 self.assertEqual(offsets, [4096 + 56 * (entry_id // 3) for entry_id in wanted])
+
+    def test_logs(self) -> None:
+        """Rows that refer to several logs, and one that is not packed, beside entries that are in no row."""
+        rows = [row(2, i, i + 1, i // 3 % 2)._replace(checksums=b"abcd") for i in range(0, 12, 3)]
+        for table in self.tables(rows):
+            found = self.records(table, [*range(13)])
+            ids = {log_id: [entry_id for _, entry_id, *_ in records] for log_id, records in found.items()}
+            self.assertEqual(ids, {0: [0, 1, 6, 7], 1: [3, 4, 9, 10]})
 
     def test_far_apart(self) -> None:
         """Where a ledger has many rows between the wanted entries, these are unpacked alone."""
