@@ -8,7 +8,7 @@ from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import Clock
 
 from bookkeeper_twisted.client.connections.bookie_socket import SocketSettings
-from bookkeeper_twisted.protocol.client.connection import ConnectionLimits
+from bookkeeper_twisted.protocol.client.connection_limits import ConnectionLimits
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.testing.memory_network import MemoryNetwork
 

@@ -5,6 +5,7 @@ request, which also encodes its replies.  ``version`` is the version byte of a V
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from zope.interface import Attribute, Interface
 
@@ -251,27 +252,21 @@ class AddReplies:
             items.append(self)
 
 
-class ReadReply:
-    """The reply to one read, as a client receives it.
+class ReadReply(NamedTuple):
+    """The reply to one read, as a client receives it; a tuple, because a client receives many of them.
 
     :ivar txn_id: the txnId in V3, None in V2.
     :ivar entry_id: the requested entry id in V2; the id of the returned entry in V3.
     :ivar entry: the entry as it is stored (header, digest and payload); None if the reply has no entry.
     """
 
-    __slots__ = ("status", "ledger_id", "entry_id", "txn_id", "entry", "max_lac", "lac_update_timestamp")
-
-    def __init__(
-        self, status: Status, ledger_id: int, entry_id: int, txn_id: int | None, entry: bytes | None,
-        max_lac: int | None = None, lac_update_timestamp: int | None = None,
-    ) -> None:  # fmt: skip
-        self.status = status
-        self.ledger_id = ledger_id
-        self.entry_id = entry_id
-        self.txn_id = txn_id
-        self.entry = entry
-        self.max_lac = max_lac
-        self.lac_update_timestamp = lac_update_timestamp
+    status: Status
+    ledger_id: int
+    entry_id: int
+    txn_id: int | None
+    entry: bytes | None
+    max_lac: int | None = None
+    lac_update_timestamp: int | None = None
 
 
 class BatchReply:

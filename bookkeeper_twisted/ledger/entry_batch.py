@@ -6,10 +6,13 @@ without an object for each entry.
 
 import sys
 from array import array
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise, repeat
+from itertools import chain, pairwise, repeat
 from typing import Any
+
+import attrs
 
 from ..arguments import check_integer
 from ..codec.digest import Digester
@@ -19,6 +22,13 @@ from ..model import Entry
 
 LAC_AT, LENGTH_AT = 4 + 16, 4 + 24
 """Offsets in an entry's record of two fields: the writer's LAC, and the ledger length up to and including the entry."""
+
+
+_AT_ONCE = 256
+"""Entries that are made together: a caller that stops early has made few for nothing."""
+
+_SETTERS = [getattr(Entry, field.name).__set__ for field in attrs.fields(Entry)]
+"""For each field of an entry, the function of its slot that sets it; nothing else can, as entries are frozen."""
 
 
 class EntryBatch:
@@ -114,10 +124,24 @@ class EntryBatch:
         run = self._run
         lengths = integers(run, LENGTH_AT)
         lacs = integers(run, LAC_AT)
-        return map(Entry, repeat(run.ledger_id), self.ids, self.payloads, lengths, lacs)
+        columns = (repeat(run.ledger_id), iter(self.ids), iter(self.payloads), iter(lengths), iter(lacs))
+        return chain.from_iterable(_made(run.count, columns))
 
     def __repr__(self) -> str:
         return f"<EntryBatch ledger {self.ledger_id} entries {self.first}..{self.last}>"
+
+
+def _made(count: int, columns: Sequence[Iterator[Any]]) -> Iterator[Sequence[Entry]]:
+    """Make entries, some hundred at a time, by a step for each field, which takes half the time of their constructor.
+
+    :param count: number of entries.
+    :param columns: for each field of an entry, its values.
+    """
+    for at in range(0, count, _AT_ONCE):
+        entries = list(map(object.__new__, repeat(Entry, min(_AT_ONCE, count - at))))
+        for set_field, column in zip(_SETTERS, columns, strict=True):
+            deque(map(set_field, entries, column), maxlen=0)
+        yield entries
 
 
 def verified_prefix(run: EntryRun, digester: Digester) -> EntryRun:

@@ -10,7 +10,7 @@ a slow bookie; Spark tasks, which use blocking sockets; and the repair of replic
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from ..codec.digest import Digester
 from ..codec.runs import ReadReply
@@ -140,24 +140,26 @@ class SingleReads:
         self._ledger_id = ledger_id
         self.wanted = wanted
         self._digester = digester
-        self._given: list[tuple[int, str, bytes]] = []
+        self._given: list[tuple[str, Mapping[int, bytes]]] = []
         self._run: EntryRun | None = None
 
     def missing(self) -> list[int]:
         """Return the ids of the entries that no bookie has sent; after :meth:`check`, damaged entries are included."""
-        given = {entry_id for entry_id, _, _ in self._given}
-        return [entry_id for entry_id in self.wanted if entry_id not in self.stored and entry_id not in given]
+        known = set(self.stored).union(*[entries for _, entries in self._given])
+        return [entry_id for entry_id in self.wanted if entry_id not in known]
 
     def take(self, bookie_id: str, answers: Mapping[int, bytes | Exception]) -> None:
         """Record the answers of one bookie to single reads.
 
         :param answers: for each entry id, the received bytes, not verified, or an error.
         """
-        for entry_id, answer in answers.items():
-            if isinstance(answer, bytes):
-                self._given.append((entry_id, bookie_id, answer))
-            else:
-                self._failed(entry_id, bookie_id, answer)
+        entries = {entry_id: answer for entry_id, answer in answers.items() if isinstance(answer, bytes)}
+        if entries:
+            self._given.append((bookie_id, entries))
+        if len(entries) < len(answers):
+            for entry_id, answer in answers.items():
+                if not isinstance(answer, bytes):
+                    self._failed(entry_id, bookie_id, answer)
 
     def check(self) -> list[tuple[str, int, DigestMatchError]]:
         """Verify the entries received since the last call.
@@ -165,11 +167,11 @@ class SingleReads:
         :returns: (bookie id, entry id, error) for each invalid entry.
         """
         given, self._given = self._given, []
-        if not self.stored and self._is_sound({entry_id: stored for entry_id, _, stored in given}):
-            self.gave.update(bookie_id for _, bookie_id, _ in given)
+        if not self.stored and self._is_sound(dict(chain.from_iterable([entries.items() for _, entries in given]))):
+            self.gave.update([bookie_id for bookie_id, _ in given])
             return []
         wrong = []
-        for entry_id, bookie_id, stored in given:
+        for bookie_id, (entry_id, stored) in [(bookie_id, item) for bookie_id, held in given for item in held.items()]:
             try:
                 self._digester.entry(self._ledger_id, entry_id, stored)
             except DigestMatchError as error:

@@ -252,6 +252,25 @@ PLANTS = (
         ["tests.client.reading.test_replica_reads"], where="ReplicaReader.fetch",
     ),
     Plant(
+        "late replies that come together count as replies to come", "protocol/client/in_flight.py",
+        "self.abandoned -= 1", "pass", ["tests.protocol.client.test_sent_reads"], where="InFlight.answered_reads",
+    ),
+    Plant(
+        "replies behind the one whose callback closes the connection are delivered", "protocol/client/connection.py",
+        "if self._end is not None:\n    return", "", ["tests.protocol.client.test_connection"],
+        where="ClientConnection._read_replies",
+    ),
+    Plant(
+        "all entries of a batch are made for the first one", "ledger/entry_batch.py",
+        "_made(run.count, columns)", "list(_made(run.count, columns))", ["tests.ledger.test_entry_batch"],
+        where="EntryBatch.__iter__",
+    ),
+    Plant(
+        "replies that do not say so have entries", "client/reading/replica_reads.py",
+        "reply.entry is not None and reply.status is Status.EOK", "reply.entry is not None",
+        ["tests.client.reading.test_replica_reads"], where="ReplicaReader._read_from",
+    ),
+    Plant(
         "entries that came are not verified together", "ledger/read_answers.py",
         "not self.stored", "self.stored", ["tests.ledger.test_read_answers"], where="SingleReads.check",
     ),

@@ -15,7 +15,8 @@ from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.instruments import Histogram
 from bookkeeper_twisted.model import DigestType
-from bookkeeper_twisted.protocol.client.connection import ClientConnection, ConnectionLimits, ConnectionOwner
+from bookkeeper_twisted.protocol.client.connection import ClientConnection, ConnectionOwner
+from bookkeeper_twisted.protocol.client.connection_limits import ConnectionLimits
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.client.request_writer import WriteHistograms
 from bookkeeper_twisted.protocol.client.traffic import Traffic

@@ -10,7 +10,8 @@ from bookkeeper_twisted.codec.messages import StartTlsResponse
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, Status
-from bookkeeper_twisted.protocol.client.connection import ClientConnection, ConnectionLimits, ConnectionOwner
+from bookkeeper_twisted.protocol.client.connection import ClientConnection, ConnectionOwner
+from bookkeeper_twisted.protocol.client.connection_limits import ConnectionLimits
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.client.traffic import Traffic
 from bookkeeper_twisted.protocol.server.connection import ServerConnection

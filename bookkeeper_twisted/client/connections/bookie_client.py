@@ -11,7 +11,7 @@ from ...instruments import Instruments
 from ...metadata.interfaces import IRegistration
 from ...metadata.registered import bookie_address
 from ...protocol.authentication import AuthenticationDisabled, IClientAuthentication
-from ...protocol.client.connection import ConnectionLimits
+from ...protocol.client.connection_limits import ConnectionLimits
 from ...protocol.client.request_ids import FlowIds
 from .bookie_socket import EncryptionOf, Resolve, SocketSettings
 from .flow import CountAnswer, Flow

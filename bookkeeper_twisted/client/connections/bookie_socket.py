@@ -24,7 +24,8 @@ from ...errors import BookieHandleNotAvailableError, SecurityError, Unauthorized
 from ...limits.attended_time import TOLERANCE
 from ...protocol.authentication import AuthenticationDisabled, IClientAuthentication, Peer
 from ...protocol.client.authentication import AuthenticatedConnection
-from ...protocol.client.connection import ClientConnection, ConnectionLimits, ConnectionOwner
+from ...protocol.client.connection import ClientConnection, ConnectionOwner
+from ...protocol.client.connection_limits import ConnectionLimits
 from ...protocol.client.encryption import EncryptingConnection
 from ...protocol.client.request_ids import FlowIds, RequestIds
 from ...protocol.client.request_writer import WriteHistograms

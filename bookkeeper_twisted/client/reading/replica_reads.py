@@ -8,6 +8,7 @@ striped, or the bookies do not answer batch reads.
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 import attrs
@@ -16,7 +17,7 @@ from twisted.internet.defer import Deferred
 from ...codec.digest import Digester
 from ...codec.operations import MAX_COUNT
 from ...entries.entry_run import EntryRun
-from ...errors import BadRequestError, BookKeeperError
+from ...errors import BadRequestError, BookKeeperError, Status
 from ...ledger.read_answers import SingleReads, UsualSize, entry_or_error, most_telling, verified_batch
 from ...ledger.schedule import Schedule
 from ...model import LedgerMetadata
@@ -190,9 +191,8 @@ class ReplicaReader:
     async def _read_each(self, reads: SingleReads) -> None:
         size, replicas = self._schedule.ensemble_size, dict[int, list[str]]()
         # the write set of an entry depends only on its id modulo the size of the ensemble
-        for entry_id in reads.wanted:
-            if entry_id % size not in replicas:
-                replicas[entry_id % size] = self._replicas(entry_id)
+        for remainder, entry_id in {entry_id % size: entry_id for entry_id in reads.wanted}.items():
+            replicas[remainder] = self._replicas(entry_id)
         rounds = [partial(self._round, rank, replicas, reads) for rank in range(self._schedule.write_quorum)]
         await Speculation(self._clock, rounds, self._patience).run()
 
@@ -231,11 +231,16 @@ class ReplicaReader:
             self._failed(bookie_id, entry_ids[0], error)
             reads.take(bookie_id, dict.fromkeys(entry_ids, error))
             return
-        answers = {
-            entry_id: entry_or_error(reply, ledger_id, entry_id)
+        answers: dict[int, bytes | Exception] = {
+            entry_id: reply.entry
             for entry_id, reply in zip(entry_ids, replies, strict=True)
+            if reply.entry is not None and reply.status is Status.EOK
         }
-        errors = {entry_id: answer for entry_id, answer in answers.items() if isinstance(answer, Exception)}
+        errors = dict[int, Exception]()
+        if len(answers) < len(replies):
+            found = map(entry_or_error, replies, repeat(ledger_id), entry_ids)
+            errors = {i: each for i, each in zip(entry_ids, found, strict=True) if isinstance(each, Exception)}
+            answers |= errors
         if len(errors) < len(answers):
             self.order.succeeded(bookie_id)
         for entry_id, why in errors.items():

@@ -92,10 +92,8 @@ def _optional(message: Any, name: str) -> Any:
 def _read(message: wire_pb.ReadResponse, txn_id: int, top: Status) -> ReadReply:
     entry = message.body if message.HasField("body") else None
     max_lac = message.maxLAC if message.HasField("maxLAC") else None
-    reply = ReadReply(_status(top, message), message.ledgerId, message.entryId, txn_id, entry, max_lac)
-    if message.HasField("lacUpdateTimestamp"):
-        reply.lac_update_timestamp = message.lacUpdateTimestamp
-    return reply
+    updated = message.lacUpdateTimestamp if message.HasField("lacUpdateTimestamp") else None
+    return ReadReply(_status(top, message), message.ledgerId, message.entryId, txn_id, entry, max_lac, updated)
 
 
 def _add(message: wire_pb.AddResponse, txn_id: int, top: Status) -> AddReplies:

@@ -38,11 +38,12 @@ from ...limits.attended_time import AttendedTime
 from ...model import INVALID_ENTRY_ID
 from ...security.reasons import tls_reason
 from .cold_calls import ColdCall
+from .connection_limits import ConnectionLimits
 from .in_flight import InFlight, SentRequest
 from .request_ids import FlowIds, RequestIds
 from .request_writer import RequestWriter, WriteHistograms
 from .sent_adds import AddsDone, AddsPart, Answered, SentAdds
-from .sent_reads import SentReads
+from .sent_reads import SentReads, keys_of
 from .traffic import Traffic
 
 T = TypeVar("T")
@@ -52,20 +53,6 @@ _NO_LEDGER = (1 << 63) - 1
 
 _MAX_ABANDONED = 10_000
 """Most unanswered requests that were given up; if there are more, the connection to the bookie is closed."""
-
-
-@attrs.frozen
-class ConnectionLimits:
-    """The seconds that a bookie has to answer a request, and the most bytes of a frame in either direction."""
-
-    add_timeout: float = 5.0
-    read_timeout: float = 5.0
-    max_frame_size: int = 5 << 20
-
-    @property
-    def scan_interval(self) -> float:
-        """Return the seconds between two scans for overdue requests."""
-        return min(1.0, self.add_timeout / 4, self.read_timeout / 4)
 
 
 @attrs.frozen
@@ -187,7 +174,7 @@ class ClientConnection(Protocol):
             RequestTimeoutError if a reply is missing after the time limit, and with another error if the connection
             ends.  Cancelling it gives up all of the reads.
         """
-        number, keys = 0, cast(Sequence[Any], [(ledger_id, entry_id) for entry_id in entry_ids])
+        number, keys = 0, cast(Sequence[Any], keys_of(ledger_id, entry_ids))
         if self.wire.numbered:
             number = self._take_ids(ids, len(entry_ids))
             keys = range(number, number + len(entry_ids))
@@ -332,7 +319,11 @@ class ClientConnection(Protocol):
         return received
 
     def _decode(self, data: bytes, at: int) -> None:
-        for item in self._decoder.scan(data, at):
+        items = self._decoder.scan(data, at)
+        if not self.wire.numbered and set(map(type, items)) == {ReadReply}:
+            self._read_replies(cast(list[ReadReply], items))
+            items = []
+        for item in items:
             if self._end is not None:
                 return  # a callback closed the connection: do not deliver the remaining replies
             receive = self._receivers.get(type(item))
@@ -372,13 +363,19 @@ class ClientConnection(Protocol):
             flow.quiet()
 
     def _read_reply(self, reply: ReadReply) -> None:
-        key = reply.txn_id if self.wire.numbered else (reply.ledger_id, reply.entry_id)
-        assert key is not None
-        if reply.txn_id is not None:
-            self.in_flight.replied(reply.txn_id)
-        if isinstance(key, int) and self._finish_call(key, reply.status, reply):
-            return  # the reply answers a long poll, which is recorded as a rare request and not as a read
-        self._finish_reads(self.in_flight.answered_read(key, reply))
+        number = reply.txn_id
+        if number is None:
+            self._read_replies((reply,))
+            return
+        self.in_flight.replied(number)
+        if not self._finish_call(number, reply.status, reply):  # a long poll is a call, and not among the reads
+            self._finish_reads(self.in_flight.answered_read(number, reply))
+
+    def _read_replies(self, replies: Sequence[ReadReply]) -> None:
+        for reads in self.in_flight.answered_reads(replies):
+            self._finish_reads(reads)
+            if self._end is not None:
+                return
 
     def _finish_reads(self, reads: SentReads | None) -> None:
         if reads is not None:

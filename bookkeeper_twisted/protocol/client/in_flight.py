@@ -23,7 +23,7 @@ from ...codec.adds import Adds
 from ...codec.runs import ReadReply
 from .request_ids import CONNECTION_FLOW, FLOW_SHIFT, FlowIds, RequestIds
 from .sent_adds import AddsDone, Answered, Key, SentAdds, TakenEntries
-from .sent_reads import ReadKey, ReadsByKey, SentCall, SentReads
+from .sent_reads import ReadKey, ReadsByKey, SentCall, SentReads, keys_of
 
 SentRequest = Answered | SentReads | SentCall
 
@@ -227,7 +227,7 @@ class InFlight:
 
         :param entry_ids: entries of ``ledger_id``, -1 for the last one; the result is False if an id occurs twice.
         """
-        return not (self._by_key and self._reads.are_taken([(ledger_id, entry_id) for entry_id in entry_ids]))
+        return not (self._by_key and self._reads.are_taken(keys_of(ledger_id, entry_ids)))
 
     def read(
         self, ids: RequestIds, keys: Sequence[ReadKey], size: int, deadline: float,
@@ -291,6 +291,22 @@ class InFlight:
             return None
         self._release(reads)
         return reads
+
+    def answered_reads(self, replies: Sequence[ReadReply]) -> Iterator[SentReads]:
+        """Store ``replies`` to reads without numbers; remove and yield the reads that are complete then.
+
+        A caller that stops leaves the replies behind the last one of the yielded reads.
+        """
+        pop = self._reads.pop
+        for reply in replies:
+            slot = pop(reply[1:3], ())
+            if slot:
+                reads, index = slot
+                if reads.file(index, reply):
+                    self._release(reads)
+                    yield reads
+            elif slot is None:
+                self.abandoned -= 1
 
     def take_call(self, number: int) -> SentCall | None:
         """Remove and return the request ``number``, which is neither an add nor a read; None if it does not exist.

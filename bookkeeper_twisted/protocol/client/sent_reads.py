@@ -6,6 +6,7 @@ the same key must not be sent then (:mod:`.in_flight`).
 """
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any, ClassVar
 
 import attrs
@@ -15,6 +16,11 @@ from ...codec.runs import ReadReply
 
 ReadKey = int | tuple[int, int]
 """The key that matches a reply with a read: the number of a V3 read, or ledger and entry of a V2 read."""
+
+
+def keys_of(ledger_id: int, entry_ids: Sequence[int]) -> Sequence[ReadKey]:
+    """Return the keys of V2 reads of ``entry_ids``, entries of the ledger ``ledger_id``."""
+    return list(zip(repeat(ledger_id), entry_ids, strict=False))
 
 
 @attrs.define(eq=False, repr=False, weakref_slot=False)
@@ -68,8 +74,7 @@ class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
 
     def put(self, reads: SentReads) -> None:
         """Add ``reads``; none of their keys may be taken."""
-        for index, key in enumerate(reads.keys):
-            self[key] = (reads, index)
+        self.update(zip(reads.keys, zip(repeat(reads), range(reads.count), strict=False), strict=True))
 
     def give_up(self, reads: SentReads, keep_taken: bool) -> int:
         """Remove incomplete ``reads``.

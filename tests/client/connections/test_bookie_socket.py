@@ -16,7 +16,8 @@ from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.codec.v2 import replies_out
 from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError, Status
-from bookkeeper_twisted.protocol.client.connection import ClientConnection, ConnectionLimits
+from bookkeeper_twisted.protocol.client.connection import ClientConnection
+from bookkeeper_twisted.protocol.client.connection_limits import ConnectionLimits
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
 
 from .socket_case import ADDRESS, BOOKIE, SocketCase

@@ -17,6 +17,7 @@ from bookkeeper_twisted.errors import (
     NoSuchEntryError,
     NoSuchLedgerError,
     RequestTimeoutError,
+    Status,
     UnauthorizedAccessError,
 )
 from bookkeeper_twisted.model import Segment
@@ -233,14 +234,23 @@ class OneByOneTests(ReplicaCase):
         self.settle()
         self.assertEqual(self.successResultOf(fetched).data, self.run_stored.slice(4, 2).data)
 
+    def test_entry_of_a_refusal(self) -> None:
+        """An entry that comes with an error counts as little as none."""
+        read_many, statuses = self.bookies.read_many, [Status.ENOENTRY] * 3
+
+        def refused(replies: list[ReadReply]) -> list[ReadReply]:
+            return [reply._replace(status=statuses.pop()) if statuses else reply for reply in replies]
+
+        self.patch(self.bookies, "read_many", lambda *asked: read_many(*asked).addCallback(refused))
+        self.good(0, 3)
+        self.assertEqual(len(self.asked("read_many")), 6)
+
     def test_lac_of_a_damaged_reply(self) -> None:
         """The LAC that comes with a reply counts if an entry of its bookie is right."""
         read_many = self.bookies.read_many
 
         def with_lac(replies: list[ReadReply]) -> list[ReadReply]:
-            for reply in replies:
-                reply.max_lac = 17
-            return replies
+            return [reply._replace(max_lac=17) for reply in replies]
 
         self.patch(self.bookies, "read_many", lambda *asked: read_many(*asked).addCallback(with_lac))
         self.good(0, 3)

@@ -16,7 +16,8 @@ from bookkeeper_twisted.errors import BookieIOError, NoSuchLedgerError, Status, 
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.protocol.client import cold_calls
 from bookkeeper_twisted.protocol.client.cold_calls import ColdCall
-from bookkeeper_twisted.protocol.client.connection import ClientConnection, ConnectionLimits, ConnectionOwner
+from bookkeeper_twisted.protocol.client.connection import ClientConnection, ConnectionOwner
+from bookkeeper_twisted.protocol.client.connection_limits import ConnectionLimits
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.client.traffic import Traffic
 

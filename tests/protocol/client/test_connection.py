@@ -300,6 +300,16 @@ class ConnectionTests(ConnectedTestCase):
         self.connection.dataReceived(run.replies(Status.EOK) + asked.reply(0, Status.EOK, run_of(0, 1).entry(0)))
         self.failureResultOf(reading, ClientClosedError)
 
+    def test_close_in_a_callback_of_reads(self) -> None:
+        """So are replies to reads."""
+        first = self.connection.read(self.ids, LEDGER, [0])
+        second = self.connection.read(self.ids, LEDGER, [1])
+        first.addCallback(lambda _: self.connection.close(ClientClosedError()))
+        frames = [asked.reply(0, Status.EOK, run_of(0, 2).entry(i)) for i, asked in enumerate(self.asked())]
+        self.connection.dataReceived(b"".join(frames))
+        self.successResultOf(first)
+        self.failureResultOf(second, ClientClosedError)
+
     def test_flow_that_was_answered(self) -> None:
         """A flow that leaves when its adds are answered has no reply to come."""
         self.add(run_of(0, 3))

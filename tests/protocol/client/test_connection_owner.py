@@ -3,7 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.config.client import ClientConfig
-from bookkeeper_twisted.protocol.client.connection import ConnectionLimits
+from bookkeeper_twisted.protocol.client.connection_limits import ConnectionLimits
 
 
 class LimitTests(SynchronousTestCase):

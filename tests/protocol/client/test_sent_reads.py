@@ -79,6 +79,24 @@ class ReadsInFlightTests(SynchronousTestCase):
         self.assertIs(self.flight.answered_read((7, 0), _reply(0)), self.group)
         self.assertFalse(self.flight)
 
+    def test_many_replies(self) -> None:
+        """Replies that come together complete the groups that they are of, in their order; others are ignored."""
+        other = self._read([(7, 5), (8, 1)], 5.0)
+        replies = [ReadReply(Status.EOK, ledger_id, i, None, b"%d" % i) for ledger_id, i in ((7, 5), (7, 0), (7, 9))]
+        self.assertEqual(list(self.flight.answered_reads(replies)), [])
+        replies = [ReadReply(Status.EOK, ledger_id, i, None, b"%d" % i) for ledger_id, i in ((8, 1), (7, 0), (7, 1))]
+        found = self.flight.answered_reads(replies)
+        self.assertIs(next(found), other)
+        self.assertEqual([reply.entry for reply in other.replies if reply], [b"5", b"1"])
+        self.assertFalse(self.flight.can_read(7, [1]))
+        self.assertEqual((list(found), bool(self.flight)), ([self.group], False))
+
+    def test_many_late_replies(self) -> None:
+        """Late replies that come together free their keys."""
+        self.flight.expire(5.0)
+        self.assertEqual(list(self.flight.answered_reads([_reply(0), _reply(1), _reply(1)])), [])
+        self.assertEqual((self.flight.abandoned, self.flight.can_read(7, [0, 1])), (0, True))
+
     def test_late_reply(self) -> None:
         """A key that was given up is taken until its late reply, which is dropped."""
         self.flight.answered_read((7, 0), _reply(0))

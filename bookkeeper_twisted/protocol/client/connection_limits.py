@@ -1,0 +1,17 @@
+"""The limits of a client's connection to a bookie."""
+
+import attrs
+
+
+@attrs.frozen
+class ConnectionLimits:
+    """The seconds that a bookie has to answer a request, and the most bytes of a frame in either direction."""
+
+    add_timeout: float = 5.0
+    read_timeout: float = 5.0
+    max_frame_size: int = 5 << 20
+
+    @property
+    def scan_interval(self) -> float:
+        """Return the seconds between two scans for overdue requests."""
+        return min(1.0, self.add_timeout / 4, self.read_timeout / 4)
