@@ -256,11 +256,6 @@ PLANTS = (
         "self.abandoned -= 1", "pass", ["tests.protocol.client.test_sent_reads"], where="InFlight.answered_reads",
     ),
     Plant(
-        "replies behind the one whose callback closes the connection are delivered", "protocol/client/connection.py",
-        "if self._end is not None:\n    return", "", ["tests.protocol.client.test_connection"],
-        where="ClientConnection._read_replies",
-    ),
-    Plant(
         "all entries of a batch are made for the first one", "ledger/entry_batch.py",
         "_made(run.count, columns)", "list(_made(run.count, columns))", ["tests.ledger.test_entry_batch"],
         where="EntryBatch.__iter__",

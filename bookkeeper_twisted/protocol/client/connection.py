@@ -373,9 +373,7 @@ class ClientConnection(Protocol):
 
     def _read_replies(self, replies: Sequence[ReadReply]) -> None:
         for reads in self.in_flight.answered_reads(replies):
-            self._finish_reads(reads)
-            if self._end is not None:
-                return
+            self._finish_reads(reads)  # if this closes the connection, no reads are left for the replies behind
 
     def _finish_reads(self, reads: SentReads | None) -> None:
         if reads is not None:
