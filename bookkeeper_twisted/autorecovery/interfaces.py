@@ -12,6 +12,9 @@ from ..model import LedgerMetadata
 class ILedgerChecker(Interface):
     """A checker of ledgers: it finds the bookies that lack entries of a ledger."""
 
+    def unanswering() -> Collection[str]:
+        """Return the ids of the bookies that answered none of the last requests; checks leave them out for a while."""
+
     async def check(
         ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = (), before: CheckReport | None = None
     ) -> CheckReport:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from ..instruments import Counter, Instruments
 from ..ledger.findings import CheckReport, LossKind
+from .unanswering import UnansweringBookies
 
 _WORKER = "replication_worker_"
 _CHECKER = "ledger_checker_"
@@ -26,6 +27,15 @@ class CheckerMetrics:
         self._ledgers = instruments.counter(_CHECKER + "ledgers")
         self._inconclusive = instruments.counter(_CHECKER + "inconclusive_replicas")
         self._lost = {kind: instruments.counter(f"{_CHECKER}{kind.value}_replicas") for kind in LossKind}
+        self._instruments = instruments
+
+    def watch(self, unanswering: UnansweringBookies) -> None:
+        """Export how many bookies do not answer, and how many requests to them were not sent.
+
+        :param unanswering: the record of the checks of this process.
+        """
+        self._instruments.gauge(_CHECKER + "unanswering_bookies", lambda: len(unanswering.bookies))
+        self._instruments.gauge(_CHECKER + "requests_left_out", lambda: unanswering.left_out, "counter")
 
     def checked(self, report: CheckReport) -> None:
         """Count a checked ledger and, from the ``report`` of its check, the lost, damaged and inconclusive replicas."""

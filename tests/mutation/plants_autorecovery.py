@@ -264,7 +264,7 @@ PLANTS = (
     ),
     Plant(
         "inconclusive ledgers are asked again one by one", "autorecovery/auditing/ledger_checks.py",
-        "for_each(unsure, again, self.context.scan.parallel)", "for_each(unsure, again, 1)",
+        "for_each(others, again_if_answered, self.context.scan.parallel)", "for_each(others, again_if_answered, 1)",
         ["tests.autorecovery.auditing.test_ledger_checks"], where="AllLedgersCheck._run",
     ),
     Plant(

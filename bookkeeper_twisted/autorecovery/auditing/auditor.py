@@ -20,6 +20,7 @@ from ...placement.interfaces import IPlacementPolicy
 from ..interfaces import ILedgerChecker
 from ..limits import CHECKER_METADATA, REPLICATION_METADATA
 from ..switch import Switch
+from ..unanswering import UnansweringBookies
 from .auditor_metrics import AuditorMetrics
 from .bookie_audit import BookieAudit, Marker
 from .detection import LostBookieDetector
@@ -134,7 +135,7 @@ class Auditor:
              AllLedgersCheck(context, parts.checker, self._detector.is_expected).run),
             (AuditorCheck.PLACEMENT, config.auditor_periodic_placement_policy_check_interval, placement.run),
             (AuditorCheck.REPLICAS, config.auditor_replicas_check_interval,
-             ReplicasCheck(context, parts.bookies).run),
+             ReplicasCheck(context, parts.bookies, UnansweringBookies(parts.clock, "listings of entries")).run),
         ]  # fmt: skip
         audit = Timetable(config.auditor_periodic_bookie_check_interval, self._last_audit)
         return [

@@ -19,6 +19,7 @@ from ...metadata.interfaces import IUnderreplication
 from ...model import AuditorCheck, LedgerMetadata
 from ...placement.interfaces import IPlacementPolicy
 from ..interfaces import ILedgerChecker
+from ..unanswering import UnansweringBookies
 from .auditor_metrics import AuditorMetrics
 from .bookie_audit import Marker
 from .ledger_scan import LedgerScan, SharedWalks, Visit
@@ -26,6 +27,8 @@ from .repeating import FIRST_PAUSE
 
 LATER_ROUNDS = 3
 """Number of times that a check, at its end, repeats the ledgers of which a bookie could not answer."""
+MOST_ROUNDS = 8
+"""The same number as long as a bookie answers no request; the pauses before the repetitions are 21 minutes together."""
 MOST_LATER = 100_000
 """Most ledgers that a check remembers for these repetitions."""
 _TURNS = (AuditorCheck.ALL_LEDGERS, AuditorCheck.PLACEMENT, AuditorCheck.REPLICAS)
@@ -80,10 +83,23 @@ class CheckContext:
 
 
 @attrs.frozen
+class _Unsure:
+    """The result of an inconclusive check of a ledger.
+
+    :ivar losses: the losses (a bookie and the entries that it lacks) that it found nevertheless.
+    :ivar bookies: ids of the bookies that could not answer.
+    """
+
+    losses: Collection[ReplicaLoss]
+    bookies: frozenset[str]
+
+
+@attrs.frozen
 class AllLedgersCheck:
     """The check that reads entries from every bookie of a ledger, and marks a ledger if entries of it are missing.
 
-    If a bookie could not answer, this is no reason to mark the ledger: the ledger is checked again at the end.
+    If a bookie could not answer, this is no reason to mark the ledger: the ledger is checked again at the end, once the
+    bookie answers other requests.
 
     :ivar is_expected: tests whether a bookie does not count as lost, because it is registered or the delay after its
         loss is not over.
@@ -101,30 +117,42 @@ class AllLedgersCheck:
         await self.context.timed(AuditorCheck.ALL_LEDGERS, self._run())
 
     async def _run(self) -> None:
-        marker, later = self.context.make_marker(), dict[int, Collection[ReplicaLoss]]()
+        marker, later = self.context.make_marker(), dict[int, _Unsure]()
         await self.context.walk(AuditorCheck.ALL_LEDGERS, partial(self._check, marker, later))
 
         async def again(ledger_id: int) -> None:
             metadata = await self.context.scan.read(ledger_id)
             if metadata is not None:
-                await self._check(marker, later, ledger_id, metadata, unsure[ledger_id])
+                await self._check(marker, later, ledger_id, metadata, unsure[ledger_id].losses)
 
-        for number in range(LATER_ROUNDS):
-            if not later:
+        async def again_if_answered(ledger_id: int) -> None:
+            if self._is_hopeless(unsure[ledger_id]):
+                later[ledger_id] = unsure[ledger_id]
+            else:
+                await again(ledger_id)
+
+        for number in range(MOST_ROUNDS):
+            if not later or (number >= LATER_ROUNDS and not self.checker.unanswering()):
                 break
             await self.context.pause(FIRST_PAUSE * 2**number)
             unsure, later = later, {}
-            await for_each(unsure, again, self.context.scan.parallel)
+            # One ledger of each bookie that does not answer is checked first, to find out whether it answers again.
+            hopeless = {ledger_id: one for ledger_id, one in unsure.items() if self._is_hopeless(one)}
+            first = {bookie_id: ledger_id for ledger_id, one in hopeless.items() for bookie_id in one.bookies}
+            chosen = set(first.values())
+            await for_each(chosen, again, self.context.scan.parallel)
+            others = [ledger_id for ledger_id in unsure if ledger_id not in chosen]
+            await for_each(others, again_if_answered, self.context.scan.parallel)
         self.context.metrics.inconclusive.value += len(later)
         self.context.marked(marker)
 
     async def _check(
-        self, marker: Marker, later: dict[int, Collection[ReplicaLoss]], ledger_id: int, metadata: LedgerMetadata,
+        self, marker: Marker, later: dict[int, _Unsure], ledger_id: int, metadata: LedgerMetadata,
         known: Collection[ReplicaLoss] = (),
     ) -> None:  # fmt: skip
         """Check a ledger; mark it if one of its bookies lacks entries.
 
-        :param later: receives the ledger id and the losses that were found, if a bookie could not answer.
+        :param later: receives the ledger id and the inconclusive result, if a bookie could not answer.
         :param known: losses (a bookie and the entries that it lacks) for which this check has marked the ledger before.
         """
         metrics = self.context.metrics
@@ -141,7 +169,12 @@ class AllLedgersCheck:
         if bad:
             await marker.mark(ledger_id, metadata.length, bad)
         if not report.is_conclusive and len(later) < MOST_LATER:
-            later[ledger_id] = losses
+            unsure = (position.bookie_id for one in report.fragments for position in one.inconclusive)
+            later[ledger_id] = _Unsure(losses, frozenset(unsure))
+
+    def _is_hopeless(self, unsure: _Unsure) -> bool:
+        """Test whether another check would be inconclusive again: none of the bookies answers any request."""
+        return unsure.bookies.issubset(self.checker.unanswering())
 
     def _is_waited_for(self, loss: ReplicaLoss) -> bool:
         return loss.kind is LossKind.GONE and self.is_expected(loss.bookie_id)
@@ -208,10 +241,13 @@ class ReplicasCheck:
     """The check that asks bookies which entries they have, and counts ledgers with too few replicas of some entry.
 
     Only closed ledgers without a mark are checked, and no ledger is marked.
+
+    :ivar unanswering: the record of bookies that do not answer these requests.
     """
 
     context: CheckContext
     bookies: IBookieClient
+    unanswering: UnansweringBookies
 
     async def run(self) -> None:
         """Check all ledgers one time, and record the duration in the metrics.
@@ -266,6 +302,6 @@ class ReplicasCheck:
 
     async def _list(self, bookie_id: str, ledger_id: int) -> Sequence[tuple[int, int]]:
         try:
-            return await self.bookies.list_entries(bookie_id, ledger_id)
+            return await self.unanswering.ask(bookie_id, partial(self.bookies.list_entries, bookie_id, ledger_id))
         except NoSuchLedgerError:
             return ()

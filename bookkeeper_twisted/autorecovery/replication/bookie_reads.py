@@ -28,9 +28,9 @@ from ...limits.throttle import Throttle
 from ..limits import ConcurrencyLimit, piece
 from ..metrics import CheckerMetrics
 from ..retries import Retries, is_transient
+from ..unanswering import UnansweringBookies
 
 T = TypeVar("T")
-
 
 
 @attrs.define
@@ -48,11 +48,12 @@ class BookieReads:
     :param context: the objects for reads, whose ``bookies`` make the requests of this check only.
     :param batch_bytes: most bytes per request; a low speed limit reduces them further.
     :param usual_size: expected bytes of an entry, until some entries were read.
+    :param unanswering: the record of bookies that do not answer; all checks share it.
     """
 
     def __init__(
         self, context: ReadingContext, ledger_id: int, throttle: Throttle, in_flight: ConcurrencyLimit,
-        retries: Retries, batch_bytes: int, usual_size: int, metrics: CheckerMetrics,
+        retries: Retries, batch_bytes: int, usual_size: int, metrics: CheckerMetrics, unanswering: UnansweringBookies,
     ) -> None:  # fmt: skip
         self.totals = ReadTotals()
         self._context = context
@@ -63,6 +64,7 @@ class BookieReads:
         self._batch_bytes = batch_bytes
         self._usual_size = UsualSize(usual_size)
         self._metrics = metrics
+        self._unanswering = unanswering
 
     def knows_batches(self, bookie_id: str) -> bool:
         """Test whether the bookie ``bookie_id`` probably supports batch reads."""
@@ -103,6 +105,9 @@ class BookieReads:
         for attempt in range(self._retries.attempts):
             if not self._context.batch_support.is_expected(bookie_id):
                 return BadRequestError(self._ledger_id, question.first)
+            refusal = self._unanswering.refusal(bookie_id)
+            if refusal is not None:
+                return refusal
             answer = await self._ask_batch(bookie_id, question)
             if not is_transient(answer) or self._retries.is_last(attempt):
                 break
@@ -127,7 +132,9 @@ class BookieReads:
             await self._look_for_refusal(bookie_id, first)
             return error
         except BookKeeperError as error:
+            self._unanswering.heard(bookie_id, error)
             return error
+        self._unanswering.heard(bookie_id)
         context.batch_support.gave_one(bookie_id)
         return run
 
@@ -135,7 +142,7 @@ class BookieReads:
         """Find out, after an unanswered batch read, whether the bookie supports batch reads at all.
 
         A bookie without batch reads may close the connection or not answer.  So if it answers a single read now, it
-        probably does not support them.
+        probably does not support them.  And only the single read says whether the bookie answers at all.
         """
         answers: dict[int, bytes | Exception] = {}
         if await self._ask_singles(bookie_id, (entry_id,), answers) is None:
@@ -149,6 +156,9 @@ class BookieReads:
         """Read single entries into ``answers``, with retries; return the error of the last request, or None."""
         error: BookKeeperError | None = None
         for attempt in range(self._retries.attempts):
+            refusal = self._unanswering.refusal(bookie_id)
+            if refusal is not None:
+                return refusal
             error = await self._ask_singles(bookie_id, wanted, answers)
             wanted = [entry_id for entry_id in wanted if entry_id not in answers or is_transient(answers[entry_id])]
             if not wanted or (error is not None and not is_transient(error)):
@@ -167,7 +177,9 @@ class BookieReads:
         except ClientClosedError:
             raise
         except BookKeeperError as error:
+            self._unanswering.heard(bookie_id, error)
             return error
+        self._unanswering.heard(bookie_id)
         for entry_id, reply in zip(wanted, replies, strict=True):
             answers[entry_id] = entry_or_error(reply, ledger_id, entry_id)
         return None

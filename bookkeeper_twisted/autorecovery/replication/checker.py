@@ -4,14 +4,19 @@ The bookie at each position of each fragment is checked separately.  Either all 
 a sample: the first and the last, perhaps more.  If a fragment is so small that a disk reads it as fast as a single
 entry, all its entries are read by one request; a sample would need two.  If a sample finds a missing or damaged entry,
 all entries of the position are read, so that the report names all lost entries.  If a bookie does not answer after
-several tries, the check is inconclusive, but no entry counts as lost.
+several tries, the check is inconclusive, but no entry counts as lost.  A bookie that answers none of several requests
+is left out by all checks for a while (:mod:`~bookkeeper_twisted.autorecovery.unanswering`).
 """
 
 from collections.abc import Collection, Iterator
+from functools import partial
+from typing import Any
 
 import attrs
+from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
+from ...client.interfaces import IBookieClient
 from ...client.reading.context import ReadingContext
 from ...client.reading.lac_coverage import LacCoverage
 from ...client.steps import for_each
@@ -28,6 +33,7 @@ from ..limits import ConcurrencyLimit
 from ..metrics import CheckerMetrics
 from ..presence import Presence
 from ..retries import Retries
+from ..unanswering import UnansweringBookies
 from .bookie_reads import BookieReads
 
 _SMALL_BYTES = 16 << 10
@@ -74,6 +80,12 @@ class LedgerChecker:
         self._metrics = metrics
         self._settings = settings or CheckerSettings()
         self._in_flight = ConcurrencyLimit(self._settings.max_in_flight)
+        self._unanswering = UnansweringBookies(context.clock, "checks of ledgers")
+        metrics.watch(self._unanswering)
+
+    def unanswering(self) -> Collection[str]:
+        """See :meth:`~.interfaces.ILedgerChecker.unanswering`."""
+        return self._unanswering.bookies
 
     async def check(
         self, ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = (),
@@ -84,10 +96,13 @@ class LedgerChecker:
         context, settings = self._context, self._settings
         reads = BookieReads(
             context, ledger_id, self._reads, self._in_flight, settings.retries, settings.batch_bytes,
-            _usual_size(metadata), self._metrics,
+            _usual_size(metadata), self._metrics, self._unanswering,
         )  # fmt: skip
         whole = frozenset(() if before is None else before.whole())
-        check = _LedgerCheck(context, ledger_id, metadata, reads, frozenset(suspects), gone, whole, settings.percentage)
+        lacs = _LacRequests(context.bookies, self._unanswering)
+        check = _LedgerCheck(
+            context, ledger_id, metadata, reads, lacs, frozenset(suspects), gone, whole, settings.percentage
+        )
         report = await check.run(settings.parallel)
         self._metrics.checked(report)
         return report
@@ -99,18 +114,36 @@ def _usual_size(metadata: LedgerMetadata) -> int:
     return _ENTRY_OVERHEAD + (metadata.length // count if metadata.closed and count else FIRST_GUESS)
 
 
+@attrs.frozen
+class _LacRequests:
+    """A client for :class:`~bookkeeper_twisted.client.reading.lac_coverage.LacCoverage`: it only reads LACs.
+
+    It does not ask a bookie that is left out because it does not answer.
+    """
+
+    bookies: IBookieClient
+    unanswering: UnansweringBookies
+
+    def read_lac(self, bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_lac`."""
+        read = partial(self.bookies.read_lac, bookie_id, ledger_id)
+        return Deferred.fromCoroutine(self.unanswering.ask(bookie_id, read))
+
+
 class _LedgerCheck:
     """One check of one ledger."""
 
     def __init__(
         self, context: ReadingContext, ledger_id: int, metadata: LedgerMetadata, reads: BookieReads,
-        suspects: frozenset[str], gone: frozenset[str], whole: frozenset[tuple[int, int, int, str]], percentage: int,
+        lacs: _LacRequests, suspects: frozenset[str], gone: frozenset[str], whole: frozenset[tuple[int, int, int, str]],
+        percentage: int,
     ) -> None:  # fmt: skip
         self._context = context
         self._ledger_id = ledger_id
         self._metadata = metadata
         self._digester = Digester(metadata.digest_type, metadata.password)
         self._reads = reads
+        self._lacs: Any = lacs
         self._suspects = suspects
         self._gone = gone
         self._whole = whole
@@ -141,7 +174,7 @@ class _LedgerCheck:
         if metadata.closed:
             return INVALID_ENTRY_ID, None
         settled = metadata.segments[-1].first_entry_id - 1
-        coverage = LacCoverage(self._context.bookies, self._digester, self._ledger_id, metadata)
+        coverage = LacCoverage(self._lacs, self._digester, self._ledger_id, metadata)
         try:
             known = await coverage.read()
         except ClientClosedError:

@@ -37,6 +37,7 @@ class FakeChecker:
     :ivar losses: ledger to the bookies that lack its entries, and why.
     :ivar unsure: ledger to how many checks of it are inconclusive.
     :ivar hold: if set, checks wait for it.
+    :ivar silent: the bookies that answer no request.
     """
 
     def __init__(self) -> None:
@@ -45,6 +46,10 @@ class FakeChecker:
         self.checked: list[int] = []
         self.hold: Deferred[None] | None = None
         self.cancelled = 0
+        self.silent: set[str] = set()
+
+    def unanswering(self) -> Collection[str]:
+        return self.silent
 
     async def check(
         self, ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = (),

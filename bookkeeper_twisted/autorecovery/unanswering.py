@@ -1,0 +1,121 @@
+"""The rule for bookies that are registered but do not answer: after a few requests, checks leave them out for a while.
+
+A process that is stopped, or a host that is cut off, accepts connections and never answers.  If every check waited for
+it, a walk over all ledgers would take a minute for each of its replicas.
+"""
+
+from collections.abc import Awaitable, Callable, Collection
+from typing import TypeVar
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from ..errors import BookieHandleNotAvailableError, BookKeeperError, ClientClosedError, RequestTimeoutError
+
+T = TypeVar("T")
+
+ENOUGH = 3
+"""Number of unanswered requests in a row after which a bookie is left out."""
+FIRST_PAUSE = 30.0
+"""Seconds for which a bookie is left out at first; then one request finds out whether it answers again."""
+LONGEST_PAUSE = 120.0
+"""Most seconds between two such requests; the pause doubles after each of them."""
+
+
+@attrs.define
+class _Silence:
+    """A bookie that is left out.
+
+    :ivar since: clock time of the last of the requests in a row, in seconds.
+    :ivar until: clock time from which on one request is sent.
+    """
+
+    since: float
+    pause: float
+    until: float
+
+
+class UnansweringBookies:
+    """A record of the bookies that left :data:`ENOUGH` requests in a row unanswered, shared by many checks.
+
+    That a bookie does not answer says nothing about its entries, so no ledger is marked for it.
+
+    :ivar left_out: number of requests that were not sent.
+    :param what: the requests that are recorded, for the log.
+    """
+
+    _log = Logger()
+
+    def __init__(self, clock: IReactorTime, what: str) -> None:
+        self.left_out = 0
+        self._clock = clock
+        self._what = what
+        self._in_a_row: dict[str, int] = {}
+        self._silent: dict[str, _Silence] = {}
+
+    @property
+    def bookies(self) -> Collection[str]:
+        """The ids of the bookies that do not answer."""
+        return self._silent.keys()
+
+    async def ask(self, bookie_id: str, send: Callable[[], Awaitable[T]]) -> T:
+        """Send a request with ``send``, and record whether ``bookie_id`` answered.
+
+        :raises BookieHandleNotAvailableError: the bookie is left out, and the request was not sent.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the request failed.
+        """
+        refusal = self.refusal(bookie_id)
+        if refusal is not None:
+            raise refusal
+        try:
+            answer = await send()
+        except BookKeeperError as error:  # a cancelled request is neither answered nor unanswered
+            self.heard(bookie_id, error)
+            raise
+        self.heard(bookie_id)
+        return answer
+
+    def refusal(self, bookie_id: str) -> BookieHandleNotAvailableError | None:
+        """Return the error that takes the place of an answer, if ``bookie_id`` is left out; None if it must be asked.
+
+        After each pause one caller gets None: its request finds out whether the bookie answers again.
+        """
+        silence = self._silent.get(bookie_id)
+        if silence is None:
+            return None
+        now = self._clock.seconds()
+        if now >= silence.until:
+            silence.pause = min(2 * silence.pause, LONGEST_PAUSE)
+            silence.until = now + silence.pause
+            return None
+        self.left_out += 1
+        return BookieHandleNotAvailableError(f"not checked: bookie {bookie_id} does not answer")
+
+    def heard(self, bookie_id: str, error: BookKeeperError | None = None) -> None:
+        """Record the end of a request to ``bookie_id``.
+
+        :param error: its error; None if it succeeded.  An error is an answer, too, unless no reply came.
+        """
+        if isinstance(error, RequestTimeoutError | BookieHandleNotAvailableError):
+            self._unanswered(bookie_id)
+        elif not isinstance(error, ClientClosedError):
+            self._answered(bookie_id)
+
+    def _unanswered(self, bookie_id: str) -> None:
+        if bookie_id in self._silent:
+            return
+        count = self._in_a_row[bookie_id] = self._in_a_row.get(bookie_id, 0) + 1
+        if count >= ENOUGH:
+            now = self._clock.seconds()
+            self._silent[bookie_id] = _Silence(now, FIRST_PAUSE, now + FIRST_PAUSE)
+            text = "bookie {bookie_id} does not answer: {what} leave it out and try it again after {pause:.0f} s"
+            self._log.warn(text, bookie_id=bookie_id, what=self._what, pause=FIRST_PAUSE)
+
+    def _answered(self, bookie_id: str) -> None:
+        self._in_a_row.pop(bookie_id, None)
+        silence = self._silent.pop(bookie_id, None)
+        if silence is not None:
+            seconds = self._clock.seconds() - silence.since
+            text = "bookie {bookie_id} answers again after {seconds:.0f} s"
+            self._log.info(text, bookie_id=bookie_id, seconds=seconds)
