@@ -1,12 +1,13 @@
 """The plugins that make authentication from a configuration, and how they are found by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from twisted.logger import Logger
 from twisted.plugin import IPlugin, getPlugins
 from zope.interface import Attribute, Interface, implementer
 
 from ..config.authentication import AuthenticationConfig
+from ..errors import ConfigError
 from ..protocol.authentication import AuthenticationDisabled, IBookieAuthentication, IClientAuthentication
 
 _log = Logger()
@@ -132,8 +133,7 @@ def bookie_authentication(config: AuthenticationConfig) -> IBookieAuthentication
 
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name, or it cannot use the configuration.
     """
-    plugin = _plugin(config, "bookie_auth_provider_factory_class", config.bookie_auth_provider_factory_class)
-    return plugin.for_bookie(config)
+    return _plugin(config, "bookie_auth_provider_factory_class").for_bookie(config)
 
 
 def check_client_plugin(config: AuthenticationConfig) -> None:
@@ -141,7 +141,7 @@ def check_client_plugin(config: AuthenticationConfig) -> None:
 
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name.
     """
-    _plugin(config, "client_auth_provider_factory_class", config.client_auth_provider_factory_class)
+    _plugin(config, "client_auth_provider_factory_class")
 
 
 def client_authentication(config: AuthenticationConfig) -> IClientAuthentication:
@@ -149,18 +149,15 @@ def client_authentication(config: AuthenticationConfig) -> IClientAuthentication
 
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name, or it cannot use the configuration.
     """
-    plugin = _plugin(config, "client_auth_provider_factory_class", config.client_auth_provider_factory_class)
-    return plugin.for_client(config)
+    return _plugin(config, "client_auth_provider_factory_class").for_client(config)
 
 
-def _plugin(config: AuthenticationConfig, field: str, name: str) -> IAuthenticationPlugin:
-    plugins: list[IAuthenticationPlugin] = list(getPlugins(IAuthenticationPlugin))
-    for plugin in plugins:
-        if name.strip() in plugin.names:
-            return plugin
-    known = ", ".join(sorted(known for plugin in plugins for known in plugin.names if known))
-    error = config.error(field, f"no such authentication provider; known are {known}")
-    if not config.allow_insecure_connections:
-        raise error
-    _log.warn("{error}; no peer is authenticated", error=error)
-    return DisabledPlugin()
+def _plugin(config: AuthenticationConfig, name: str) -> IAuthenticationPlugin:
+    plugins: Iterable[IAuthenticationPlugin] = getPlugins(IAuthenticationPlugin)
+    try:
+        return config.chosen(name, plugins, "authentication provider")
+    except ConfigError as error:
+        if not config.allow_insecure_connections:
+            raise
+        _log.warn("{error}; no peer is authenticated", error=error)
+        return DisabledPlugin()

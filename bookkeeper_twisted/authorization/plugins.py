@@ -1,5 +1,7 @@
 """The plugins that make authorizers, and how they are found by name."""
 
+from collections.abc import Iterable
+
 from twisted.plugin import IPlugin, getPlugins
 from zope.interface import implementer
 
@@ -45,10 +47,5 @@ def authorizer_of(config: BookieConfig, surroundings: Surroundings) -> IAuthoriz
 
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name, or the plugin refuses the configuration.
     """
-    name = config.authorizer_class.strip()
-    plugins: list[IAuthorizerPlugin] = list(getPlugins(IAuthorizerPlugin))
-    for plugin in plugins:
-        if name in plugin.names:
-            return plugin.make(config, surroundings)
-    known = ", ".join(sorted(each for plugin in plugins for each in plugin.names if each))
-    raise config.error("authorizer_class", f"no such authorizer; known are {known}")
+    plugins: Iterable[IAuthorizerPlugin] = getPlugins(IAuthorizerPlugin)
+    return config.chosen("authorizer_class", plugins, "authorizer").make(config, surroundings)

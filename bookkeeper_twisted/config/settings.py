@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from functools import wraps
-from typing import Any, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import attrs
 
@@ -17,6 +17,16 @@ FRAME = 5 * MIB
 
 _SIMILAR = 0.85
 """The similarity of two names from which on an error suggests one for the other."""
+
+
+class NamedPlugin(Protocol):
+    """A plugin that a configuration chooses by one of its names."""
+
+    @property
+    def names(self) -> Collection[str]: ...
+
+
+N = TypeVar("N", bound=NamedPlugin)
 
 
 def derived(derive: object) -> object:
@@ -79,6 +89,21 @@ class Config:
         :returns: for example a file and a line, an environment variable, or ``default``.
         """
         return self.origins.get(name, "default")
+
+    def chosen(self, name: str, plugins: Iterable[N], what: str, others: Collection[str] = ()) -> N:
+        """Return the first of the ``plugins`` whose names include the value of an attribute.
+
+        :param name: name of the attribute.
+        :param what: says in the error what the plugins are.
+        :param others: values that the caller knows without a plugin, for the error.
+        :raises ConfigError: no plugin has this name; the text lists the names that there are.
+        """
+        value, plugins = getattr(self, name).strip(), list(plugins)
+        for plugin in plugins:
+            if value in plugin.names:
+                return plugin
+        known = sorted({each for plugin in plugins for each in plugin.names if each}.union(others))
+        raise self._error(name, f"no such {what}; known are {', '.join(known)}")
 
     def shown(self) -> dict[str, str]:
         """Return all values in effect as text, by key, in the order of declaration; secrets are masked."""

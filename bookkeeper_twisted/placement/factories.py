@@ -1,12 +1,13 @@
 """Finds placement policies and rack resolvers among Twisted plugins, and defines the plugins of this package."""
 
+from collections.abc import Iterable
+
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.plugin import IPlugin, getPlugins
 from zope.interface import implementer
 
 from ..config.client import ClientConfig
-from ..errors import ConfigError
 from ..ledger.placement import Chance
 from ..masking import without_credentials
 from ..metadata.interfaces import IMetadataDriver, IRackStore
@@ -25,14 +26,8 @@ def create_placement(chance: Chance, config: ClientConfig, racks: BookieRacks) -
     :param chance: the random numbers for the policy; see :meth:`.IPlacementPolicyFactory.create`, also for ``racks``.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has this name.
     """
-    name = config.ensemble_placement_policy
-    factories = list(getPlugins(IPlacementPolicyFactory))
-    for factory in factories:
-        if name in factory.names:
-            return factory.create(chance, config, racks)
-    known = ", ".join(sorted(known for factory in factories for known in factory.names))
-    origin = config.origin("ensemble_placement_policy")
-    raise ConfigError(f"ensemblePlacementPolicy = {name!r}, {origin}: no such policy; known are {known}")
+    factories: Iterable[IPlacementPolicyFactory] = getPlugins(IPlacementPolicyFactory)
+    return config.chosen("ensemble_placement_policy", factories, "policy").create(chance, config, racks)
 
 
 def create_rack_resolver(clock: IReactorTime, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
@@ -41,14 +36,8 @@ def create_rack_resolver(clock: IReactorTime, config: ClientConfig, driver: IMet
     :param clock: the reactor; see :meth:`.IRackResolverFactory.create`, also for ``driver``.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has this name.
     """
-    name = config.repp_dns_resolver_class
-    factories = list(getPlugins(IRackResolverFactory))
-    for factory in factories:
-        if name in factory.names:
-            return factory.create(clock, config, driver)
-    known = ", ".join(sorted(known for factory in factories for known in factory.names))
-    origin = config.origin("repp_dns_resolver_class")
-    raise ConfigError(f"reppDnsResolverClass = {name!r}, {origin}: no such resolver of racks; known are {known}")
+    factories: Iterable[IRackResolverFactory] = getPlugins(IRackResolverFactory)
+    return config.chosen("repp_dns_resolver_class", factories, "resolver of racks").create(clock, config, driver)
 
 
 @implementer(IPlugin, IPlacementPolicyFactory)

@@ -66,7 +66,7 @@ def client_wires(config: ClientConfig) -> ClientWires:
     name, limit = config.wire_protocol, config.max_connections_per_bookie
     if name == _AUTO:
         return ClientWires(V3 if limit == 1 else V2, V3)
-    main = _named(name, config.origin("wire_protocol"))
+    main = config.chosen("wire_protocol", wire_protocols(), "wire protocol", (_AUTO,))
     if main.complete:
         return ClientWires(main, main)
     if limit == 1:
@@ -75,11 +75,3 @@ def client_wires(config: ClientConfig) -> ClientWires:
             f"takes at least 2, because what it does not have goes over V3"
         )
     return ClientWires(main, V3, strict=True)
-
-
-def _named(name: str, origin: str) -> IWireProtocol:
-    for protocol in wire_protocols():
-        if name in protocol.names:
-            return protocol
-    known = ", ".join(sorted({_AUTO}.union(*(protocol.names for protocol in wire_protocols()))))
-    raise ConfigError(f"wireProtocol = {name!r}, {origin}: no such wire protocol; known are {known}")

@@ -8,7 +8,7 @@ import binascii
 import os
 import re
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import attrs
 from twisted.internet.defer import Deferred, execute
@@ -147,15 +147,10 @@ def key_provider(config: ClientConfig) -> IKeyProvider | None:
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name, the extra ``tls`` is not installed, or the
         provider cannot be made.
     """
-    name = config.ledger_key_provider.strip()
-    if not name:
+    if not config.ledger_key_provider.strip():
         return None
-    plugins: list[IKeyProviderPlugin] = list(getPlugins(IKeyProviderPlugin))
-    for plugin in plugins:
-        if name in plugin.names:
-            return plugin.make(config)
-    known = ", ".join(sorted(known for plugin in plugins for known in plugin.names))
-    raise config.error("ledger_key_provider", f"no such key provider; known are {known}")
+    plugins: Iterable[IKeyProviderPlugin] = getPlugins(IKeyProviderPlugin)
+    return config.chosen("ledger_key_provider", plugins, "key provider").make(config)
 
 
 def _parsed(text: str, origin: str) -> Mapping[str, bytes]:

@@ -65,3 +65,28 @@ class LoadTests(SynchronousTestCase):
     def test_same_values_are_equal(self) -> None:
         """Configurations are compared by their values, not by where those came from."""
         self.assertEqual(BookieConfig.load(from_options({"bookiePort": "7"})), BookieConfig(bookie_port=7))
+
+
+@attrs.frozen
+class _Plugin:
+    names: frozenset[str]
+
+
+class ChosenTests(SynchronousTestCase):
+    """The plugin that a value names."""
+
+    def test_first(self) -> None:
+        """The first plugin that has the name is chosen, whatever blanks are around the name."""
+        plugins = [_Plugin(frozenset({"a", ""})), _Plugin(frozenset({"b", "c"})), _Plugin(frozenset({"c"}))]
+        for value, place in (("a", 0), (" b ", 1), ("c", 1), ("", 0)):
+            config = BookieConfig(authorizer_class=value)
+            self.assertIs(config.chosen("authorizer_class", iter(plugins), "plugin"), plugins[place], value)
+
+    def test_unknown(self) -> None:
+        """A name that no plugin has is an error with its key, its origin and each known name once."""
+        config = BookieConfig.load(from_file("authorizerClass=d", "f"))
+        plugins = [_Plugin(frozenset({"c", ""})), _Plugin(frozenset({"b", "c"}))]
+        with self.assertRaises(ConfigError) as raised:
+            config.chosen("authorizer_class", plugins, "authorizer", ("a",))
+        text = "authorizerClass = 'd', f:1: no such authorizer; known are a, b, c"
+        self.assertEqual(str(raised.exception), text)

@@ -100,7 +100,7 @@ class BookieService(Service):
         self._reactor = reactor
         self._config = config
         self._options = engine_options(config, reactor, metadata, self.instruments)
-        self._storages = ledger_storage_factory(config.ledger_storage_class, config.origin("ledger_storage_class"))
+        self._storages = ledger_storage_factory(config)
         self._metadata = metadata
         self._fs = filesystem
         self._paths = store_paths(config)

@@ -4,13 +4,13 @@ Twisted imports this module whenever it reads its list of plugins, even for ``tw
 is imported only when a storage is opened.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from twisted.plugin import IPlugin, getPlugins
 from zope.interface import Attribute, Interface, implementer
 
-from ...errors import ConfigError
+from ...config.bookie import BookieConfig
 
 if TYPE_CHECKING:
     from ...storage.checkpoint import PersistMarks
@@ -61,15 +61,10 @@ class EntryLogStorageFactory:
         return LedgerStorage.open(fs, ledger_dirs, index_dirs, settings, make_index, persist_marks)
 
 
-def ledger_storage_factory(name: str, origin: str) -> ILedgerStorageFactory:
-    """Find the factory for a value of ``ledgerStorageClass``.
+def ledger_storage_factory(config: BookieConfig) -> ILedgerStorageFactory:
+    """Find the factory for the value of ``ledgerStorageClass``.
 
-    :param origin: where the value was configured, which the error names.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has that name.
     """
-    factories = list(getPlugins(ILedgerStorageFactory))
-    for factory in factories:
-        if name.strip() in factory.names:
-            return factory
-    known = ", ".join(sorted(known for factory in factories for known in factory.names if known))
-    raise ConfigError(f"ledgerStorageClass = {name!r}, {origin}: no such ledger storage; known are {known}")
+    factories: Iterable[ILedgerStorageFactory] = getPlugins(ILedgerStorageFactory)
+    return config.chosen("ledger_storage_class", factories, "ledger storage")

@@ -32,11 +32,13 @@ class FactoryTests(SynchronousTestCase):
         names += ["org.apache.bookkeeper.bookie.InterleavedLedgerStorage"]
         names += ["org.apache.bookkeeper.bookie.storage.ldb.DbLedgerStorage"]
         for name in names:
-            self.assertIsInstance(ledger_storage_factory(name, "default"), EntryLogStorageFactory)
+            config = BookieConfig(ledger_storage_class=name)
+            self.assertIsInstance(ledger_storage_factory(config), EntryLogStorageFactory)
 
     def test_unknown(self) -> None:
         """A name that no plugin answers to is refused with its origin and the known names."""
-        error = self.assertRaises(ConfigError, ledger_storage_factory, "tape", "file x")
+        config = BookieConfig(ledger_storage_class="tape", origins={"ledger_storage_class": "file x"})
+        error = self.assertRaises(ConfigError, ledger_storage_factory, config)
         self.assertRegex(str(error), "ledgerStorageClass = 'tape', file x: .*entry-log")
         self.assertEqual(str(error).count("entry-log"), 1)
 
