@@ -112,7 +112,6 @@ DOORS: dict[str, frozenset[str]] = {
     "authentication/sasl/production.py": frozenset({"secrets", "time"}),
     "security/files.py": frozenset({"os"}),
     "authorization/audit_file.py": frozenset({"os"}),
-    "authorization/rules_file.py": frozenset({"os"}),
     "security/keys.py": frozenset({"os", "pathlib"}),
     "security/ledger_keys.py": frozenset({"os"}),
     "security/sockets.py": frozenset({"os"}),

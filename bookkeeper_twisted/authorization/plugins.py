@@ -6,7 +6,6 @@ from twisted.plugin import IPlugin, getPlugins
 from zope.interface import implementer
 
 from ..config.bookie import BookieConfig
-from ..errors import ConfigError
 from .interfaces import IAuthorizer, IAuthorizerPlugin, Surroundings
 
 
@@ -30,16 +29,10 @@ class RulesPlugin:
     def make(self, config: BookieConfig, surroundings: Surroundings) -> IAuthorizer | None:
         """See :meth:`.IAuthorizerPlugin.make`."""
         from .rules_authorizer import RulesAuthorizer
-        from .rules_file import RulesFile
 
         if not config.authorization_rules:
             raise config.error("authorization_rules", "authorizerClass=rules needs a file of rules")
-        try:
-            return RulesAuthorizer(RulesFile(config.authorization_rules), surroundings)
-        except ConfigError:
-            raise  # this error already names the file
-        except ValueError as error:
-            raise config.error("authorization_rules", str(error)) from None
+        return RulesAuthorizer(config.authorization_rules, surroundings)
 
 
 def authorizer_of(config: BookieConfig, surroundings: Surroundings) -> IAuthorizer | None:

@@ -4,18 +4,20 @@ from collections.abc import Mapping
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
-from twisted.logger import Logger
 from zope.interface import implementer
 
+from ..security.files import FromFiles, file_error, read_text
 from ..security.principals import Principal
 from .interfaces import IAuthorizer, Permission, Surroundings
 from .look_ups import CustomMetadata
-from .rules import Rule, parse
-from .rules_file import RulesFile
+from .rules import Rule, Rules, parse
 
 READ_AGAIN = 5.0
 """Seconds between two looks at the file."""
+MOST_BYTES = 256 * 1024
+"""The size of the largest file."""
 
+_KEY = "authorizationRules"
 _MOST_PRINCIPALS = 1_000
 _MOST_TRIES = 3
 
@@ -25,19 +27,18 @@ class RulesAuthorizer:
     """The authorizer of the rules in one file.
 
     :ivar revision: the number of times that changed rules were taken over; see :attr:`.IAuthorizer.revision`.
-    :raises ConfigError: the file cannot be read.
-    :raises ValueError: the file has a line that is no rule.
+    :raises ConfigError: the file cannot be read, everybody may write to it, or it has a line that is no rule.
     """
 
-    _log = Logger()
-
-    def __init__(self, file: RulesFile, surroundings: Surroundings) -> None:
+    def __init__(self, path: str, surroundings: Surroundings) -> None:
         self.revision = 0
-        self._file = file
+        self._path = path
         self._clock = surroundings.clock
         self._custom = CustomMetadata(surroundings.custom_metadata, surroundings.clock)
-        self._text = file.read()
-        self._rules = parse(self._text)
+        self._text: str | None = None
+        # Kept decisions ask for no rules, so the clock decides when to look at the file, and each look is one.
+        self._file = FromFiles(f"the rules of {path}", (path,), self._read, self._clock.seconds, refresh=0)
+        self._rules = self._file.get()
         self._custom.keep_only(self._rules.keys)
         self._of: dict[Principal, tuple[Rule, ...]] = {}
         self._next: IDelayedCall | None = None
@@ -54,25 +55,24 @@ class RulesAuthorizer:
 
     def _look(self) -> None:
         self._next = self._clock.callLater(READ_AGAIN, self._look)
-        if self._file.has_changed():
-            self._take_over()
+        rules = self._file.get()
+        if rules is not self._rules:
+            self._rules = rules
+            self._custom.keep_only(rules.keys)
+            self._of.clear()
+            self.revision += 1
 
-    def _take_over(self) -> None:
-        """Read the rules from the file again; keep the present rules if this fails."""
-        path = self._file.path
+    def _read(self) -> Rules:
+        """Read the file; return the present rules if the text is as before."""
+        text = read_text(_KEY, self._path, MOST_BYTES, guarded=True)
+        if text == self._text:
+            return self._rules
         try:
-            text = self._file.read()
             rules = parse(text)
         except ValueError as error:
-            self._log.error("{path} has no new rules, the old ones stay in force: {error}", path=path, error=error)
-            return
-        if text == self._text:
-            return
-        self._text, self._rules = text, rules
-        self._custom.keep_only(rules.keys)
-        self._of.clear()
-        self.revision += 1
-        self._log.info("{path}: {n} rules are in force now", path=path, n=len(rules.rules))
+            raise file_error(_KEY, self._path, str(error)) from None
+        self._text = text
+        return rules
 
     # -- decisions --
 

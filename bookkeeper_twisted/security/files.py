@@ -6,7 +6,7 @@ and nothing of what is in it.
 
 import os
 from collections.abc import Callable, Iterable
-from stat import S_IROTH, S_ISREG
+from stat import S_IROTH, S_ISREG, S_IWOTH
 from typing import Generic, TypeVar
 
 from twisted.logger import Logger
@@ -30,7 +30,7 @@ def file_error(key: str, path: str, reason: str) -> ConfigError:
     return ConfigError(f"{key} = {path!r}: {reason}")
 
 
-def read_small_file(key: str, path: str, limit: int, secret: bool = False) -> bytes:
+def read_small_file(key: str, path: str, limit: int, secret: bool = False, guarded: bool = False) -> bytes:
     """Return the content of a regular file.
 
     If every user of the machine can read a secret file, a warning is logged.
@@ -38,7 +38,8 @@ def read_small_file(key: str, path: str, limit: int, secret: bool = False) -> by
     :param key: the key of the configuration that names the file.
     :param limit: the most bytes that the file may have.
     :param secret: whether the content has to be kept secret.
-    :raises ConfigError: the file cannot be read, is not a regular file, or is too large.
+    :param guarded: whether a file that every user of the machine can write to is refused.
+    :raises ConfigError: the file cannot be read, is not a regular file, is too large, or is refused.
     """
     try:
         # without O_NONBLOCK, the open of a FIFO would wait for a writer, and block the reactor
@@ -51,6 +52,8 @@ def read_small_file(key: str, path: str, limit: int, secret: bool = False) -> by
         mode = os.fstat(descriptor).st_mode
         if not S_ISREG(mode):
             raise file_error(key, path, "it is not a regular file")
+        if guarded and mode & S_IWOTH:
+            raise file_error(key, path, "it can be written by everybody (chmod o-w)")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             data = file.read(limit + 1)
     except OSError as error:
@@ -64,12 +67,12 @@ def read_small_file(key: str, path: str, limit: int, secret: bool = False) -> by
     return data
 
 
-def read_text(key: str, path: str, limit: int, secret: bool = False) -> str:
+def read_text(key: str, path: str, limit: int, secret: bool = False, guarded: bool = False) -> str:
     """Return the text of a regular file of UTF-8.
 
     :param key: as the other arguments and the errors, that of :func:`read_small_file`.
     """
-    data = read_small_file(key, path, limit, secret)
+    data = read_small_file(key, path, limit, secret, guarded)
     try:
         return data.decode()
     except UnicodeDecodeError:

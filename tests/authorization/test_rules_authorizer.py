@@ -14,8 +14,7 @@ from bookkeeper_twisted.authorization import look_ups
 from bookkeeper_twisted.authorization.interfaces import Permission, Surroundings
 from bookkeeper_twisted.authorization.look_ups import AT_ONCE, REFUSED_FOR, TIME_LIMIT
 from bookkeeper_twisted.authorization.plugins import EverybodyPlugin, RulesPlugin, authorizer_of
-from bookkeeper_twisted.authorization.rules_authorizer import READ_AGAIN, RulesAuthorizer
-from bookkeeper_twisted.authorization.rules_file import MOST_BYTES, RulesFile
+from bookkeeper_twisted.authorization.rules_authorizer import MOST_BYTES, READ_AGAIN, RulesAuthorizer
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import ConfigError, MetadataError
 from bookkeeper_twisted.security.principals import NOBODY, Principal
@@ -35,7 +34,7 @@ class RulesCase(SynchronousTestCase):
         self.path.write_text(self.text)
         self.clock = Clock()
         self.asked: list[tuple[int, Deferred[Mapping[str, bytes]]]] = []
-        self.authorizer = RulesAuthorizer(RulesFile(str(self.path)), Surroundings(self.clock, self.read))
+        self.authorizer = RulesAuthorizer(str(self.path), Surroundings(self.clock, self.read))
         self.authorizer.start()
         self.addCleanup(self.authorizer.stop)
 
@@ -81,22 +80,25 @@ class FileTests(RulesCase):
             self.clock.advance(READ_AGAIN)
         lines = [formatEvent(event) for event in events]
         self.assertEqual(len(lines), 4)
-        self.assertTrue(all("the old ones stay in force" in line for line in lines))
+        self.assertTrue(all("the previous ones stay in use" in line for line in lines))
         self.assertEqual(self.authorizer.revision, 0)
         self.path.write_text("deny * all\n")
         self.clock.advance(READ_AGAIN)
         self.assertIs(self.decide(bob), False)
 
     def test_odd_files(self) -> None:
-        """A FIFO, a directory, a large file and one that everybody may write to are refused, without waiting."""
-        fifo, folder, large, shared = (Path(self.mktemp()) for _ in range(4))
+        """A FIFO, a directory, an empty and a large file and one that all may write to are refused, without waiting."""
+        fifo, folder, empty, large, shared = (Path(self.mktemp()) for _ in range(5))
         os.mkfifo(fifo)
         folder.mkdir()
+        empty.touch()
         large.write_bytes(b"#" * (MOST_BYTES + 1))
         shared.write_text(self.text)
         shared.chmod(0o666)
-        for path, reason in ((fifo, "regular"), (folder, "regular"), (large, "more than"), (shared, "everybody")):
-            error = self.assertRaises(ConfigError, RulesFile(str(path)).read)
+        for path, reason in (
+            (fifo, "regular"), (folder, "regular"), (empty, "no rule"), (large, "more than"), (shared, "everybody"),
+        ):  # fmt: skip
+            error = self.assertRaises(ConfigError, RulesAuthorizer, str(path), Surroundings(self.clock, self.read))
             self.assertIn(reason, str(error))
 
     def test_stop(self) -> None:

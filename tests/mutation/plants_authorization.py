@@ -153,20 +153,24 @@ PLANTS = (
     ),
     Plant(
         "a broken file leaves no rules", _AUTHORIZER,
-        "text = self._file.read()", "self._rules, text = parse(''), self._file.read()", _FILE,
-        where="RulesAuthorizer._take_over",
+        "raise file_error(_KEY, self._path, str(error)) from None", "rules = Rules((), frozenset())", _FILE,
+        where="RulesAuthorizer._read",
     ),
     Plant(
         "changed rules do not change the revision", _AUTHORIZER,
-        "self.revision += 1", "pass", _FILE, where="RulesAuthorizer._take_over",
+        "self.revision += 1", "pass", _FILE, where="RulesAuthorizer._look",
     ),
     Plant(
         "rules of a principal are kept when the file changes", _AUTHORIZER,
-        "self._of.clear()", "pass", _FILE, where="RulesAuthorizer._take_over",
+        "self._of.clear()", "pass", _FILE, where="RulesAuthorizer._look",
     ),
     Plant(
-        "rules that everybody may write are read", "authorization/rules_file.py",
-        "mode & stat.S_IWOTH", "False", _FILE, where="RulesFile.read",
+        "rules that everybody may write are read", "security/files.py",
+        "guarded and mode & S_IWOTH", "False", _FILE, where="read_small_file",
+    ),
+    Plant(
+        "rules that are written again with the same text count as changed", _AUTHORIZER,
+        "text == self._text", "False", _FILE, where="RulesAuthorizer._read",
     ),
     # -- look-ups --
     Plant(

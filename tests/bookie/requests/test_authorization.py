@@ -12,7 +12,6 @@ from bookkeeper_twisted.authorization import access as access_module
 from bookkeeper_twisted.authorization.access import Everybody
 from bookkeeper_twisted.authorization.interfaces import Permission, Surroundings
 from bookkeeper_twisted.authorization.rules_authorizer import READ_AGAIN, RulesAuthorizer
-from bookkeeper_twisted.authorization.rules_file import RulesFile
 from bookkeeper_twisted.bookie.requests.authorization import AuthorizingSession
 from bookkeeper_twisted.bookie.requests.session import RequestSession
 from bookkeeper_twisted.codec.connection import ClientDecoder
@@ -293,7 +292,7 @@ class RulesFileTests(AccessCase):
         rules = Path(self.mktemp())
         rules.write_text("allow nobody read custom:application=pulsar\n")
         clock = self.rig.clock
-        authorizer = RulesAuthorizer(RulesFile(str(rules)), Surroundings(clock, self.custom))
+        authorizer = RulesAuthorizer(str(rules), Surroundings(clock, self.custom))
         self.start(authorizer)
         self.addCleanup(authorizer.stop)
         self.assertEqual(self.answers(reads(1, [0])), b"")
