@@ -25,7 +25,7 @@ PLANTS = (
     Plant(
         "a second response to a nonce is taken", _DIGEST,
         "step, self._step = self._step, self._ended", "step = self._step", _EXCHANGES,
-        where="DigestBookieExchange.next_token",
+        where="_DigestExchange.next_token",
     ),
     Plant(
         "the count of a response does not matter", _DIGEST,

@@ -46,27 +46,40 @@ def _text(values: dict[str, bytes], name: str) -> str | None:
 
 
 @implementer(IAuthenticationExchange)
-class DigestBookieExchange:
-    """The bookie's side of an exchange of DIGEST-MD5.
+class _DigestExchange:
+    """Either side of an exchange of DIGEST-MD5: each of its steps makes one token, and sets the step after it.
+
+    A step that fails, or sets no other one, is the last: the exchange then refuses further tokens.
+    """
+
+    def __init__(self, principal: Principal, first: Callable[[bytes], bytes]) -> None:
+        self.complete = False
+        self.principal = principal
+        self._step = first
+
+    def next_token(self, received: bytes | None) -> "Deferred[bytes]":
+        """See :meth:`.IAuthenticationExchange.next_token`."""
+        step, self._step = self._step, self._ended
+        return execute(step, received or b"")
+
+    def _ended(self, received: bytes) -> bytes:
+        raise _refused("the exchange has ended")
+
+
+class DigestBookieExchange(_DigestExchange):
+    """The bookie's side of an exchange: it sends the challenge, then ``rspauth``.
 
     :param seconds: returns the time in seconds of a clock that never goes back.
     :param random_bytes: returns a given number of random bytes, which nobody can guess.
     """
 
     def __init__(self, users: Users, seconds: Callable[[], float], random_bytes: Callable[[int], bytes]) -> None:
-        self.complete = False
-        self.principal = NOBODY
+        super().__init__(NOBODY, self._challenge)
         self._users = users
         self._seconds = seconds
         self._random_bytes = random_bytes
         self._nonce: bytes | None = None
         self._since = 0.0
-        self._step: Callable[[bytes], bytes] = self._challenge
-
-    def next_token(self, received: bytes | None) -> "Deferred[bytes]":
-        """Return the next token for the client: first the challenge, then ``rspauth``."""
-        step, self._step = self._step, self._ended
-        return execute(step, received or b"")
 
     def _challenge(self, received: bytes) -> bytes:
         if received:
@@ -104,9 +117,6 @@ class DigestBookieExchange:
             raise _refused(f"the response took more than {MAX_AGE:.0f} s")
         return nonce
 
-    def _ended(self, received: bytes) -> bytes:
-        raise _refused("the exchange has ended")
-
 
 def _check_constants(values: dict[str, bytes]) -> None:
     """Check the directives of a client's response for which only one value is valid.
@@ -121,28 +131,20 @@ def _check_constants(values: dict[str, bytes]) -> None:
             raise _refused(f"{name} is not {wanted.decode('ascii')!r}")
 
 
-@implementer(IAuthenticationExchange)
-class DigestClientExchange:
-    """The client's side of an exchange of DIGEST-MD5.
+class DigestClientExchange(_DigestExchange):
+    """The client's side of an exchange; it is complete when the bookie has proven that it knows the password.
 
-    It is complete when the bookie has proven that it knows the password.
+    It sends an empty token, then the response, then an empty token again.
 
     :ivar principal: the principal of the bookie's certificate.  The password does not say which bookie this is.
     :param random_bytes: returns a given number of random bytes, which nobody can guess.
     """
 
     def __init__(self, account: Account, peer: Peer, random_bytes: Callable[[int], bytes]) -> None:
-        self.complete = False
-        self.principal = peer.certified
+        super().__init__(peer.certified, self._begin)
         self._account = account
         self._random_bytes = random_bytes
         self._expected = b""
-        self._step: Callable[[bytes], bytes] = self._begin
-
-    def next_token(self, received: bytes | None) -> "Deferred[bytes]":
-        """Return the next token for the bookie: first an empty token, then the response, then an empty token."""
-        step, self._step = self._step, self._ended
-        return execute(step, received or b"")
 
     def _begin(self, received: bytes) -> bytes:
         self._step = self._respond
@@ -169,9 +171,6 @@ class DigestClientExchange:
             raise _refused("the bookie has not proven that it knows the password")
         self.complete = True
         return b""
-
-    def _ended(self, received: bytes) -> bytes:
-        raise _refused("the exchange has ended")
 
 
 def _challenged(values: dict[str, bytes]) -> bytes:
