@@ -359,12 +359,13 @@ async def open_reader(
     """
     check_type("recover", recover, bool, "True or False")
     stored = await context.ledgers.read(check_ledger_id(ledger_id))
-    digester = _digester(ledger_id, stored.value, password)
+    digest_type, password = stored.value.digest_type, _checked_password(ledger_id, stored.value, password)
+    digester = Digester(digest_type, password)
     if recover and not stored.value.closed:
         stored = await LedgerRecovery(context, ledger_id, digester, rules).run(stored)
     if is_encrypted(stored.value):
         cipher = None if context.encryption is None else await context.encryption.cipher_of(ledger_id, stored.value)
-        digester = DecryptingDigester(digester, ledger_id, cipher)
+        digester = DecryptingDigester(digest_type, password, ledger_id, cipher)
     reader = LedgerReader(context, ledger_id, stored, digester)
     if not reader.is_closed:
         try:
@@ -376,10 +377,10 @@ async def open_reader(
     return reader
 
 
-def _digester(ledger_id: int, metadata: LedgerMetadata, password: bytes | None) -> Digester:
+def _checked_password(ledger_id: int, metadata: LedgerMetadata, password: bytes | None) -> bytes:
     if password is None:
         password = metadata.password
     check_password(password)
     if metadata.has_password and metadata.password != password:
         raise UnauthorizedAccessError(ledger_id, detail="wrong password")
-    return Digester(metadata.digest_type, password)
+    return password

@@ -26,10 +26,8 @@ class DecryptingDigester(Digester):
 
     __slots__ = ("_cipher", "_ledger_id", "_latest")
 
-    def __init__(self, digester: Digester, ledger_id: int, cipher: "EntryCipher | None") -> None:
-        # copy all fields: a digester cannot be made anew, because the password is not kept
-        for name in Digester.__slots__:
-            setattr(self, name, getattr(digester, name))
+    def __init__(self, digest_type: DigestType, password: bytes, ledger_id: int, cipher: "EntryCipher | None") -> None:
+        super().__init__(digest_type, password)
         self._ledger_id = ledger_id
         self._cipher = cipher
         # The run (consecutive entries) that was verified last, with its decrypted entries: they are needed next.
