@@ -4,10 +4,13 @@ import attrs
 
 from ..errors import BookieHandleNotAvailableError, RequestTimeoutError, TooManyRequestsError
 
+NO_REPLY = (RequestTimeoutError, BookieHandleNotAvailableError)
+"""Errors without a reply: it is unknown whether the bookie runs."""
+
 
 def is_transient(error: object) -> bool:
     """Test whether ``error`` is temporary: the bookie could not answer now, but may answer a later request."""
-    return isinstance(error, TooManyRequestsError | RequestTimeoutError | BookieHandleNotAvailableError)
+    return isinstance(error, (TooManyRequestsError, *NO_REPLY))
 
 
 @attrs.frozen

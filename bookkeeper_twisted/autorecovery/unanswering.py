@@ -11,7 +11,8 @@ import attrs
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from ..errors import BookieHandleNotAvailableError, BookKeeperError, ClientClosedError, RequestTimeoutError
+from ..errors import BookieHandleNotAvailableError, BookKeeperError, ClientClosedError
+from .retries import NO_REPLY
 
 T = TypeVar("T")
 
@@ -97,7 +98,7 @@ class UnansweringBookies:
 
         :param error: its error; None if it succeeded.  An error is an answer, too, unless no reply came.
         """
-        if isinstance(error, RequestTimeoutError | BookieHandleNotAvailableError):
+        if isinstance(error, NO_REPLY):
             self._unanswered(bookie_id)
         elif not isinstance(error, ClientClosedError):
             self._answered(bookie_id)

@@ -24,13 +24,16 @@ from ..errors import (
     RequestTimeoutError,
 )
 from ..ledger.entry_batch import verified_prefix
-from ..ledger.read_answers import SingleReads, UsualSize, most_telling
+from ..ledger.read_answers import SingleReads, UsualSize, most_telling, requested_batch
 from ..ledger.schedule import Schedule
 from . import requests
 from .connection import Address, IBookieConnection
 from .pool import SocketPool
 
 _MAX_SINGLE_READS = 1024
+"""Most single reads at a time, twice as many as those of a client: this reader waits for all replies before it sends
+the next reads.  With 512, it reads a fifth fewer entries in a second.
+"""
 
 _Answers = dict[int, bytes | Exception] | BookKeeperError
 """The answers of one bookie by entry id; an error instead if the bookie did not answer."""
@@ -204,7 +207,7 @@ class FragmentReader:
 
     def _received(self, connection: IBookieConnection, at: int) -> EntryRun:
         run = requests.receive_batch(connection, self._fragment.ledger_id, at, self._limits.max_frame_size)
-        return run.slice(at, min(run.count, self._fragment.last - at + 1))
+        return requested_batch(run, self._fragment.ledger_id, at, self._fragment.last - at + 1)
 
     # ---- single reads --------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from ..errors import (
     Status,
     UnexpectedConditionError,
 )
+from ..model import LedgerMetadata
 from .entry_batch import verified_prefix
 
 FIRST_GUESS = 4 << 10
@@ -31,6 +32,10 @@ FIRST_GUESS = 4 << 10
 
 FIRST_ENTRIES = 32
 """Most entries to request as long as their size is unknown, because each may have megabytes."""
+
+
+_ENTRY_OVERHEAD = 64
+"""Bytes of a stored entry beside its payload, at most: size word, header and digest."""
 
 
 class UsualSize:
@@ -63,6 +68,12 @@ class UsualSize:
         if entries:
             self.n_bytes = max(n_bytes // entries, 1)
             self._is_known = True
+
+
+def usual_size_of(metadata: LedgerMetadata) -> UsualSize:
+    """Return the expected size of a ledger's entries: by its ``metadata`` if the ledger is closed, else a guess."""
+    count = metadata.last_entry_id + 1
+    return UsualSize(_ENTRY_OVERHEAD + metadata.length // count if metadata.closed and count else 0)
 
 
 def most_telling(errors: Iterable[Exception]) -> Exception:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.digest import Digester
@@ -24,9 +25,10 @@ from bookkeeper_twisted.ledger.read_answers import (
     UsualSize,
     entry_or_error,
     most_telling,
+    usual_size_of,
     verified_batch,
 )
-from bookkeeper_twisted.model import DigestType
+from bookkeeper_twisted.model import DigestType, LedgerMetadata, LedgerState, Segment
 from bookkeeper_twisted.testing.sealing import sealed
 
 LEDGER = 4
@@ -167,6 +169,16 @@ class ReplyTests(SynchronousTestCase):
         self.assertEqual(size.n_bytes, 1000)
         size.learn(5, 0)
         self.assertEqual(size.n_bytes, 1)
+
+    def test_usual_size_of_ledger(self) -> None:
+        """The mean size of a closed ledger's entries counts as known; that of an open or empty ledger is a guess."""
+        open_ledger = LedgerMetadata(3, 2, 2, (Segment(0, ("a", "b", "c")),))
+        closed = attrs.evolve(open_ledger, state=LedgerState.CLOSED, length=100_000, last_entry_id=99)
+        self.assertEqual(usual_size_of(closed).n_bytes, 1064)
+        self.assertEqual(usual_size_of(closed).entries_in(1 << 20, 500), 500)
+        for one in (open_ledger, attrs.evolve(closed, length=0, last_entry_id=-1)):
+            self.assertEqual(usual_size_of(one).n_bytes, FIRST_GUESS)
+            self.assertEqual(usual_size_of(one).entries_in(1 << 20, 500), FIRST_ENTRIES)
 
     def test_precedence(self) -> None:
         """A hard error before "no connection" before "missing"."""

@@ -272,4 +272,13 @@ PLANTS = (
         "lasting and (shortage := await self._shortage(stored.value, lasting)) is not None", "False",
         ["tests.autorecovery.replication.test_open_ledgers"], where="LedgerRepair.attempt_after_grace",
     ),
+    Plant(
+        "a guess at the size of entries counts as known", "ledger/read_answers.py",
+        "metadata.closed and count", "metadata.closed or count == 0", ["tests.ledger.test_read_answers"],
+        where="usual_size_of",
+    ),
+    Plant(
+        "a check does not learn the size of entries before its end", "autorecovery/replication/bookie_reads.py",
+        "self._usual_size.learn(entries, n_bytes)", "pass", _CHECKS, where="BookieReads._settle",
+    ),
 )  # fmt: skip

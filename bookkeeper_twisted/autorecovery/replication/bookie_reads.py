@@ -47,13 +47,14 @@ class BookieReads:
 
     :param context: the objects for reads, whose ``bookies`` make the requests of this check only.
     :param batch_bytes: most bytes per request; a low speed limit reduces them further.
-    :param usual_size: expected bytes of an entry, until some entries were read.
+    :param usual_size: the expected size of an entry, which learns from the entries that are read.
     :param unanswering: the record of bookies that do not answer; all checks share it.
     """
 
     def __init__(
         self, context: ReadingContext, ledger_id: int, throttle: Throttle, in_flight: ConcurrencyLimit,
-        retries: Retries, batch_bytes: int, usual_size: int, metrics: CheckerMetrics, unanswering: UnansweringBookies,
+        retries: Retries, batch_bytes: int, usual_size: UsualSize, metrics: CheckerMetrics,
+        unanswering: UnansweringBookies,
     ) -> None:  # fmt: skip
         self.totals = ReadTotals()
         self._context = context
@@ -62,7 +63,7 @@ class BookieReads:
         self._in_flight = in_flight
         self._retries = retries
         self._batch_bytes = batch_bytes
-        self._usual_size = UsualSize(usual_size)
+        self._usual_size = usual_size
         self._metrics = metrics
         self._unanswering = unanswering
 
@@ -89,14 +90,16 @@ class BookieReads:
             return await self._batch(bookie_id, question)
         answers: dict[int, bytes | Exception] = {}
         count, size = piece(len(question.entry_ids), self._batch_bytes, self._throttle)
-        step = self._usual_size.entries_in(size, min(count, self._in_flight.limit or count))
-        for start in range(0, len(question.entry_ids), step):
+        start = 0
+        while start < len(question.entry_ids):
+            step = self._usual_size.entries_in(size, min(count, self._in_flight.limit or count))
             error = await self._singles(bookie_id, question.entry_ids[start : start + step], answers)
             if error is not None and not answers:
                 return error
             if error is not None:
                 answers.update((entry_id, error) for entry_id in question.entry_ids[start:] if entry_id not in answers)
                 break
+            start += step
         return answers
 
     # ---- batches -------------------------------------------------------------------------------------

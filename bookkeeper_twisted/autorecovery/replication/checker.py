@@ -24,7 +24,7 @@ from ...codec.digest import Digester
 from ...errors import BookKeeperError, ClientClosedError
 from ...ledger.findings import CheckReport, FragmentReport, Inconclusive, LossKind, ReplicaLoss
 from ...ledger.fragments import EVERY_ENTRY, LedgerFragment, fragments_of
-from ...ledger.read_answers import FIRST_GUESS
+from ...ledger.read_answers import usual_size_of
 from ...ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE, ReplicaScan, lost_ranges
 from ...limits.throttle import Throttle
 from ...model import INVALID_ENTRY_ID, LedgerMetadata
@@ -40,8 +40,6 @@ _SMALL_BYTES = 16 << 10
 """Most bytes of a fragment of which all entries are read; its size is estimated by the average size of the ledger's
 entries.
 """
-
-_ENTRY_OVERHEAD = 64
 
 
 @attrs.frozen
@@ -96,7 +94,7 @@ class LedgerChecker:
         context, settings = self._context, self._settings
         reads = BookieReads(
             context, ledger_id, self._reads, self._in_flight, settings.retries, settings.batch_bytes,
-            _usual_size(metadata), self._metrics, self._unanswering,
+            usual_size_of(metadata), self._metrics, self._unanswering,
         )  # fmt: skip
         whole = frozenset(() if before is None else before.whole())
         lacs = _LacRequests(context.bookies, self._unanswering)
@@ -106,12 +104,6 @@ class LedgerChecker:
         report = await check.run(settings.parallel)
         self._metrics.checked(report)
         return report
-
-
-def _usual_size(metadata: LedgerMetadata) -> int:
-    """Return the average bytes of an entry of a closed ledger, or a guess for an open ledger."""
-    count = metadata.last_entry_id + 1
-    return _ENTRY_OVERHEAD + (metadata.length // count if metadata.closed and count else FIRST_GUESS)
 
 
 @attrs.frozen
@@ -221,7 +213,7 @@ class _LedgerCheck:
         self._note(number, position, bookie_id, scan)
 
     def _is_small(self, fragment: LedgerFragment) -> bool:
-        return self._metadata.closed and fragment.count * _usual_size(self._metadata) <= _SMALL_BYTES
+        return self._metadata.closed and fragment.count * usual_size_of(self._metadata).n_bytes <= _SMALL_BYTES
 
     def _note(self, number: int, position: int, bookie_id: str, scan: ReplicaScan) -> None:
         losses = []

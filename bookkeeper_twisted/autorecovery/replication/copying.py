@@ -23,7 +23,8 @@ from ...codec.operations import RECOVERY_ADD
 from ...entries.entry_run import EntryRun
 from ...errors import BookKeeperError, ClientClosedError
 from ...ledger.copy_plan import CopyRun
-from ...ledger.read_answers import UsualSize
+from ...ledger.read_answers import usual_size_of
+from ...ledger.schedule import schedule_of
 from ...limits.throttle import Throttle
 from ...model import LedgerMetadata
 from ..limits import piece
@@ -104,13 +105,14 @@ class FragmentCopy:
         self._clock = context.clock
         self._ledger_id = ledger_id
         self._digester = Digester(metadata.digest_type, metadata.password)
-        self._striped = metadata.ensemble_size > metadata.write_quorum_size
+        sizes = metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size
+        self._striped = schedule_of(*sizes).striped
         self._replicas = ReplicaReader(context, self._digester, ledger_id, metadata)
         self._limits = limits
         self._metrics = metrics
         self._settings = settings
         self._probe = probe
-        self._usual_size = UsualSize()
+        self._usual_size = usual_size_of(metadata)
 
     async def run(self, plan: Iterator[CopyRun]) -> None:
         """Copy all entries of a plan that can be read to all targets that can store them.

@@ -253,6 +253,17 @@ class OpenLedgerTests(RecoveryCase):
                          [(True, 20), (False, 0)])  # fmt: skip
         self.assertEqual(self.losses(report), [(0, "gone", ((0, 19),))])
 
+    def test_size_of_entries(self) -> None:
+        """Of entries whose size nothing says a few are asked for first, then as many as one request may return."""
+        writer = self.do(self.bk.create_ledger(4, 2, 2))
+        self.do(writer.append_many([b"x" * 20_000] * 200))
+        self.do(writer.append(b"of their LAC"))
+        bookie_id = self.metadata(writer.ledger_id).segments[0].bookies[0]
+        self.bookies[bookie_id].requests.clear()
+        self.assertTrue(self.check(writer.ledger_id, percentage=100).is_whole)
+        counts = [count for operation, *_, count in self.bookies[bookie_id].requests if operation == "read_many"]
+        self.assertEqual((counts[:2], sum(counts)), ([32, 52], 100))
+
     def test_unknown_end(self) -> None:
         """Where too few bookies say how far a ledger came, its end is inconclusive, and what is final is checked."""
         writer = self.do(self.bk.create_ledger(3, 3, 2))
