@@ -11,6 +11,8 @@ from ..protocol.authentication import IAuthenticationExchange, IBookieAuthentica
 from ..security.principals import NOBODY, Principal
 
 SUCCESS, FAILURE, CONTINUE = b"\1", b"\2", b"\3"
+_SHOWN = 16
+"""The most bytes of a wrong token that an error repeats."""
 
 
 @implementer(IAuthenticationPlugin, IBookieAuthentication, IClientAuthentication)
@@ -57,7 +59,7 @@ class _BookieExchange:
 
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
         if received != CONTINUE:
-            return fail(UnauthorizedAccessError(detail=f"no such token: {received!r}"))
+            return fail(UnauthorizedAccessError(detail=f"no such token: {(received or b'')[:_SHOWN]!r}"))
         waits = self._provider.waits
         waited = waits.pop(0) if waits else succeed(None)
         return waited.addCallback(self._decide)
