@@ -56,6 +56,7 @@ def _head(facts: Sequence[Circumstances]) -> Iterator[str]:
     yield ""
     yield f"Our bookie and Apache's take turns, round by round; load by {first.generator} on the same cores."
     yield "Figures are medians over the rounds; a ratio is ours over Apache's within a round: median (least..most)."
+    yield "Workloads named tls run within TLS, also beside our own bookie in clear (configuration plain)."
 
 
 def _table(found: Sequence[Row]) -> Iterator[str]:

@@ -11,10 +11,12 @@ from pathlib import Path
 import attrs
 
 from ..shared.apache import ZooKeeper, java_client_command, start_apache
+from ..shared.certificates import make_files
 from ..shared.loads import Figures, Generator, Ledgers, measure
 from ..shared.processes import ROOT, Bookie, free_port, start_ours
 from ..shared.restarts import until_writable
 from ..shared.workloads import Workload
+from .targets import PLAIN
 
 OURS = "ours"
 OLD = "old"
@@ -31,11 +33,15 @@ _WARM = (Workload("", "add", 100, 1000, 0, 200_000), Workload("", "add", 1024, 1
 
 @attrs.define
 class Place:
-    """Where a bookie lives: its files, its port, its cluster.  It survives the bookie."""
+    """Where a bookie lives: its files, its port, its cluster.  It survives the bookie.
+
+    :ivar tls: whether it offers TLS.
+    """
 
     name: str
     folder: Path
     root: str
+    tls: bool = False
     port: int = attrs.field(factory=free_port)
 
 
@@ -56,7 +62,8 @@ class Stage:
         self._scale = scale
         self._trees = {OURS: ROOT, OLD: old}
         self._ledgers = Ledgers(scale)
-        self._standing: dict[str, tuple[Place, Bookie]] = {}
+        self._standing: dict[tuple[str, bool], tuple[Place, Bookie]] = {}
+        self._tls = make_files(folder / "tls")
         self._client_ledgers: dict[str, int] = {}
         self._kinds: dict[str, Callable[[str, Workload], Figures]] = {
             "add": self._add, "read": self._read, "batch": self._read, "group": self._group, "client": self._client,
@@ -70,24 +77,28 @@ class Stage:
     def prepare(self, name: str, workload: Workload) -> None:
         """Starts and warms what a workload needs, so that its first round is like the others."""
         if workload.kind in ("add", "read", "batch", "client", "tail"):
-            bookie = self.bookie(name)
+            bookie = self.bookie(name, workload.tls)
             before = len(self._client_ledgers), self._ledgers.n_filled
             if workload.kind in ("read", "batch"):
-                self._ledgers.filled(bookie, workload.size, self._program(workload))
+                self._ledgers.filled(bookie, workload.size, self._filler(workload))
             elif workload.kind == "client":
                 self._fill_by_client(name, workload)
             if before != (len(self._client_ledgers), self._ledgers.n_filled):
                 time.sleep(_SETTLE * min(self._scale, 1.0))  # until it has been flushed to the ledger storage
 
-    def bookie(self, name: str) -> Bookie:
-        """The standing bookie of that name; started and warmed at first use."""
-        if name not in self._standing:
-            place = self._place(name)
+    def bookie(self, name: str, tls: bool = False) -> Bookie:
+        """The standing bookie of that name; started and warmed at first use.
+
+        :param tls: one that offers TLS, and was warmed within it; :data:`PLAIN` is our own then.
+        """
+        key = OURS if name == PLAIN else name, tls
+        if key not in self._standing:
+            place = self._place(*key)
             bookie = self._launch(place)
-            self._standing[name] = place, bookie
+            self._standing[key] = place, bookie
             for workload in _WARM:
-                self._warm(bookie, workload.scaled(self._scale))
-        return self._standing[name][1]
+                self._warm(bookie, attrs.evolve(workload, tls=tls).scaled(self._scale))
+        return self._standing[key][1]
 
     def close(self) -> None:
         """Ends all bookies."""
@@ -96,31 +107,35 @@ class Stage:
 
     # ---- bookies
 
-    def _place(self, name: str, root: str = "") -> Place:
+    def _place(self, name: str, tls: bool = False, root: str = "") -> Place:
         port = free_port()
         folder = self._folder / f"{name}-{port}"
-        return Place(name, folder, root or self._zookeeper.new_cluster(self._folder), port)
+        return Place(name, folder, root or self._zookeeper.new_cluster(self._folder), tls, port)
 
     def _launch(self, place: Place) -> Bookie:
         """Starts a bookie and waits until it listens and is registered."""
         settings = {
             "metadataServiceUri": self._zookeeper.server.uri(place.root), "zkTimeout": "10000",
-            "httpServerEnabled": "false",
+            "httpServerEnabled": "false", **(self._tls.settings() if place.tls else {}),
         }  # fmt: skip
         serves = self._zookeeper.registered(place.root, place.port)
         if place.name in self._trees:
             tree = self._trees[place.name]
-            return start_ours(place.folder, settings, place.port, serves, name=place.name, tree=tree)
-        return start_apache(place.name, place.folder, settings, place.port, serves)
+            bookie = start_ours(place.folder, settings, place.port, serves, name=place.name, tree=tree)
+        else:
+            bookie = start_apache(place.name, place.folder, settings, place.port, serves)
+        bookie.name += " with TLS" if place.tls else ""
+        return bookie
 
     def _warm(self, bookie: Bookie, workload: Workload) -> None:
         """Lets a compiler see every path before anything is timed."""
         ledger, entries = self._ledgers.fresh(), workload.count
-        measure(self._generator.add(workload, [bookie], workload.wire, ledger), [bookie])
+        program = self._program(workload)
+        measure(program.add(workload, [bookie], workload.wire, ledger), [bookie])
         reads = attrs.evolve(workload, kind="read", inflight=200, count=entries // 2)
         batches = attrs.evolve(workload, kind="batch", inflight=4, batch=100, count=entries // 100, wire=2)
         for again in (reads, batches):
-            measure(self._generator.read(again, bookie, again.wire, ledger.start, entries), [bookie])
+            measure(program.read(again, bookie, again.wire, ledger.start, entries), [bookie])
 
     @contextlib.contextmanager
     def _for_now(self, *places: Place) -> Iterator[list[Bookie]]:
@@ -135,25 +150,32 @@ class Stage:
 
     # ---- kinds of workloads
 
-    def _program(self, w: Workload) -> Generator:
-        return self._generator if w.apache_wire is None else Generator()
+    def _program(self, w: Workload, name: str = OURS) -> Generator:
+        if w.tls and name != PLAIN:
+            return Generator(tls=self._tls)
+        return self._filler(w)
+
+    def _filler(self, w: Workload) -> Generator:
+        """The program that fills ledgers for the readers of a workload; it needs no TLS."""
+        return self._generator if w.apache_wire is None and not w.tls else Generator()
 
     def _wire(self, name: str, w: Workload) -> int:
         return w.wire if name in self._trees or w.apache_wire is None else w.apache_wire
 
     def _add(self, name: str, w: Workload) -> Figures:
-        bookie, ledgers = self.bookie(name), self._ledgers.fresh(w.ledgers)
-        return measure(self._program(w).add(w, [bookie], self._wire(name, w), ledgers), [bookie])
+        bookie, ledgers = self.bookie(name, w.tls), self._ledgers.fresh(w.ledgers)
+        return measure(self._program(w, name).add(w, [bookie], self._wire(name, w), ledgers), [bookie])
 
     def _read(self, name: str, w: Workload) -> Figures:
-        bookie, program = self.bookie(name), self._program(w)
-        ledger, entries = self._ledgers.filled(bookie, w.size, program), self._ledgers.entries(w.size)
-        command = program.read(w, bookie, self._wire(name, w), ledger, min(w.entries or entries, entries))
+        bookie, filler = self.bookie(name, w.tls), self._filler(w)
+        ledger, entries = self._ledgers.filled(bookie, w.size, filler), self._ledgers.entries(w.size)
+        entries = min(w.entries or entries, entries)
+        command = self._program(w, name).read(w, bookie, self._wire(name, w), ledger, entries)
         return measure(command, [bookie])
 
     def _group(self, name: str, w: Workload) -> Figures:
         root = self._zookeeper.new_cluster(self._folder)
-        with self._for_now(*(self._place(name, root) for _ in range(w.bookies))) as bookies:
+        with self._for_now(*(self._place(name, root=root) for _ in range(w.bookies))) as bookies:
             for _ in range(4):  # warm
                 ledger = self._ledgers.fresh()
                 measure(self._generator.add(attrs.evolve(w, warmup=0), bookies, w.wire, ledger), bookies)
@@ -200,7 +222,7 @@ class Stage:
         return measure(java_client_command(self._uri(name), "batch", **options), [bookie])
 
     def _uri(self, name: str) -> str:
-        return self._zookeeper.server.uri(self._standing[name][0].root)
+        return self._zookeeper.server.uri(self._standing[name, False][0].root)
 
     def _our_client(self, mode: str, name: str, tree: Path = ROOT, **options: int) -> list[str]:
         words = [str(word) for key, value in options.items() for word in (f"--{key}", value)]

@@ -1,6 +1,9 @@
-"""What has to come out: ratios of our bookie to an Apache bookie in the same run."""
+"""What has to come out: ratios of our bookie to an Apache bookie, or to itself without TLS, in the same run."""
 
 import attrs
+
+PLAIN = "plain"
+"""Our bookie with connections in clear, beside those within TLS."""
 
 HIGHER_IS_BETTER = frozenset({"rate"})
 
@@ -22,7 +25,7 @@ class Target:
 
     :ivar figure: a key of :data:`FIGURES`.
     :ivar bound: at least this for a rate, at most this for what costs.
-    :ivar against: the configuration of Apache's bookie.
+    :ivar against: the configuration of Apache's bookie, or :data:`PLAIN`.
     """
 
     workload: str
@@ -38,6 +41,16 @@ class Target:
     def text(self) -> str:
         """The bound with its direction."""
         return f"{'≥' if self.figure in HIGHER_IS_BETTER else '≤'} {self.bound:g}"
+
+
+OF_PLAIN, OF_PLAIN_COSTS = 0.6, 1.67
+"""What a bookie reaches within TLS, and what it costs, of what it does in clear."""
+
+
+def _within_tls(*workloads: str) -> list[Target]:
+    """Against Apache's bookie with TLS: no slower, no dearer; against ours in clear, what is lost at most."""
+    bounds = (("rate", 1.0, "java"), ("cpu", 1.0, "java"), ("rate", OF_PLAIN, PLAIN), ("cpu", OF_PLAIN_COSTS, PLAIN))
+    return [Target(workload, *bound) for workload in workloads for bound in bounds]
 
 
 TARGETS = (
@@ -74,6 +87,12 @@ TARGETS = (
     Target("start", "seconds", 0.4),
     Target("start", "idle_mib", 0.4),
     Target("start", "loaded_mib", 0.4),
+    *_within_tls("tls-add-100B-1000-v2", "tls-add-100B-1000-v3", "tls-add-1K-1000-v2", "tls-add-1K-1000-v3"),
+    *_within_tls("tls-add-10K-1000-v2", "tls-add-10K-1000-v3"),
+    Target("tls-add-1K-1-v3", "p50_ms", 1.0, "tuned"),
+    Target("tls-add-1K-1-v3", "p50_ms", OF_PLAIN_COSTS, PLAIN),
+    *_within_tls("tls-read-1K-sequential-v2", "tls-read-1K-sequential-v3", "tls-read-100B-1-v2"),
+    *_within_tls("tls-batch-100B-x100", "tls-batch-100B-x500", "tls-batch-1K-x100", "tls-batch-1K-x500"),
 )
 
 BATCH_FACTOR = 22.5
@@ -89,5 +108,5 @@ IDLE_MIB = 80.0
 
 
 def against(workload: str) -> list[str]:
-    """The configurations of Apache's bookie that a workload is compared with, without repetition."""
+    """The configurations of Apache's bookie, or PLAIN, that a workload is compared with, without repetition."""
     return list(dict.fromkeys(target.against for target in TARGETS if target.workload == workload))

@@ -19,6 +19,7 @@ import time
 from array import array
 from collections import deque
 from collections.abc import Sequence
+from pathlib import Path
 
 import attrs
 
@@ -28,8 +29,12 @@ from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.testing.sealing import sealed
 
+from .tls_socket import TlsSocket
+
 FIRST_ID = 1 << 21
 """Where entry and request ids begin: up to 2^28 their varints have four bytes, so that V3 frames have one length."""
+
+Stream = socket.socket | TlsSocket
 
 PASSWORD = b"pw"
 CHUNK = 512
@@ -111,19 +116,27 @@ class ReplyShape:
     status_at: int
 
 
-def first_reply(sock: socket.socket, frame: bytes, wire: int) -> ReplyShape:
+def first_reply(sock: Stream, frame: bytes, wire: int) -> ReplyShape:
     """Sends one request and reads its answer.
 
     :raises ValueError: the answer is an error.
     """
     sock.sendall(frame)
-    with sock.makefile("rb") as stream:
-        head = stream.read(4)
-        body = stream.read(struct.unpack(">I", head)[0])
+    body = _exactly(sock, struct.unpack(">I", _exactly(sock, 4))[0])
     status_at = 7 if wire == 2 else body[1] + 3
     if body[status_at] != 0:
         raise ValueError(f"the bookie answered {body[:48].hex()}")
     return ReplyShape(len(body) + 4, status_at + 4)
+
+
+def _exactly(sock: Stream, size: int) -> bytes:
+    data, at = bytearray(size), 0
+    while at < size:
+        got = sock.recv_into(memoryview(data)[at:])
+        if not got:
+            raise ConnectionError("the bookie closed the connection")
+        at += got
+    return bytes(data)
 
 
 class Replies:
@@ -133,7 +146,7 @@ class Replies:
     :raises ValueError: one of them is an error.
     """
 
-    def __init__(self, sock: socket.socket, shape: ReplyShape) -> None:
+    def __init__(self, sock: Stream, shape: ReplyShape) -> None:
         self.done = 0
         self._sock = sock
         self._shape = shape
@@ -154,7 +167,7 @@ class Replies:
 
 
 def drive(
-    socks: Sequence[socket.socket], shape: ReplyShape, requests: bytes, count: int, inflight: int, acks: int
+    socks: Sequence[Stream], shape: ReplyShape, requests: bytes, count: int, inflight: int, acks: int
 ) -> "array[float]":
     """Keeps ``inflight`` requests outstanding until all are answered by all bookies.
 
@@ -201,6 +214,7 @@ def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(prog="python -m benchmarks.shared.generator", description=__doc__)
     p.add_argument("mode", choices=["add", "read", "batch"])
     p.add_argument("--ports", required=True, help="of the bookies on 127.0.0.1, separated by commas; all get every add")
+    p.add_argument("--trusted", type=Path, help="begin TLS, with a bookie of this authority (PEM); for one bookie")
     p.add_argument("--order", choices=["seq", "random"], default="seq", help="in which reads take the entries")
     defaults = {
         "wire": 2, "ledger": 1, "ledgers": 1, "size": 100, "count": 1000, "warmup": 0, "inflight": 1, "batch": 1,
@@ -211,12 +225,20 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
+def _connected(port: int, trusted: Path | None) -> Stream:
+    """A connection to a bookie; with TLS if an authority is given."""
+    sock = socket.create_connection(("127.0.0.1", port), timeout=60)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock if trusted is None else TlsSocket(sock, trusted)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Runs the program."""
     o = parser().parse_args(arguments)
-    socks = [socket.create_connection(("127.0.0.1", int(port)), timeout=60) for port in o.ports.split(",")]
+    ports = list(map(int, o.ports.split(",")))
+    assert o.trusted is None or len(ports) == 1
+    socks = [_connected(port, o.trusted) for port in ports]
     for sock in socks:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         shape = first_reply(sock, frames(o, 0, 1), o.wire)
     drive(socks, shape, frames(o, 1, o.warmup), o.warmup, o.inflight, o.acks)
     work = frames(o, 1 + o.warmup, o.count)

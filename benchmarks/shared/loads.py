@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from .certificates import TlsFiles
 from .generator import CHUNK
 from .processes import ROOT, TICKS, Bookie
 from .workloads import DATA, Workload
@@ -24,9 +25,11 @@ class Generator:
     Ledgers are only ids to it, and it begins its entry ids where it likes; so it reads only what it wrote.
 
     :ivar raw: an external program, with options of its own; None: :mod:`.generator`.
+    :ivar tls: of the bookies with which the program begins TLS; only for :mod:`.generator`.
     """
 
     raw: Path | None = None
+    tls: TlsFiles | None = None
 
     def command(self, mode: str, bookies: Sequence[Bookie], wire: int, ledgers: range, **values: Any) -> list[str]:
         """The command line.
@@ -51,6 +54,9 @@ class Generator:
                 "ledgers": len(ledgers),
                 "wire": wire,
             }
+            if self.tls is not None:
+                command = ["env", f"OPENSSL_CONF={self.tls.suite}", *command]
+                words["trusted"] = self.tls.trusted
         return command + [str(word) for key, value in words.items() for word in (f"--{key}", value)]
 
     def add(self, w: Workload, bookies: Sequence[Bookie], wire: int, ledgers: range) -> list[str]:

@@ -54,12 +54,8 @@ def family(pid: int) -> list[int]:
 
 
 def cpu_seconds(process: int) -> float:
-    """User and system seconds of a process and its descendants so far."""
-    ticks = 0
-    for pid in family(process):
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / TICKS
+    """User and system seconds of a process and its descendants so far, by the clock of each; exact to microseconds."""
+    return sum(time.clock_gettime((~pid << 3) | 2) for pid in family(process))  # clock_getcpuclockid(3)
 
 
 @attrs.define

@@ -32,6 +32,7 @@ class Workload:
     :ivar bookies, acks: write quorum and ack quorum.
     :ivar entries: how much of the ledger is read, 0: all.
     :ivar registered: the killed bookie's registration stays until its session ends.
+    :ivar tls: within TLS; such a workload is always driven by our own generator.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Workload:
     order: str = "seq"
     entries: int = 0
     registered: bool = False
+    tls: bool = False
 
     def scaled(self, scale: float) -> "Workload":
         """The same with fewer requests; those in flight stay."""
@@ -82,6 +84,20 @@ WORKLOADS = (
     Workload("restart", "restart", 1024, 1000, 0, 65_536),
     Workload("restart-registration-left", "restart", 1024, 1000, 0, 65_536, registered=True),
     Workload("start", "start", 100, 1000, 0, 600_000),
+    Workload("tls-add-100B-1000-v2", "add", 100, 1000, 50_000, 400_000, tls=True),
+    Workload("tls-add-100B-1000-v3", "add", 100, 1000, 50_000, 300_000, wire=3, tls=True),
+    Workload("tls-add-1K-1000-v2", "add", 1024, 1000, 30_000, 200_000, tls=True),
+    Workload("tls-add-1K-1000-v3", "add", 1024, 1000, 30_000, 200_000, wire=3, tls=True),
+    Workload("tls-add-10K-1000-v2", "add", 10_240, 1000, 5_000, 40_000, tls=True),
+    Workload("tls-add-10K-1000-v3", "add", 10_240, 1000, 5_000, 40_000, wire=3, tls=True),
+    Workload("tls-add-1K-1-v3", "add", 1024, 1, 200, 2_000, wire=3, tls=True),
+    Workload("tls-read-1K-sequential-v2", "read", 1024, 200, 80_000, 200_000, entries=HOT, tls=True),
+    Workload("tls-read-1K-sequential-v3", "read", 1024, 200, 80_000, 200_000, wire=3, entries=HOT, tls=True),
+    Workload("tls-read-100B-1-v2", "read", 100, 1, 2_000, 20_000, tls=True),
+    Workload("tls-batch-100B-x100", "batch", 100, 4, 1_000, 12_000, batch=100, tls=True),
+    Workload("tls-batch-100B-x500", "batch", 100, 4, 300, 4_000, batch=500, tls=True),
+    Workload("tls-batch-1K-x100", "batch", 1024, 4, 300, 5_000, batch=100, tls=True),
+    Workload("tls-batch-1K-x500", "batch", 1024, 4, 100, 1_000, batch=500, tls=True),
 )
 
 

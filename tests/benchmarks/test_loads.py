@@ -7,6 +7,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from benchmarks.shared.certificates import TlsFiles
 from benchmarks.shared.loads import Generator, Ledgers, measure
 from benchmarks.shared.processes import Bookie, family
 from benchmarks.shared.workloads import Workload
@@ -40,6 +41,12 @@ class GeneratorTests(SynchronousTestCase):
             "--count": "50",
         }
         self.assertLessEqual(expected.items(), words.items())
+
+    def test_tls(self) -> None:
+        """Within TLS it gets the authority of the bookie, and offers one suite."""
+        command = Generator(tls=TlsFiles(Path("/files"))).add(_WORK, self.bookies[:1], 3, range(7, 8))
+        self.assertEqual(command[:2], ["env", "OPENSSL_CONF=/files/openssl.cnf"])
+        self.assertEqual(self.words(command)["--trusted"], "/files/trust.pem")
 
     def test_external(self) -> None:
         """An external one gets addresses, and the ids of all ledgers."""

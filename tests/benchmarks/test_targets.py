@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.compare.targets import FIGURES, TARGETS, Target, against
+from benchmarks.compare.targets import FIGURES, PLAIN, TARGETS, Target, against
 from benchmarks.shared.apache import CONFIGURATIONS
 from benchmarks.shared.workloads import DATA, WORKLOADS, chosen
 
@@ -14,7 +14,7 @@ class TargetTests(SynchronousTestCase):
         """Targets name workloads, figures and configurations that there are, and every workload has a target."""
         self.assertEqual({target.workload for target in TARGETS}, {workload.name for workload in WORKLOADS})
         self.assertLessEqual({target.figure for target in TARGETS}, set(FIGURES))
-        self.assertEqual({target.against for target in TARGETS}, set(CONFIGURATIONS))
+        self.assertEqual({target.against for target in TARGETS}, {*CONFIGURATIONS, PLAIN})
 
     def test_met(self) -> None:
         """A rate has to be great, a cost small; the bound itself is good enough."""
@@ -27,6 +27,13 @@ class TargetTests(SynchronousTestCase):
         """A workload runs on each configuration that a target of it names, once."""
         self.assertEqual(against("add-1K-1000-v2"), ["java"])
         self.assertEqual(against("add-1K-1-v2"), ["tuned"])
+        self.assertEqual(against("tls-batch-1K-x100"), ["java", PLAIN])
+
+    def test_within_tls(self) -> None:
+        """Every workload within TLS, and no other, is compared with connections in clear."""
+        names = {workload.name for workload in WORKLOADS if workload.tls}
+        self.assertEqual({target.workload for target in TARGETS if target.against == PLAIN}, names)
+        self.assertEqual({name for name in names if not name.startswith("tls-")}, set())
 
 
 class WorkloadTests(SynchronousTestCase):
