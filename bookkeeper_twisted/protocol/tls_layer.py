@@ -1,9 +1,10 @@
 """TLS between a protocol and its transport, begun on a connection that is open already.
 
-Twisted's own layer does the work; this module joins what it handles record by record.  A record has 16 KiB at most,
-while a chunk that is received has 256 KiB, and so may a batch of replies: the protocol receives the plain text of a
-chunk by one call, and what it writes by one call leaves by one call of the transport, which sends within it
-(:mod:`.direct_transport`).
+Twisted's own layer makes the handshake, closes connections and treats errors.  In between, it would handle what it
+receives and sends record by record.  A record has 16 KiB at most, while a chunk that is received has 256 KiB, and so
+may a batch of replies.  So after the handshake, bytes go past Twisted's layer
+(:mod:`bookkeeper_twisted.security.records`): the protocol receives the plain text of a chunk by one call, and what it
+writes by one call leaves by one call of the transport, which sends within it (:mod:`.direct_transport`).
 
 A peer can make OpenSSL write by itself: each KeyUpdate of TLS 1.3 that asks for an answer gets one, which no protocol
 above has written or can hold back.  So a layer stops reading while many such answers wait in a full transport.  Other
@@ -12,7 +13,7 @@ bytes that wait do not stop the reading: two ends that both write before they re
 Everything of Twisted that is used is public.  The module needs the packages of the extra ``tls``.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from twisted.internet.interfaces import (
@@ -29,6 +30,7 @@ from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ..security.records import RecordConnection
 from .interfaces import IGatheringTransport
 
 MAX_IDLE_ANSWERS = 4 * 1024
@@ -58,6 +60,7 @@ class _Beneath:
         """:param answers_wait: called with the number of bytes of answers that were written to a full transport."""
         self.is_closing = False
         self._transport = transport
+        self._gathers = IGatheringTransport.providedBy(transport)
         self._answers_wait = answers_wait
         self._waiting: list[bytes] | None = None
         self._producer: Any = None
@@ -91,6 +94,14 @@ class _Beneath:
             self._transport.write(data)
         else:
             self._waiting.append(data)
+
+    def write_pieces(self, pieces: Sequence[bytes | memoryview]) -> int:
+        """Write encrypted bytes by one call of the transport; return their number."""
+        if self._gathers:
+            self._transport.writeSequence(pieces)
+        else:
+            self._transport.write(b"".join(pieces))
+        return sum(map(len, pieces))
 
     def count_answers(self, n_bytes: int) -> None:
         """Count bytes that OpenSSL has written by itself and that were passed to the transport."""
@@ -213,6 +224,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
         self._clock = clock
         self._closing: IDelayedCall | None = None
         self._idle_answers = 0  # bytes that OpenSSL has written by itself since the last plain text was received
+        self._records: RecordConnection | None = None  # once nothing of the handshake is left
         super().__init__(factory, self._above, False)
 
     @property
@@ -234,13 +246,9 @@ class TlsLayer(TLSMemoryBIOProtocol):
 
     def dataReceived(self, data: bytes) -> None:
         if self._below.is_closing:
-            return  # OpenSSL would keep the bytes until the transport is closed
-        self._below.wait()
+            return  # OpenSSL would keep the bytes until the transport has closed
         was_open = self._above.is_open
-        try:
-            super().dataReceived(data)
-        finally:
-            n_bytes = self._below.go_on()
+        n_bytes = self._receive(data) if self._records is None else self._decrypt(self._records, data)
         self._below.count_answers(n_bytes)
         self._idle_answers = 0 if self._above.has_received or not was_open else self._idle_answers + n_bytes
         if self._idle_answers > MAX_IDLE_ANSWERS:
@@ -249,17 +257,44 @@ class TlsLayer(TLSMemoryBIOProtocol):
         self._close_in_time()
         self._above.pass_on()
 
-    def write(self, data: bytes) -> None:
-        """Encrypt ``data`` and send it by one write of the transport."""
+    def _receive(self, data: bytes) -> int:
+        """Pass encrypted bytes to Twisted's layer; return the number of bytes that OpenSSL has written."""
         self._below.wait()
         try:
-            super().write(data)
+            super().dataReceived(data)
+        finally:
+            n_bytes = self._below.go_on()
+        if self._above.is_open:
+            handle = self.getHandle()
+            self._records = handle if isinstance(handle, RecordConnection) else None
+        return n_bytes
+
+    def _decrypt(self, records: RecordConnection, data: bytes) -> int:
+        """Decrypt bytes; return the number of bytes that OpenSSL has written."""
+        if text := records.decrypt(data):
+            self._above.dataReceived(text)
+        answers = records.take()
+        n_bytes = self._below.write_pieces([answers]) if answers else 0
+        return n_bytes + self._receive(b"") if records.has_failed else n_bytes
+
+    def write(self, data: bytes) -> None:
+        """Encrypt ``data`` and send it by one write of the transport."""
+        self.writeSequence([data])
+
+    def writeSequence(self, data: Iterable[bytes | memoryview]) -> None:
+        """Encrypt pieces and send them by one write of the transport."""
+        records, pieces = self._records, list(data)
+        if records is not None and not self.disconnecting and not self._below.is_closing:
+            self._below.write_pieces(records.encrypt(pieces))
+            if not records.has_failed:
+                return
+            pieces = [b"."]  # the error is raised to Twisted's layer when this is encrypted
+        self._below.wait()
+        try:
+            super().write(b"".join(pieces))
         finally:
             self._below.go_on()
         self._close_in_time()
-
-    def writeSequence(self, data: Iterable[bytes | memoryview]) -> None:
-        self.write(b"".join(data))
 
     def pauseProducing(self) -> None:
         self._below.hold(True)
@@ -287,6 +322,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
         if closing is not None and closing.active():
             closing.cancel()
         self._below.end()
+        self._records = None
         self.unregisterProducer()
         super().connectionLost(reason)
 

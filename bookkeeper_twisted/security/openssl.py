@@ -17,6 +17,7 @@ from service_identity.cryptography import verify_certificate_hostname, verify_ce
 
 from ..errors import ConfigError
 from .keys import KeyAndChain
+from .records import RecordConnection
 
 DEFAULT_CIPHERS = (
     "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256",
@@ -118,14 +119,11 @@ def client_context(
     return context
 
 
-class EncryptedConnection(SSL.Connection):
-    """A TLS connection in memory, which differs from its base class in two ways that Twisted's TLS needs.
+class EncryptedConnection(RecordConnection):
+    """A TLS connection in memory; the end of the peer's bytes raises no error of its own.
 
-    The end of the peer's bytes raises no error of its own.  Twisted would keep that error in a variable of a frame to
-    which the error refers, and only the garbage collector could free the connection.
-
-    A read of encrypted bytes returns all of them, not a part.  Twisted reads once after each receipt, and the rest
-    would stay in OpenSSL.
+    Twisted would keep that error in a variable of a frame to which the error refers, and only the garbage collector
+    could free the connection.
     """
 
     def recv(self, bufsiz: int, flags: int | None = None) -> bytes:
@@ -143,19 +141,6 @@ class EncryptedConnection(SSL.Connection):
                 raise
         # raised outside of the handler: inside, the new error would refer to the first one and its stack frames
         raise SSL.ZeroReturnError
-
-    def bio_read(self, bufsiz: int) -> bytes:
-        """Return all encrypted bytes that must be sent to the peer.
-
-        :param bufsiz: number of bytes to read from OpenSSL at a time.
-        """
-        pieces = [super().bio_read(bufsiz)]
-        while len(pieces[-1]) == bufsiz:
-            try:
-                pieces.append(super().bio_read(bufsiz))
-            except SSL.WantReadError:
-                break
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _is_end(error: SSL.Error) -> bool:

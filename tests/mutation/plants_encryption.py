@@ -10,6 +10,7 @@ _SERVER = "protocol/server/connection.py"
 _SESSION = "bookie/requests/encryption.py"
 _STARTING = "protocol/client/encryption.py"
 _LAYER, _LAYERS = "protocol/tls_layer.py", ["tests.protocol.test_tls_layer"]
+_RECORDS, _OF_RECORDS = "security/records.py", ["tests.security.test_records"]
 _LEFT = ["tests.protocol.test_tls_leftovers"]
 
 PLANTS = (
@@ -120,8 +121,48 @@ PLANTS = (
         "self._answers_wait is not None", "False", _LAYERS, where="_Beneath.count_answers",
     ),
     Plant(
-        "answers to a large chunk stay in OpenSSL", "security/openssl.py",
-        "len(pieces[-1]) == bufsiz", "False", _LAYERS, where="EncryptedConnection.bio_read",
+        "answers to a large chunk stay in OpenSSL", _RECORDS,
+        "len(pieces[-1]) == bufsiz", "False", _OF_RECORDS, where="RecordConnection.bio_read",
+    ),
+    Plant(
+        "only one record of what is encrypted is taken from OpenSSL", _RECORDS,
+        "_lib.BIO_get_mem_data(self._from_ssl, _start)", "min(1 << 14, _lib.BIO_get_mem_data(self._from_ssl, _start))",
+        _LAYERS, where="RecordConnection.take",
+    ),
+    Plant(
+        "an error of OpenSSL is lost when records are decrypted", _RECORDS,
+        "if _lib.SSL_get_error(ssl, count) != _lib.SSL_ERROR_WANT_READ: ...", "", _OF_RECORDS,
+        where="RecordConnection.decrypt",
+    ),
+    Plant(
+        "an error of OpenSSL is lost when records are encrypted", _RECORDS,
+        "self._failure = type(error), error.args", "pass", _OF_RECORDS, where="RecordConnection._encrypt",
+    ),
+    Plant(
+        "an error of OpenSSL is raised twice", _RECORDS,
+        "failure, self._failure = self._failure, None", "failure = self._failure", _OF_RECORDS,
+        where="RecordConnection._raise_failure",
+    ),
+    Plant(
+        "a record is encrypted in part", _RECORDS,
+        "at < size", "at == 0", _OF_RECORDS, where="RecordConnection._encrypt",
+    ),
+    Plant(
+        "Twisted's layer does not learn that TLS has ended", _LAYER,
+        "n_bytes + self._receive(b'') if records.has_failed else n_bytes", "n_bytes", _LAYERS,
+        where="TlsLayer._decrypt",
+    ),
+    Plant(
+        "answers of OpenSSL are not sent", _LAYER,
+        "self._below.write_pieces([answers]) if answers else 0", "0", _LAYERS, where="TlsLayer._decrypt",
+    ),
+    Plant(
+        "what is written while a connection closes is encrypted", _LAYER,
+        "not self.disconnecting", "True", _LAYERS, where="TlsLayer.writeSequence",
+    ),
+    Plant(
+        "a connection goes on when OpenSSL cannot encrypt", _LAYER,
+        "not records.has_failed", "True", _LAYERS, where="TlsLayer.writeSequence",
     ),
     Plant(
         "a client never waits for room beneath TLS", _LAYER,

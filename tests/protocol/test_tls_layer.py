@@ -152,6 +152,65 @@ class RoomTests(ClientLayerCase):
             writer.stop()
 
 
+class BytesTests(BookieLayerCase):
+    """What is written and received, many records by one call."""
+
+    def _read(self) -> bytes:
+        """What the peer decrypts."""
+        from OpenSSL import SSL
+
+        self.end.bio_write(self.transport.take())
+        texts: list[bytes] = []
+        while True:
+            try:
+                texts.append(self.end.recv(1 << 16))
+            except (SSL.WantReadError, SSL.ZeroReturnError):
+                return b"".join(texts)
+
+    def test_written(self) -> None:
+        """Pieces of all sizes arrive as they were, by one write of the transport, even if they are changed later."""
+        layer, written = self.connection.transport, self.transport.write
+        for size in (1, 1000, CHUNK, 5 * CHUNK):
+            count: list[int] = []
+            self.patch(self.transport, "write", lambda data, count=count: (count.append(1), written(data)))
+            owned = bytearray(b"e" * size)
+            layer.writeSequence([b"head", memoryview(owned), b"tail"])
+            owned[:] = b"x" * size
+            self.assertEqual(self._read(), b"head" + b"e" * size + b"tail")
+            self.assertEqual(count, [1])
+
+    def test_last_bytes(self) -> None:
+        """Requests that arrive together with the end of TLS are received before it."""
+        received: list[bytes] = []
+        self.patch(self.connection, "dataReceived", received.append)
+        requests = self.updates.data(b"last")
+        self.transport.protocol.dataReceived(requests + self.updates.end())
+        self.assertEqual((received, self.transport.disconnecting), ([b"last"], True))
+
+    def test_written_after_the_end(self) -> None:
+        """What is written while the connection closes is dropped, and is no error."""
+        layer = self.connection.transport
+        layer.unregisterProducer()
+        layer.loseConnection()
+        layer.write(b"late")
+        self.assertEqual(self._read(), b"")
+        layer.abortConnection()
+        layer.writeSequence([b"later"])
+
+    def test_lost_keys(self) -> None:
+        """A connection whose OpenSSL fails to encrypt is closed, and its protocol is told why."""
+        from OpenSSL import SSL
+
+        layer = self.connection.transport
+        layer.getHandle().shutdown()
+        layer.write(b"reply")
+        self.assertTrue(self.transport.disconnecting)
+        reasons: list[Any] = []
+        self.patch(self.connection, "connectionLost", reasons.append)
+        self.transport.lose()
+        self.assertIsInstance(reasons[0].value, SSL.Error)
+
+
 class ClosingTests(ClientLayerCase):
     """The end of connections."""
 
@@ -173,16 +232,16 @@ class ClosingTests(ClientLayerCase):
 
     def test_broken(self) -> None:
         """After bytes that are no TLS the transport closes in time, and nothing more is decrypted."""
-        from OpenSSL import SSL
+        from bookkeeper_twisted.security.records import RecordConnection
 
         received: list[int] = []
-        decrypted = SSL.Connection.bio_write
+        decrypted = RecordConnection.decrypt
 
-        def counted(connection: SSL.Connection, data: bytes) -> int:
+        def counted(connection: RecordConnection, data: bytes) -> bytes:
             received.append(len(data))
             return decrypted(connection, data)
 
-        self.patch(SSL.Connection, "bio_write", counted)
+        self.patch(RecordConnection, "decrypt", counted)
         for _ in range(3):
             self.layer.dataReceived(b"GET / HTTP/1.1\r\n\r\n" * 10)
         self.assertEqual((len(received), self.transport.disconnecting), (1, True))

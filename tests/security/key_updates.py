@@ -41,6 +41,10 @@ class KeyUpdates:
         """Return a record of application data."""
         return self._record(data + b"\x17", False)
 
+    def end(self) -> bytes:
+        """Return the record that ends TLS (close_notify)."""
+        return self._record(b"\x01\x00\x15", False)
+
     def _record(self, inner: bytes, is_update: bool = True) -> bytes:
         key, iv = self._expand("key", 16), int.from_bytes(self._expand("iv", 12))
         nonce = (iv ^ self._sent).to_bytes(12)

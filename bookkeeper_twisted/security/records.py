@@ -1,0 +1,217 @@
+"""Encrypts and decrypts many records of TLS by few calls.
+
+A record has 16 KiB at most.  pyOpenSSL decrypts one by one, each into a buffer of its own, and says by an exception
+that there is no more; for a short request these calls cost twice what OpenSSL itself does.  Here the functions of
+OpenSSL are called as pyOpenSSL calls them, once per record, on one buffer for all.  What is verified in the handshake,
+and how, is not changed: the connection is pyOpenSSL's.
+
+:func:`missing` knows the undocumented names of pyOpenSSL that are used here; the import checks that they exist.  If one
+is missing, one log line says so, :data:`DIRECT` is False, and pyOpenSSL's own methods are called.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from OpenSSL import SSL
+from twisted.logger import Logger
+
+Piece = bytes | memoryview
+
+RECORD = 16 * 1024
+"""Most bytes of plain text in a record; pieces shorter than this, on average, are joined before they are encrypted."""
+
+GROUP = 128 * 1024
+"""Bytes that are encrypted before they are taken from OpenSSL, whose buffer keeps room for so many.
+
+A MB costs a fifth less than with single records; longer groups win nothing.
+"""
+
+_OF_MODULE = ("_lib", "_ffi")
+_OF_LIBRARY = (
+    "BIO_get_mem_data", "BIO_read", "BIO_write", "SSL_get_error", "SSL_read", "SSL_write", "SSL_ERROR_WANT_READ",
+)  # fmt: skip
+_OF_CONNECTION = ("_ssl", "_into_ssl", "_from_ssl", "_raise_ssl_error")
+
+_OVERHEAD = 17 * 1024
+"""More than an incomplete record that OpenSSL keeps; what is decrypted is shorter than what it was decrypted from."""
+
+_log = Logger()
+
+
+def missing(module: Any = SSL) -> list[str]:
+    """Return the attributes that this version of pyOpenSSL lacks; log them in one line.
+
+    :param module: pyOpenSSL's ``OpenSSL.SSL``.
+    """
+    names = [name for name in _OF_MODULE if not hasattr(module, name)]
+    library = getattr(module, "_lib", None)
+    names += [f"_lib.{name}" for name in _OF_LIBRARY if not hasattr(library, name)]
+    connection = module.Connection(module.Context(module.TLS_METHOD), None)
+    names += [f"Connection.{name}" for name in _OF_CONNECTION if not hasattr(connection, name)]
+    if names:
+        _log.warn("this version of pyOpenSSL lacks {names}: TLS costs more", names=names)
+    return names
+
+
+DIRECT = not missing()
+"""Whether this version of pyOpenSSL has all the attributes that are needed to call OpenSSL's functions."""
+
+if DIRECT:
+    _lib, _ffi = SSL._lib, SSL._ffi  # type: ignore[attr-defined]
+    _buffer = _ffi.new_allocator(should_clear_after_alloc=False)
+    _start = _ffi.new("char **")  # where a BIO's bytes are; nobody looks there
+
+
+class RecordConnection(SSL.Connection):
+    """A TLS connection in memory, which takes and gives many records by one call.
+
+    :ivar has_failed: whether TLS has ended, or has failed; the next :meth:`recv` or :meth:`send` raises the error.
+    """
+
+    _failure: tuple[type[SSL.Error], tuple[Any, ...]] | None = None  # no error, whose traceback would refer to frames
+
+    @property
+    def has_failed(self) -> bool:
+        return self._failure is not None
+
+    def decrypt(self, data: bytes) -> bytes:
+        """Take encrypted bytes of the peer; return the plain text of all records that are complete.
+
+        :param data: at least one byte.
+        """
+        if not DIRECT:
+            return self._decrypt(data)
+        if _lib.BIO_write(self._into_ssl, data, len(data)) != len(data):
+            raise MemoryError("OpenSSL cannot keep the bytes of a peer")
+        ssl, at, size = self._ssl, 0, len(data) + _OVERHEAD
+        text = _buffer("char[]", size)
+        while (count := _lib.SSL_read(ssl, text + at, size - at)) > 0:
+            at += count
+        if _lib.SSL_get_error(ssl, count) != _lib.SSL_ERROR_WANT_READ:
+            self._fail(count)
+        return _ffi.buffer(text, at)[:] if at else b""  # type: ignore[no-any-return]
+
+    def encrypt(self, pieces: Sequence[Piece]) -> list[Piece]:
+        """Encrypt some pieces of plain text; return the encrypted bytes, with those that OpenSSL has written by itself.
+
+        :param pieces: bytes of any length; the caller may change them after the return.
+        """
+        encrypted: list[Piece] = []
+        waiting = 0
+        for piece in _long(pieces):
+            for at in range(0, len(piece), GROUP):
+                part = piece[at : at + GROUP] if len(piece) > GROUP else piece
+                if waiting + len(part) > GROUP:
+                    encrypted.append(self.take())
+                    waiting = 0
+                waiting += len(part)
+                if not self._encrypt(part):
+                    return [*encrypted, self.take()]
+        encrypted.append(self.take())
+        return encrypted
+
+    def take(self) -> Piece:
+        """Return all encrypted bytes for the peer."""
+        if not DIRECT:
+            return self._take()
+        size = _lib.BIO_get_mem_data(self._from_ssl, _start)
+        if size <= 0:
+            return b""
+        data = _buffer("char[]", size)
+        count = _lib.BIO_read(self._from_ssl, data, size)
+        return memoryview(_ffi.buffer(data, count))
+
+    def _encrypt(self, data: Piece) -> bool:
+        """Encrypt some plain text; return whether TLS goes on."""
+        try:
+            if not DIRECT:
+                self.sendall(data)
+                return True
+            ssl, start, at, size = self._ssl, _ffi.from_buffer(data), 0, len(data)
+            while at < size:
+                count = _lib.SSL_write(ssl, start + at, size - at)
+                if count <= 0:
+                    self._raise_ssl_error(ssl, count)  # type: ignore[attr-defined]
+                at += count
+        except SSL.Error as error:
+            self._failure = type(error), error.args
+            return False
+        return True
+
+    def _fail(self, result: int) -> None:
+        """Keep the error that the result of a call of OpenSSL means."""
+        try:
+            self._raise_ssl_error(self._ssl, result)  # type: ignore[attr-defined]
+        except SSL.Error as error:
+            self._failure = type(error), error.args
+
+    def _decrypt(self, data: bytes) -> bytes:
+        self.bio_write(data)
+        texts: list[bytes] = []
+        while True:
+            try:
+                texts.append(super().recv(2 * RECORD))
+            except SSL.WantReadError:
+                break
+            except SSL.Error as error:
+                self._failure = type(error), error.args
+                break
+        return b"".join(texts)
+
+    def _take(self) -> bytes:
+        try:
+            return self.bio_read(2 * RECORD)
+        except SSL.WantReadError:
+            return b""
+
+    def recv(self, bufsiz: int, flags: int | None = None) -> bytes:
+        """Return decrypted bytes of the peer.
+
+        :param bufsiz: the most bytes.
+        :param flags: as of the base class.
+        """
+        self._raise_failure()
+        return super().recv(bufsiz, flags)
+
+    def send(self, buf: Any, flags: int = 0) -> int:
+        """Encrypt bytes.
+
+        :param buf: the bytes.
+        :param flags: as of the base class.
+        """
+        self._raise_failure()
+        return super().send(buf, flags)
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure[0](*failure[1])
+
+    def bio_read(self, bufsiz: int) -> bytes:
+        """Return all encrypted bytes for the peer, not a part: Twisted reads once after each receipt.
+
+        :param bufsiz: the bytes that are read at a time.
+        """
+        pieces = [super().bio_read(bufsiz)]
+        while len(pieces[-1]) == bufsiz:
+            try:
+                pieces.append(super().bio_read(bufsiz))
+            except SSL.WantReadError:
+                break
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def bio_write(self, buf: Any) -> int:
+        """Take encrypted bytes of the peer; none are none, and no error.
+
+        :param buf: the bytes.
+        """
+        return super().bio_write(buf) if len(buf) else 0
+
+
+def _long(pieces: Sequence[Piece]) -> Iterable[Piece]:
+    """Return pieces that are worth a record each: short ones are joined."""
+    if len(pieces) == 1:
+        return pieces
+    if len(pieces) * RECORD > sum(map(len, pieces)):
+        return [b"".join(pieces)]
+    return pieces
