@@ -95,13 +95,12 @@ class _Beneath:
         else:
             self._waiting.append(data)
 
-    def write_pieces(self, pieces: Sequence[bytes | memoryview]) -> int:
-        """Write encrypted bytes by one call of the transport; return their number."""
+    def write_pieces(self, pieces: Sequence[bytes | memoryview]) -> None:
+        """Write encrypted bytes by one call of the transport."""
         if self._gathers:
             self._transport.writeSequence(pieces)
         else:
             self._transport.write(b"".join(pieces))
-        return sum(map(len, pieces))
 
     def count_answers(self, n_bytes: int) -> None:
         """Count bytes that OpenSSL has written by itself and that were passed to the transport."""
@@ -274,8 +273,9 @@ class TlsLayer(TLSMemoryBIOProtocol):
         if text := records.decrypt(data):
             self._above.dataReceived(text)
         answers = records.take()
-        n_bytes = self._below.write_pieces([answers]) if answers else 0
-        return n_bytes + self._receive(b"") if records.has_failed else n_bytes
+        if answers:
+            self._below.write_pieces([answers])
+        return len(answers) + (self._receive(b"") if records.has_failed else 0)
 
     def write(self, data: bytes) -> None:
         """Encrypt ``data`` and send it by one write of the transport."""

@@ -20,10 +20,11 @@ Piece = bytes | memoryview
 RECORD = 16 * 1024
 """Most bytes of plain text in a record; pieces shorter than this, on average, are joined before they are encrypted."""
 
-GROUP = 128 * 1024
-"""Bytes that are encrypted before they are taken from OpenSSL, whose buffer keeps room for so many.
+GROUP = 64 * 1024
+"""Bytes that are encrypted before they are taken from OpenSSL.
 
-A MB costs a fifth less than with single records; longer groups win nothing.
+The buffer in which OpenSSL keeps them grows to this size, and stays as long as the connection.  A reply of 110 KB costs
+15 % less with twice as many, which is 4 % of what it costs the bookie.
 """
 
 _OF_MODULE = ("_lib", "_ffi")
@@ -58,7 +59,10 @@ DIRECT = not missing()
 
 if DIRECT:
     _lib, _ffi = SSL._lib, SSL._ffi  # type: ignore[attr-defined]
-    _buffer = _ffi.new_allocator(should_clear_after_alloc=False)
+    _bio_read, _bio_write, _bio_size = _lib.BIO_read, _lib.BIO_write, _lib.BIO_get_mem_data
+    _read, _write, _error = _lib.SSL_read, _lib.SSL_write, _lib.SSL_get_error
+    _WANT_READ = _lib.SSL_ERROR_WANT_READ
+    _new, _view, _address = _ffi.new_allocator(should_clear_after_alloc=False), _ffi.buffer, _ffi.from_buffer
     _start = _ffi.new("char **")  # where a BIO's bytes are; nobody looks there
 
 
@@ -81,15 +85,15 @@ class RecordConnection(SSL.Connection):
         """
         if not DIRECT:
             return self._decrypt(data)
-        if _lib.BIO_write(self._into_ssl, data, len(data)) != len(data):
+        if _bio_write(self._into_ssl, data, len(data)) != len(data):
             raise MemoryError("OpenSSL cannot keep the bytes of a peer")
         ssl, at, size = self._ssl, 0, len(data) + _OVERHEAD
-        text = _buffer("char[]", size)
-        while (count := _lib.SSL_read(ssl, text + at, size - at)) > 0:
+        text = _new("char[]", size)
+        while (count := _read(ssl, text + at, size - at)) > 0:
             at += count
-        if _lib.SSL_get_error(ssl, count) != _lib.SSL_ERROR_WANT_READ:
+        if _error(ssl, count) != _WANT_READ:
             self._fail(count)
-        return _ffi.buffer(text, at)[:] if at else b""  # type: ignore[no-any-return]
+        return _view(text, at)[:] if at else b""  # type: ignore[no-any-return]
 
     def encrypt(self, pieces: Sequence[Piece]) -> list[Piece]:
         """Encrypt some pieces of plain text; return the encrypted bytes, with those that OpenSSL has written by itself.
@@ -114,12 +118,11 @@ class RecordConnection(SSL.Connection):
         """Return all encrypted bytes for the peer."""
         if not DIRECT:
             return self._take()
-        size = _lib.BIO_get_mem_data(self._from_ssl, _start)
+        size = _bio_size(self._from_ssl, _start)
         if size <= 0:
             return b""
-        data = _buffer("char[]", size)
-        count = _lib.BIO_read(self._from_ssl, data, size)
-        return memoryview(_ffi.buffer(data, count))
+        data = _new("char[]", size)
+        return memoryview(_view(data, _bio_read(self._from_ssl, data, size)))
 
     def _encrypt(self, data: Piece) -> bool:
         """Encrypt some plain text; return whether TLS goes on."""
@@ -127,9 +130,9 @@ class RecordConnection(SSL.Connection):
             if not DIRECT:
                 self.sendall(data)
                 return True
-            ssl, start, at, size = self._ssl, _ffi.from_buffer(data), 0, len(data)
+            ssl, start, at, size = self._ssl, _address(data), 0, len(data)
             while at < size:
-                count = _lib.SSL_write(ssl, start + at, size - at)
+                count = _write(ssl, start + at, size - at)
                 if count <= 0:
                     self._raise_ssl_error(ssl, count)  # type: ignore[attr-defined]
                 at += count

@@ -126,12 +126,12 @@ PLANTS = (
     ),
     Plant(
         "only one record of what is encrypted is taken from OpenSSL", _RECORDS,
-        "_lib.BIO_get_mem_data(self._from_ssl, _start)", "min(1 << 14, _lib.BIO_get_mem_data(self._from_ssl, _start))",
-        _LAYERS, where="RecordConnection.take",
+        "_bio_size(self._from_ssl, _start)", "min(1 << 14, _bio_size(self._from_ssl, _start))", _LAYERS,
+        where="RecordConnection.take",
     ),
     Plant(
         "an error of OpenSSL is lost when records are decrypted", _RECORDS,
-        "if _lib.SSL_get_error(ssl, count) != _lib.SSL_ERROR_WANT_READ: ...", "", _OF_RECORDS,
+        "if _error(ssl, count) != _WANT_READ: ...", "", _OF_RECORDS,
         where="RecordConnection.decrypt",
     ),
     Plant(
@@ -149,12 +149,12 @@ PLANTS = (
     ),
     Plant(
         "Twisted's layer does not learn that TLS has ended", _LAYER,
-        "n_bytes + self._receive(b'') if records.has_failed else n_bytes", "n_bytes", _LAYERS,
+        "self._receive(b'') if records.has_failed else 0", "0", _LAYERS,
         where="TlsLayer._decrypt",
     ),
     Plant(
         "answers of OpenSSL are not sent", _LAYER,
-        "self._below.write_pieces([answers]) if answers else 0", "0", _LAYERS, where="TlsLayer._decrypt",
+        "if answers: ...", "", _LAYERS, where="TlsLayer._decrypt",
     ),
     Plant(
         "what is written while a connection closes is encrypted", _LAYER,

@@ -180,12 +180,14 @@ class BytesTests(BookieLayerCase):
             self.assertEqual(count, [1])
 
     def test_last_bytes(self) -> None:
-        """Requests that arrive together with the end of TLS are received before it."""
+        """Requests that arrive together with the end of TLS are received before it; the connection closes in time."""
         received: list[bytes] = []
         self.patch(self.connection, "dataReceived", received.append)
         requests = self.updates.data(b"last")
         self.transport.protocol.dataReceived(requests + self.updates.end())
         self.assertEqual((received, self.transport.disconnecting), ([b"last"], True))
+        self.rig.clock.advance(SECONDS_TO_CLOSE)
+        self.assertTrue(self.transport.aborted)
 
     def test_written_after_the_end(self) -> None:
         """What is written while the connection closes is dropped, and is no error."""
