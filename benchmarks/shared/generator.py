@@ -5,7 +5,8 @@ and replies are counted by their bytes.  What the bookie does is then most of wh
 The first request's whole answer is looked at, and the status of every later one.  Answers are taken to come in
 the order of the requests: where they do not (random reads), latencies are right only on average.
 
-Run as a program it prints a line ``MEASURE`` after the warm-up and one JSON line at the end.
+Run as a program it prints a line ``MEASURE`` after the warm-up and one JSON line at the end.  With ``--hold`` it waits
+after ``MEASURE`` for a line: whoever samples a bookie's CPU time may come late on a busy machine.
 """
 
 import argparse
@@ -215,6 +216,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("mode", choices=["add", "read", "batch"])
     p.add_argument("--ports", required=True, help="of the bookies on 127.0.0.1, separated by commas; all get every add")
     p.add_argument("--trusted", type=Path, help="begin TLS, with a bookie of this authority (PEM); for one bookie")
+    p.add_argument("--hold", action="store_true", help="wait for a line after MEASURE")
     p.add_argument("--order", choices=["seq", "random"], default="seq", help="in which reads take the entries")
     defaults = {
         "wire": 2, "ledger": 1, "ledgers": 1, "size": 100, "count": 1000, "warmup": 0, "inflight": 1, "batch": 1,
@@ -243,6 +245,8 @@ def main(arguments: Sequence[str]) -> int:
     drive(socks, shape, frames(o, 1, o.warmup), o.warmup, o.inflight, o.acks)
     work = frames(o, 1 + o.warmup, o.count)
     print("MEASURE", flush=True)
+    if o.hold:
+        sys.stdin.readline()
     begun = time.perf_counter()
     latencies = drive(socks, shape, work, o.count, o.inflight, o.acks)
     seconds = time.perf_counter() - begun

@@ -1,5 +1,6 @@
 """Runs the programs that make the load, and adds to what they measured what the bookies spent."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from .processes import ROOT, TICKS, Bookie
 from .workloads import DATA, Workload
 
 Figures = dict[str, float]
+
+_GENERATOR = "benchmarks.shared.generator"
 
 
 @attrs.frozen
@@ -47,7 +50,7 @@ class Generator:
             if "acks" in words:
                 words["aq"] = words.pop("acks")
         else:
-            command = [sys.executable, "-m", "benchmarks.shared.generator", mode]
+            command = [sys.executable, "-m", _GENERATOR, mode]
             words |= {
                 "ports": ",".join(str(bookie.port) for bookie in bookies),
                 "ledger": ledgers.start,
@@ -125,14 +128,19 @@ def measure(
         ``writes_per_1000``.
     :raises RuntimeError: the program failed, or saw an error.
     """
+    command = [*command, "--hold"] if _GENERATOR in command else command
+    pipe = subprocess.PIPE
     with (
         tempfile.TemporaryFile("w+") as errors,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=tree) as process,
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=errors, text=True, cwd=tree) as process,
     ):
-        assert process.stdout
+        assert process.stdout and process.stdin
         line = process.stdout.readline()
         begun()
         before, cpu = [bookie.metrics() for bookie in bookies], sum(bookie.cpu_seconds() for bookie in bookies)
+        with contextlib.suppress(BrokenPipeError):  # a program that has ended, or takes no lines
+            process.stdin.write("\n")
+            process.stdin.close()
         result = process.stdout.readline()
         spent = sum(bookie.cpu_seconds() for bookie in bookies) - cpu
         after = [bookie.metrics() for bookie in bookies]

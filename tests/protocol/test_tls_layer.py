@@ -195,7 +195,7 @@ class BytesTests(BookieLayerCase):
         layer.unregisterProducer()
         layer.loseConnection()
         layer.write(b"late")
-        self.assertEqual(self._read(), b"")
+        self.assertEqual((self._read(), layer.getHandle().has_failed), (b"", False))
         layer.abortConnection()
         layer.writeSequence([b"later"])
 
