@@ -47,7 +47,7 @@ PROVIDERS = {
     "placement.rack_aware", "placement.racks", "placement.random_placement", "placement.stored_racks",
     "protocol.wire_protocols",
 }  # fmt: skip
-HEAVY = {"google", "hypothesis", "kazoo", "prometheus_client", "pyarrow", "pyspark", "rocksdict", "sqlite3"}
+HEAVY = {"google", "gssapi", "hypothesis", "kazoo", "prometheus_client", "pyarrow", "pyspark", "rocksdict", "sqlite3"}
 
 
 class _Look(NamedTuple):

@@ -109,7 +109,7 @@ class CertificatePlugin:
 
 @implementer(IPlugin, IAuthenticationPlugin)
 class SaslPlugin:
-    """The plugin of authentication by user and password: see :mod:`bookkeeper_twisted.authentication.sasl`."""
+    """The plugin of users, with passwords or Kerberos, as Apache's: see :mod:`.sasl`."""
 
     names = frozenset({"sasl", _SASL + "SASLBookieAuthProviderFactory", _SASL + "SASLClientProviderFactory"})
 

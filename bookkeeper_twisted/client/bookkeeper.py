@@ -25,6 +25,7 @@ from ..placement.interfaces import IPlacementPolicy
 from ..placement.quarantine import Quarantine
 from ..placement.racks import BookieRacks
 from ..placement.random_placement import RandomPlacement
+from ..protocol.authentication import AuthenticationDisabled
 from ..shared_result import SharedResult
 from .claims.threads import Threads, system_threads
 from .connections.bookie_client import BookieAddresses, NetworkBookieClient
@@ -145,7 +146,10 @@ class BookKeeper:
         answered = None if quarantine is None else quarantine.answered
         authentication = client_authentication(config)
         encryption = tls_to_bookies(addresses, config, reactor.seconds) if config.encrypts else None
-        client = NetworkBookieClient(reactor, addresses.resolve, config, answered, metrics, authentication, encryption)
+        host_of = None if isinstance(authentication, AuthenticationDisabled) else addresses.host_of
+        client = NetworkBookieClient(
+            reactor, addresses.resolve, config, answered, metrics, authentication, encryption, host_of
+        )
         return cls(reactor, driver, client, chance, config, placement, quarantine)
 
     @property

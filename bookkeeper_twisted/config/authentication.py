@@ -16,7 +16,7 @@ _OFF = frozenset({"", "null", "none", "disabled"})
 _NONE = frozenset({"AuthenticationDisabledAuthProviderFactory", "NullClientAuthProviderFactory"})
 _SASL = (
     "sasl_jaas_config", "sasl_jaas_bookie_section_name", "sasl_jaas_client_section_name",
-    "sasl_jaas_auditor_section_name", "sasl_jaas_client_allowed_ids",
+    "sasl_jaas_auditor_section_name", "sasl_jaas_client_allowed_ids", "sasl_service_name",
 )  # fmt: skip
 """Attributes that ask for authentication by SASL."""
 
@@ -66,11 +66,17 @@ class AuthenticationConfig(TlsConfig):
 
     # -- SASL --
     sasl_mechanism: str = setting(
-        "saslMechanism", "DIGEST-MD5", TEXT,
-        "DIGEST-MD5, or PLAIN, which both sides refuse in clear; the same for bookies and clients",
+        "saslMechanism", "", TEXT,
+        "GSSAPI, DIGEST-MD5, or PLAIN, which both sides refuse in clear; the same for bookies and clients; empty: as "
+        "with Apache's, GSSAPI if the section of the JAAS file is for Kerberos, else DIGEST-MD5",
+    )  # fmt: skip
+    sasl_service_name: str = setting(
+        "saslServiceName", "bookkeeper", TEXT,
+        "GSSAPI: first part of the principals of bookies; Java: bookkeeper.sasl.servicename",
     )  # fmt: skip
     sasl_jaas_config: str = setting(
-        "saslJaasConfig", "", TEXT, "JAAS file with users and passwords; Java: java.security.auth.login.config",
+        "saslJaasConfig", "", TEXT,
+        "JAAS file with users and passwords, or with the login to Kerberos; Java: java.security.auth.login.config",
         java="none",
     )  # fmt: skip
     sasl_jaas_bookie_section_name: str = setting(

@@ -26,11 +26,15 @@ class Peer:
     :ivar address: the address and port of a client, or the id of a bookie.
     :ivar certified: the principal in the certificate of the peer; NOBODY if it sent no certificate.
     :ivar is_encrypted: whether the connection is encrypted, so that it is safe to send passwords.
+    :ivar host: the host name or address that a client has connected to; empty at the bookie, and where it is unknown.
+    :ivar reactor: the reactor of the connection, on whose threads an exchange may do work that blocks.
     """
 
     address: str
     certified: Principal = NOBODY
     is_encrypted: bool = False
+    host: str = ""
+    reactor: object = attrs.field(default=None, eq=False, repr=False)
 
 
 class IAuthenticationExchange(Interface):
@@ -45,6 +49,14 @@ class IAuthenticationExchange(Interface):
         :param received: the peer's token; None for the first token of a client.
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: the peer is refused; the connection is closed.
         """
+
+
+class IUnansweredExchange(IAuthenticationExchange):
+    """A client's exchange whose last token Apache's bookies do not answer, as that of GSSAPI.
+
+    The exchange is complete when it returns this token.  The client sends an empty token behind it: every bookie that
+    has let the client in answers that one.
+    """
 
 
 class IBookieAuthentication(Interface):

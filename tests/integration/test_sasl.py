@@ -28,10 +28,14 @@ from ..security.certificates import Folder, authority, issued
 from .test_tls import HOST, ROOT, tls_keys
 
 
-class _BookieCase(TestCase):
-    """A bookie, and clients of it."""
+class BookieCase(TestCase):
+    """A bookie, and clients of it.
+
+    :ivar keys: of both sides.
+    """
 
     timeout = 30
+    keys: dict[str, Any]
 
     def setUp(self) -> None:
         self.directory = tempfile.mkdtemp(prefix="sasl-")
@@ -54,6 +58,15 @@ class _BookieCase(TestCase):
         self.addCleanup(client.close)
         return client
 
+    async def refused(self, uri: str, reason: str, **more: Any) -> None:
+        """A client with other keys is refused, with a reason."""
+        client = await self.connect(uri, ClientConfig(**{**self.keys, **more}))
+        with self.assertRaises(BookKeeperError) as refused:
+            await append(await client.create_ledger(1, 1, 1))
+        self.assertRegex(str(refused.exception), reason)
+        await client.close()
+        self.assertEqual(self.principals(), set())
+
     def principals(self) -> set[Principal]:
         """Who may send requests to the bookie."""
         assert self.service is not None and self.service.engine is not None
@@ -61,7 +74,7 @@ class _BookieCase(TestCase):
         return {peer.principal for peer in peers if peer.state is ConnectionState.READY}
 
 
-class PageTests(_BookieCase):
+class PageTests(BookieCase):
     """The section of ``docs/security.rst``, followed to the letter."""
 
     async def test_five_minutes(self) -> None:
@@ -85,11 +98,11 @@ class PageTests(_BookieCase):
         for role, user in (("standard", "bookkeeper-writer"), ("system", "bookkeeper-repair")):
             config = attrs.evolve(ClientConfig.load(configs["client.conf"]), client_role=role)
             client = await self.connect(uri, config)
-            await _append(await client.create_ledger(1, 1, 1))
+            await append(await client.create_ledger(1, 1, 1))
             self.assertIn(Principal("sasl", user), self.principals())
 
 
-class SaslTests(_BookieCase):
+class SaslTests(BookieCase):
     """Keys of one configuration on both sides."""
 
     def setUp(self) -> None:
@@ -97,7 +110,7 @@ class SaslTests(_BookieCase):
         path = Path(self.directory, "jaas")
         path.write_text(JAAS)
         path.chmod(0o600)
-        self.keys: dict[str, Any] = {
+        self.keys = {
             "sasl_jaas_config": str(path), "bookie_auth_provider_factory_class": "sasl",
             "client_auth_provider_factory_class": "sasl", "client_auth_required": True,
         }  # fmt: skip
@@ -118,15 +131,6 @@ class SaslTests(_BookieCase):
             self.assertEqual([entry.data for entry in await reader.read(0, 99)], [b"entry"] * 100)
             self.assertEqual(self.principals(), {Principal("sasl", USER)})
             await client.close()
-
-    async def refused(self, uri: str, reason: str, **more: Any) -> None:
-        """A client with other keys is refused, with a reason."""
-        client = await self.connect(uri, ClientConfig(**{**self.keys, **more}))
-        with self.assertRaises(BookKeeperError) as refused:
-            await _append(await client.create_ledger(1, 1, 1))
-        self.assertRegex(str(refused.exception), reason)
-        await client.close()
-        self.assertEqual(self.principals(), set())
 
     async def test_digest(self) -> None:
         """DIGEST-MD5 in clear; who is not admitted gets nothing."""
@@ -165,11 +169,11 @@ class SaslTests(_BookieCase):
         """A client that may meet bookies without SASL works with one; where it requires SASL, it does not."""
         uri = await self.start(BookieConfig())
         client = await self.connect(uri, ClientConfig(**{**self.keys, "client_auth_required": False}))
-        await _append(await client.create_ledger(1, 1, 1))
+        await append(await client.create_ledger(1, 1, 1))
         await client.close()
         await self.refused(uri, "the bookie authenticates nobody, which this client requires")
 
 
-async def _append(writer: Any) -> None:
+async def append(writer: Any) -> None:
     await writer.append(b"entry")
     await writer.close()

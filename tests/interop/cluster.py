@@ -56,11 +56,12 @@ class Cluster:
     :param values: more of the configuration of all bookies and tools.
     :param java_properties: of all processes of Java.
     :param count: bookies of each side.
+    :param host: the name or address of this machine that bookies register.
     """
 
     def __init__(
         self, uri: str, folder: Path, values: Mapping[str, object] = MappingProxyType({}),
-        java_properties: Mapping[str, object] = MappingProxyType({}), count: int = COUNT,
+        java_properties: Mapping[str, object] = MappingProxyType({}), count: int = COUNT, host: str = "127.0.0.1",
     ) -> None:  # fmt: skip
         self.uri = uri
         self.ours: list[str] = []
@@ -71,6 +72,7 @@ class Cluster:
         self._values = values
         self._java_properties = java_properties
         self._count = count
+        self._host = host
         self._http_ports: list[int] = []
         self._commands: dict[str, list[str]] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -148,7 +150,7 @@ class Cluster:
 
     def _start_ours(self) -> None:
         port = free_port()
-        self.ours.append(f"127.0.0.1:{port}")
+        self.ours.append(f"{self._host}:{port}")
         self._http_ports.append(free_port())
         options = {
             **self._common(port),
@@ -163,7 +165,7 @@ class Cluster:
 
     def _start_apache(self) -> None:
         port = free_port()
-        self.apache.append(f"127.0.0.1:{port}")
+        self.apache.append(f"{self._host}:{port}")
         conf = self._folder / f"apache-{port}.conf"
         conf.write_text(properties({**self._common(port), **APACHE_VALUES}))
         self._spawn(self.apache[-1], self._java("org.apache.bookkeeper.server.Main", conf))
@@ -178,7 +180,7 @@ class Cluster:
         return {
             "metadataServiceUri": self.uri,
             "bookiePort": port,
-            "advertisedAddress": "127.0.0.1",
+            "advertisedAddress": self._host,
             "allowLoopback": "true",
             "journalDirectories": self._folder / f"journal-{port}",
             "ledgerDirectories": self._folder / f"ledgers-{port}",
@@ -187,7 +189,8 @@ class Cluster:
 
     def _spawn(self, bookie_id: str, command: list[str]) -> None:
         self._commands[bookie_id] = command
-        environ = {**os.environ, "PYTHONPATH": str(_ROOT)}
+        more = os.environ.get("PYTHONPATH")
+        environ = {**os.environ, "PYTHONPATH": f"{_ROOT}{os.pathsep}{more}" if more else str(_ROOT)}
         kind, _, port = bookie_id.rpartition(":")
         side = "ours" if bookie_id in self.ours else "apache" if bookie_id in self.apache else kind
         with open(self._folder / f"{side}-{port}.log", "ab") as log:
@@ -211,19 +214,21 @@ def shared_cluster() -> Cluster:
 
 
 def running_cluster(
-    values: Mapping[str, object], java_properties: Mapping[str, object] = MappingProxyType({}), count: int = COUNT
-) -> Cluster:
+    values: Mapping[str, object], java_properties: Mapping[str, object] = MappingProxyType({}), count: int = COUNT,
+    host: str = "127.0.0.1",
+) -> Cluster:  # fmt: skip
     """A cluster that runs until the end of the test run.
 
     :param values: more of the configuration of all bookies and tools.
     :param java_properties: of all processes of Java.
     :param count: bookies of each side.
+    :param host: the name or address of this machine that bookies register.
     :raises SkipTest: Java or the jars are missing.
     """
     zookeeper = shared_zookeeper()
     folder = Path(tempfile.mkdtemp(prefix="bookkeeper-twisted-interop-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    cluster = Cluster(zookeeper.uri(zookeeper.new_root()), folder, values, java_properties, count)
+    cluster = Cluster(zookeeper.uri(zookeeper.new_root()), folder, values, java_properties, count, host)
     atexit.register(cluster.stop)
     try:
         cluster.start()

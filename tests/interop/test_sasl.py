@@ -22,7 +22,7 @@ from .java_client import JavaClient
 from .test_tls import files
 
 _COUNT = 200
-_APACHE = "org.apache.bookkeeper.sasl."
+APACHE = "org.apache.bookkeeper.sasl."
 PROPERTY = "java.security.auth.login.config"
 _TLS = "tlsProviderFactoryClass"
 
@@ -41,8 +41,8 @@ def values() -> dict[str, object]:
     """The keys of both sides, by their names in Java; bookies serve clients with TLS and in clear."""
     path = files().path
     return {
-        "bookieAuthProviderFactoryClass": _APACHE + "SASLBookieAuthProviderFactory",
-        "clientAuthProviderFactoryClass": _APACHE + "SASLClientProviderFactory", "clientAuthRequired": "true",
+        "bookieAuthProviderFactoryClass": APACHE + "SASLBookieAuthProviderFactory",
+        "clientAuthProviderFactoryClass": APACHE + "SASLClientProviderFactory", "clientAuthRequired": "true",
         "saslJaasConfig": jaas(), _TLS: "org.apache.bookkeeper.tls.TLSContextFactory",
         "tlsKeyStoreType": "PEM", "tlsKeyStore": path / "key.pem", "tlsCertificatePath": path / "chain.pem",
         "tlsTrustStoreType": "PEM", "tlsTrustStore": path / "trust.pem",
@@ -63,7 +63,7 @@ def sasl_cluster() -> Cluster:
     return running_cluster(values(), {PROPERTY: jaas()}, 1)
 
 
-class _OnlyNamed(NamedBookies):
+class OnlyNamed(NamedBookies):
     """No other bookie takes the place of one that refuses the client."""
 
     def replace_bookie(self, *args: Any, **others: Any) -> str:
@@ -80,7 +80,7 @@ class _SaslCase(TestCase):
         """Our client with some keys."""
         settings = {"wireProtocol": f"v{wire}", "readEntryTimeoutSec": "2", **keys}
         config = ClientConfig.load([Setting(key, str(value), "test") for key, value in settings.items()])
-        client = await BookKeeper.connect(reactor, sasl_cluster().uri, config, _OnlyNamed(system_chance()))
+        client = await BookKeeper.connect(reactor, sasl_cluster().uri, config, OnlyNamed(system_chance()))
         self.addCleanup(client.close)
         return OurActor(client)
 

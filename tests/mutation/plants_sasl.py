@@ -86,27 +86,23 @@ PLANTS = (
     ),
     Plant(
         "every user that has proven its password may connect", _USERS,
-        "self._allowed.fullmatch(name) is None", "False", _EXCHANGES, where="Users.admit",
+        "allowed.fullmatch(name) is None", "False", _EXCHANGES, where="admit",
     ),
     Plant(
         "a part of a user's name may match", _USERS,
-        "self._allowed.fullmatch(name)", "self._allowed.search(name)", _EXCHANGES, where="Users.admit",
+        "allowed.fullmatch(name)", "allowed.search(name)", _EXCHANGES, where="admit",
     ),
     Plant(
         "a user may act as another", _USERS,
-        "authorization is not None and authorization != name", "False", [*_EXCHANGES, *_PLAINS], where="Users.admit",
+        "authorization is not None and authorization != name", "False", [*_EXCHANGES, *_PLAINS], where="admit",
     ),
     Plant(
         "who may connect is told to those who have proven nothing", _USERS,
         "if not is_proven: ...\n"
-        "if authorization is not None and authorization != name: ...\n"
-        "if self._allowed.fullmatch(name) is None: ...",
-        "if self._allowed.fullmatch(name) is None:\n"
-        "    raise UnauthorizedAccessError(detail=f'user {shown} is not among saslJaasClientAllowedIds')\n"
+        "admit(self._allowed, name, authorization)",
+        "admit(self._allowed, name, authorization)\n"
         "if not is_proven:\n"
-        "    raise UnauthorizedAccessError(detail=f'user {shown} does not exist or has another password')\n"
-        "if authorization is not None and authorization != name:\n"
-        "    raise UnauthorizedAccessError(detail=f'user {shown} wants to act as another')",
+        "    raise UnauthorizedAccessError(detail=f'user {shown} does not exist or has another password')",
         _EXCHANGES, where="Users.admit",
     ),
     Plant(
@@ -161,7 +157,7 @@ PLANTS = (
     ),
     Plant(
         "a section for Kerberos is one without users", _JAAS,
-        "module.name.endswith(_KERBEROS) or 'principal' in module.options", "False", _FORMAT,
+        "_is_for_kerberos(module)", "False", _FORMAT,
         where="JaasSection._digest_modules",
     ),
     Plant(
@@ -183,7 +179,7 @@ PLANTS = (
     ),
     Plant(
         "a mechanism that is not there is the default", _SIDES,
-        "name not in (DIGEST_MD5, PLAIN)", "False", _MADE, where="_mechanism",
+        "name not in ('', DIGEST_MD5, GSSAPI, PLAIN)", "False", _MADE, where="_mechanism",
     ),
     Plant(
         "autorecovery has the user of any client", _SIDES,

@@ -10,6 +10,7 @@ from bookkeeper_twisted.codec.messages import StartTlsResponse
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, Status
+from bookkeeper_twisted.protocol.authentication import Peer
 from bookkeeper_twisted.protocol.client.connection import ClientConnection, ConnectionOwner
 from bookkeeper_twisted.protocol.client.connection_limits import ConnectionLimits
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
@@ -42,7 +43,7 @@ class LeftoverTests(TlsLayerCase):
             return made
 
         creator = self.client_tls.connecting_to(host)
-        dialled = EncryptingConnection(self.clock, "bookie:1", creator, 30.0, connection)
+        dialled = EncryptingConnection(self.clock, Peer("bookie:1"), creator, 30.0, connection)
         dialled.encrypted.addErrback(lambda _: None)
         transport = QueueTransport()
         transport.protocol = dialled

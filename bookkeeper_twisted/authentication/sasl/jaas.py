@@ -53,6 +53,20 @@ class LoginModule:
 
 
 @attrs.frozen
+class KerberosLogin:
+    """The login of a process to Kerberos.
+
+    :ivar principal: its own, as ``name@REALM``; empty: that of the ticket cache.
+    :ivar key_tab: the file with the keys of the principal; empty: its tickets are in a cache.
+    :ivar ticket_cache: the name of that cache; empty: the one of the environment, or of ``krb5.conf``.
+    """
+
+    principal: str
+    key_tab: str
+    ticket_cache: str
+
+
+@attrs.frozen
 class JaasSection:
     """A section of a JAAS file, with its login modules.
 
@@ -93,11 +107,45 @@ class JaasSection:
                 return name, password
         _fail(self.line, f"section {self.name!r} has no module with the options username and password")
 
+    @property
+    def is_for_kerberos(self) -> bool:
+        """Whether one of the modules is for Kerberos."""
+        return any(map(_is_for_kerberos, self.modules))
+
+    def kerberos_login(self, of_bookie: bool) -> KerberosLogin:
+        """Return the login of the first module for Kerberos.
+
+        :param of_bookie: whether it is a bookie's, which needs a file of keys.
+        :raises ConfigError: no module is for Kerberos, or its options do not say where keys or tickets are.
+        """
+        for module in self.modules:
+            if _is_for_kerberos(module):
+                return _kerberos_login(module, of_bookie)
+        _fail(self.line, f"section {self.name!r} has no module {_KERBEROS}, which saslMechanism=GSSAPI needs")
+
     def _digest_modules(self) -> tuple[LoginModule, ...]:
         for module in self.modules:
-            if module.name.endswith(_KERBEROS) or "principal" in module.options:
-                _fail(module.line, f"section {self.name!r} is for Kerberos (GSSAPI), which is not there")
+            if _is_for_kerberos(module):
+                _fail(module.line, f"section {self.name!r} is for Kerberos (GSSAPI), and saslMechanism is another")
         return self.modules
+
+
+def _is_for_kerberos(module: LoginModule) -> bool:
+    return module.name.endswith(_KERBEROS) or "principal" in module.options
+
+
+def _kerberos_login(module: LoginModule, of_bookie: bool) -> KerberosLogin:
+    options = module.options
+    principal, key_tab = options.get("principal", ""), options.get("keyTab", "")
+    if options.get("useKeyTab", "").lower() == "true":
+        if not principal or not key_tab:
+            _fail(module.line, "useKeyTab=true needs the options keyTab and principal")
+        return KerberosLogin(principal, key_tab[5:] if key_tab[:5].lower() == "file:" else key_tab, "")
+    if of_bookie:
+        _fail(module.line, "a bookie needs the options useKeyTab=true, keyTab and principal")
+    if options.get("useTicketCache", "").lower() != "true":
+        _fail(module.line, "a client needs the option useKeyTab=true or useTicketCache=true: nobody is asked here")
+    return KerberosLogin(principal, "", options.get("ticketCache", ""))
 
 
 class _Token(NamedTuple):

@@ -11,28 +11,34 @@ from ...config.authentication import SYSTEM, AuthenticationConfig
 from ...protocol.authentication import IAuthenticationExchange, IBookieAuthentication, IClientAuthentication, Peer
 from .credentials import jaas_credentials
 from .digest_md5 import DigestBookieExchange, DigestClientExchange
+from .gssapi_contexts import installed_kerberos
 from .jaas import JaasSection
+from .kerberos import Kerberos, KerberosBookieExchange, KerberosClientExchange, WorkTurns
 from .plain import PlainBookieExchange, PlainClientExchange
-from .users import Account, Users
+from .users import Account, Users, admit
 
 NAME = "sasl"
 """The name of the plugin in AUTH frames."""
 
-DIGEST_MD5, PLAIN = "DIGEST-MD5", "PLAIN"
+DIGEST_MD5, GSSAPI, PLAIN = "DIGEST-MD5", "GSSAPI", "PLAIN"
 
 _KEY_BYTES = 32
+
+_NewExchange = Callable[[Peer], IAuthenticationExchange]
 
 
 @attrs.frozen
 class SaslWorld:
-    """The source of time and random numbers for exchanges of SASL.
+    """The time, the random numbers and the tickets of exchanges.
 
-    :ivar seconds: returns the time in seconds of a clock that never goes back.
-    :ivar random_bytes: returns a given number of random bytes, which nobody can guess.
+    :ivar seconds: a clock that never goes back.
+    :ivar random_bytes: returns as many bytes, which nobody can guess.
+    :ivar kerberos: returns the library of Kerberos; raises ConfigError if there is none.
     """
 
     seconds: Callable[[], float]
     random_bytes: Callable[[int], bytes]
+    kerberos: Callable[[], Kerberos] = installed_kerberos
 
 
 @implementer(IBookieAuthentication)
@@ -46,18 +52,27 @@ class SaslBookie:
     plugin = NAME
 
     def __init__(self, config: AuthenticationConfig, world: SaslWorld) -> None:
-        self._mechanism = _mechanism(config)
         self._world = world
-        make = partial(_users, allowed=_allowed(config), key=world.random_bytes(_KEY_BYTES))
+        self._mechanism = _mechanism(config)
+        self._allowed = _allowed(config)
+        self._key = world.random_bytes(_KEY_BYTES)
+        self._turns = WorkTurns()
         section = config.sasl_jaas_bookie_section_name
-        self._users = jaas_credentials(config.sasl_jaas_config, section, make, world.seconds)
+        self._exchanges = jaas_credentials(config.sasl_jaas_config, section, self._make, world.seconds)
 
     def bookie_exchange(self, peer: Peer) -> IAuthenticationExchange:
         """See :meth:`~bookkeeper_twisted.protocol.authentication.IBookieAuthentication.bookie_exchange`."""
-        users = self._users.get()
-        if self._mechanism == PLAIN:
-            return PlainBookieExchange(users, peer)
-        return DigestBookieExchange(users, self._world.seconds, self._world.random_bytes)
+        return self._exchanges.get()(peer)
+
+    def _make(self, section: JaasSection) -> _NewExchange:
+        mechanism = self._mechanism or _mechanism_of(section)
+        if mechanism == GSSAPI:
+            contexts = self._world.kerberos().acceptor(section.kerberos_login(of_bookie=True))
+            return partial(KerberosBookieExchange, contexts, partial(admit, self._allowed), self._turns)
+        users = Users(section.passwords(), self._key, self._allowed)
+        if mechanism == PLAIN:
+            return partial(PlainBookieExchange, users)
+        return lambda peer: DigestBookieExchange(users, self._world.seconds, self._world.random_bytes)
 
 
 @implementer(IClientAuthentication)
@@ -70,34 +85,39 @@ class SaslClient:
     plugin = NAME
 
     def __init__(self, config: AuthenticationConfig, world: SaslWorld) -> None:
+        self._world = world
         self._mechanism = _mechanism(config)
-        self._random_bytes = world.random_bytes
+        self._service = config.sasl_service_name
+        self._turns = WorkTurns()
         is_system = config.client_role == SYSTEM
         section = config.sasl_jaas_auditor_section_name if is_system else config.sasl_jaas_client_section_name
-        self._account = jaas_credentials(config.sasl_jaas_config, section, _account, world.seconds)
+        self._exchanges = jaas_credentials(config.sasl_jaas_config, section, self._make, world.seconds)
 
     def client_exchange(self, peer: Peer) -> IAuthenticationExchange:
         """See :meth:`~bookkeeper_twisted.protocol.authentication.IClientAuthentication.client_exchange`."""
-        account = self._account.get()
-        if self._mechanism == PLAIN:
-            return PlainClientExchange(account, peer)
-        return DigestClientExchange(account, peer, self._random_bytes)
+        return self._exchanges.get()(peer)
 
-
-def _users(section: JaasSection, allowed: "re.Pattern[str]", key: bytes) -> Users:
-    return Users(section.passwords(), key, allowed)
-
-
-def _account(section: JaasSection) -> Account:
-    return Account(*section.account())
+    def _make(self, section: JaasSection) -> _NewExchange:
+        mechanism = self._mechanism or _mechanism_of(section)
+        if mechanism == GSSAPI:
+            contexts = self._world.kerberos().initiator(section.kerberos_login(of_bookie=False), self._service)
+            return partial(KerberosClientExchange, contexts, self._turns)
+        account = Account(*section.account())
+        if mechanism == PLAIN:
+            return partial(PlainClientExchange, account)
+        return lambda peer: DigestClientExchange(account, peer, self._world.random_bytes)
 
 
 def _mechanism(config: AuthenticationConfig) -> str:
-    name = config.sasl_mechanism.upper()
-    if name not in (DIGEST_MD5, PLAIN):
-        absent = "GSSAPI (Kerberos) is not there" if name == "GSSAPI" else "no such mechanism"
-        raise config.error("sasl_mechanism", f"{absent}; {DIGEST_MD5} and {PLAIN} are")
+    """Return the name of the mechanism; empty: the section of the JAAS file decides."""
+    name = config.sasl_mechanism.strip().upper()
+    if name not in ("", DIGEST_MD5, GSSAPI, PLAIN):
+        raise config.error("sasl_mechanism", f"no such mechanism; {DIGEST_MD5}, {GSSAPI} and {PLAIN} are there")
     return name
+
+
+def _mechanism_of(section: JaasSection) -> str:
+    return GSSAPI if section.is_for_kerberos else DIGEST_MD5
 
 
 def _allowed(config: AuthenticationConfig) -> "re.Pattern[str]":

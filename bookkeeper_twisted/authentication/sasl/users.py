@@ -76,7 +76,19 @@ class Users:
         shown = repr(name[:_SHOWN])
         if not is_proven:
             raise UnauthorizedAccessError(detail=f"user {shown} does not exist or has another password")
-        if authorization is not None and authorization != name:
-            raise UnauthorizedAccessError(detail=f"user {shown} wants to act as another")
-        if self._allowed.fullmatch(name) is None:
-            raise UnauthorizedAccessError(detail=f"user {shown} is not among saslJaasClientAllowedIds")
+        admit(self._allowed, name, authorization)
+
+
+def admit(allowed: "re.Pattern[str]", name: str, authorization: str | None) -> None:
+    """Check whether a client that has proven who it is may connect.
+
+    :param allowed: the whole name of a user has to match it.
+    :param name: of the user.
+    :param authorization: the user that the client wants to act as; None if the client has named none.
+    :raises UnauthorizedAccessError: the user may not connect.
+    """
+    shown = repr(name[:_SHOWN])
+    if authorization is not None and authorization != name:
+        raise UnauthorizedAccessError(detail=f"user {shown} wants to act as another")
+    if allowed.fullmatch(name) is None:
+        raise UnauthorizedAccessError(detail=f"user {shown} is not among saslJaasClientAllowedIds")

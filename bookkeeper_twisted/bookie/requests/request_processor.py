@@ -99,7 +99,8 @@ class RequestProcessor:
         """Open a session whose peer must authenticate first, if the authentication provider requires that."""
         session = self._serving_session(connection)
         provider = self._authentication
-        exchange = provider.bookie_exchange(Peer(connection.peer, connection.principal, connection.is_encrypted))
+        peer = Peer(connection.peer, connection.principal, connection.is_encrypted, reactor=self._context.clock)
+        exchange = provider.bookie_exchange(peer)
         if exchange.complete:
             connection.principal = exchange.principal
             connection.enter(ConnectionState.READY)

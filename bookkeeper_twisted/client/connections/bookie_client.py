@@ -13,7 +13,7 @@ from ...metadata.registered import bookie_address
 from ...protocol.authentication import AuthenticationDisabled, IClientAuthentication
 from ...protocol.client.connection_limits import ConnectionLimits
 from ...protocol.client.request_ids import FlowIds
-from .bookie_socket import EncryptionOf, Resolve, SocketSettings
+from .bookie_socket import EncryptionOf, HostOf, Resolve, SocketSettings
 from .flow import CountAnswer, Flow
 from .metrics import ClientMetrics
 from .pool import ConnectionPool
@@ -59,12 +59,13 @@ class NetworkBookieClient(Flow):
     :param authentication: the way in which this client authenticates itself to bookies; by default none.
     :param encryption: makes the client's end of a TLS connection to a bookie id; by default connections are not
         encrypted.
+    :param host_of: looks up the host of a bookie id, if the authentication needs it.
     """
 
     def __init__(
         self, clock: IReactorTime, resolve: Resolve, config: ClientConfig, answered: CountAnswer | None = None,
         metrics: ClientMetrics | None = None, authentication: IClientAuthentication | None = None,
-        encryption: EncryptionOf | None = None,
+        encryption: EncryptionOf | None = None, host_of: HostOf | None = None,
     ) -> None:  # fmt: skip
         metrics = metrics or ClientMetrics(Instruments())
         limits = ConnectionLimits(
@@ -72,7 +73,7 @@ class NetworkBookieClient(Flow):
         )  # fmt: skip
         settings = SocketSettings(
             clock=clock, resolve=resolve, limits=limits, no_delay=config.client_tcp_no_delay, flow_ids=FlowIds(),
-            authentication=authentication or AuthenticationDisabled(), encryption=encryption,
+            authentication=authentication or AuthenticationDisabled(), encryption=encryption, host_of=host_of,
             authentication_is_required=config.client_auth_required,
             connect_timeout=config.client_connect_timeout_millis / 1000, writes=metrics.writes,
         )  # fmt: skip

@@ -39,6 +39,9 @@ EncryptionOf = Callable[[str], Awaitable[IOpenSSLClientConnectionCreator]]
 """A function that makes the client's end of TLS connections to a bookie id; it fails as :data:`Resolve` does."""
 
 
+HostOf = Callable[[str], Awaitable[str]]
+"""A function that looks up the host name or address of a bookie id; it fails as :data:`Resolve` does."""
+
 _choices = count(1)
 _USABLE = tuple(ConnectionState)[: tuple(ConnectionState).index(ConnectionState.CLOSING)]
 
@@ -50,6 +53,7 @@ class SocketSettings:
     :ivar authentication: the way in which this client authenticates itself on each socket.
     :ivar authentication_is_required: whether to refuse bookies that do not authenticate their clients.
     :ivar encryption: makes the client's end of TLS connections; None for unencrypted connections.
+    :ivar host_of: looks up the host of a bookie id, for ways to authenticate that need it; None: none does.
     :ivar connect_timeout: seconds after which an endpoint gives up an attempt to connect.
     :ivar writes: the histograms of the sizes of writes.
     """
@@ -62,6 +66,7 @@ class SocketSettings:
     authentication: IClientAuthentication = attrs.field(factory=AuthenticationDisabled)
     authentication_is_required: bool = False
     encryption: EncryptionOf | None = None
+    host_of: HostOf | None = None
     connect_timeout: float = 10.0
     writes: WriteHistograms = attrs.field(factory=WriteHistograms)
 
@@ -113,13 +118,17 @@ class BookieSocket:
         self._attempt = dialled.addCallbacks(self._opened, self._refused).addErrback(self._unexpected)
 
     def _dialled(self) -> "Deferred[IProtocol]":
-        if self._settings.encryption is None:
-            return self._settings.resolve(self._bookie_id).addCallback(self._dial)
-        return Deferred.fromCoroutine(self._dial_encrypted(self._settings.encryption))
+        settings = self._settings
+        if settings.encryption is None and settings.host_of is None:
+            return settings.resolve(self._bookie_id).addCallback(self._dial)
+        return Deferred.fromCoroutine(self._dial_named(settings))
 
-    async def _dial_encrypted(self, encryption: EncryptionOf) -> IProtocol:
-        creator = await encryption(self._bookie_id)
-        return await self._dial(await self._settings.resolve(self._bookie_id), creator)
+    async def _dial_named(self, settings: SocketSettings) -> IProtocol:
+        """Connect; the encryption or the authentication needs to know the host."""
+        bookie_id = self._bookie_id
+        creator = None if settings.encryption is None else await settings.encryption(bookie_id)
+        host = "" if settings.host_of is None else await settings.host_of(bookie_id)
+        return await self._dial(await settings.resolve(bookie_id), creator, host)
 
     def _dial_again(self, failure: Failure, began: float) -> "Deferred[IProtocol] | Failure":
         """Connect once more after a late time-out: the bookie may have answered while this process was held up."""
@@ -182,9 +191,10 @@ class BookieSocket:
     # ---- life ----------------------------------------------------------------------------------------
 
     def _dial(
-        self, endpoint: IStreamClientEndpoint, creator: IOpenSSLClientConnectionCreator | None = None
+        self, endpoint: IStreamClientEndpoint, creator: IOpenSSLClientConnectionCreator | None = None, host: str = ""
     ) -> "Deferred[IProtocol]":
         settings = self._settings
+        bookie = Peer(self._bookie_id, host=host, reactor=settings.clock)
         owner = ConnectionOwner(self._bookie_id, settings.flow_ids, self.traffic, self._lost, settings.writes)
 
         def protocol() -> ClientConnection:
@@ -202,9 +212,8 @@ class BookieSocket:
 
         def first() -> Protocol:
             if creator is None:
-                return authenticated(Peer(self._bookie_id))
-            timeout = settings.limits.read_timeout
-            return EncryptingConnection(settings.clock, self._bookie_id, creator, timeout, authenticated)
+                return authenticated(bookie)
+            return EncryptingConnection(settings.clock, bookie, creator, settings.limits.read_timeout, authenticated)
 
         return endpoint.connect(_QuietFactory.forProtocol(first)).addCallback(self._go_on)
 

@@ -14,7 +14,7 @@ from ...codec.wire_protocol import IWireProtocol
 from ...codec.wires import V3
 from ...errors import BookieHandleNotAvailableError, RequestTimeoutError, Status, UnauthorizedAccessError
 from ...security.reasons import tls_reason
-from ..authentication import IAuthenticationExchange
+from ..authentication import IAuthenticationExchange, IUnansweredExchange
 from .encryption import START_TLS
 
 
@@ -106,6 +106,11 @@ class AuthenticatedConnection(Protocol):
         if self._number and self._exchange.complete and not token:
             self._done()
             return
+        self._ask(token)
+        if self._exchange.complete and IUnansweredExchange.providedBy(self._exchange):
+            self._ask(b"")
+
+    def _ask(self, token: bytes) -> None:
         self._number += 1
         request = AuthRequest(self._wire.header(Operation.AUTH, self._number, 0), self._plugin, token)
         self.transport.write(self._wire.encode_request(request))  # type: ignore[union-attr]

@@ -7,6 +7,7 @@ between the two ends, and the client drops the connection.
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IOpenSSLClientConnectionCreator, IReactorTime
 from twisted.internet.protocol import Protocol, connectionDone
@@ -36,15 +37,17 @@ class EncryptingConnection(Protocol):
     """
 
     def __init__(
-        self, clock: IReactorTime, bookie_id: str, creator: IOpenSSLClientConnectionCreator, timeout: float,
+        self, clock: IReactorTime, peer: Peer, creator: IOpenSSLClientConnectionCreator, timeout: float,
         make: Callable[[Peer], Protocol],
     ) -> None:  # fmt: skip
-        """:param timeout: seconds for StartTLS and the handshake.
+        """:param peer: the bookie, as it is known before the handshake.
+        :param timeout: seconds for StartTLS and the handshake.
         :param make: makes the other protocol, which uses the encrypted connection.
         """
         self.encrypted: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
         self._clock = clock
-        self._bookie_id = bookie_id
+        self._peer = peer
+        self._bookie_id = peer.address
         self._creator = creator
         self._timeout = timeout
         self._make = make
@@ -86,7 +89,7 @@ class EncryptingConnection(Protocol):
         certificate = self._layer.getHandle().get_peer_certificate(as_cryptography=True)
         certified = principal_of(certificate) if certificate is not None else NOBODY
         self._end_timer()
-        protocol = self._make(Peer(self._bookie_id, certified, True))
+        protocol = self._make(attrs.evolve(self._peer, certified=certified, is_encrypted=True))
         self._layer.hand_over(protocol)
         protocol.makeConnection(self._layer)
         self.encrypted.callback(protocol)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.authentication.sasl.jaas import JaasSection, read_jaas
+from bookkeeper_twisted.authentication.sasl.jaas import JaasSection, KerberosLogin, read_jaas
 from bookkeeper_twisted.errors import ConfigError
 
 _FILE = r'''
@@ -115,12 +115,44 @@ class CredentialTests(SynchronousTestCase):
             self.assertIn("has no module with the options username and password", str(error))
 
     def test_kerberos(self) -> None:
-        """A section for Kerberos is refused as what it is."""
+        """A section for Kerberos has neither users nor a password."""
         for modules in (
             "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true;", 'x.Y required principal="a/b@C";'
         ):
             for read in (self.section(modules).passwords, self.section(modules).account):
-                self.assertIn("for Kerberos (GSSAPI), which is not there", str(self.assertRaises(ConfigError, read)))
+                error = self.assertRaises(ConfigError, read)
+                self.assertIn("is for Kerberos (GSSAPI), and saslMechanism is another", str(error))
+
+    def login(self, options: str, of_bookie: bool = False) -> KerberosLogin:
+        """The login of a module for Kerberos."""
+        module = f"x.Y required; com.sun.security.auth.module.Krb5LoginModule required {options};"
+        return self.section(module).kerberos_login(of_bookie)
+
+    def test_login(self) -> None:
+        """Keys come before tickets; the name of a file may have a scheme."""
+        self.assertEqual(
+            self.login('useKeyTab=True keyTab="FILE:/a b" principal="a/b@C" useTicketCache=true', True),
+            KerberosLogin("a/b@C", "/a b", ""),
+        )
+        for options, login in (
+            ("useTicketCache=true", KerberosLogin("", "", "")),
+            ('useTicketCache=true ticketCache="/t" principal=a useKeyTab=false', KerberosLogin("a", "", "/t")),
+        ):
+            self.assertEqual(self.login(options), login)
+            with self.assertRaisesRegex(ConfigError, "line 2: a bookie needs the options useKeyTab=true"):
+                self.login(options, True)
+
+    def test_no_login(self) -> None:
+        """A module without keys and tickets is refused, and so is a section without a module for Kerberos."""
+        for options, reason in (
+            ("", "a client needs the option useKeyTab=true or useTicketCache=true"),
+            ("useKeyTab=true principal=a", "useKeyTab=true needs the options keyTab and principal"),
+            ("useKeyTab=true keyTab=a", "useKeyTab=true needs the options keyTab and principal"),
+        ):
+            with self.assertRaisesRegex(ConfigError, f"line 2: {reason}"):
+                self.login(options)
+        with self.assertRaisesRegex(ConfigError, "section 'A' has no module Krb5LoginModule"):
+            self.section("x.Y required;").kerberos_login(False)
 
 
 def _all(text: str) -> None:

@@ -3,23 +3,24 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.protocol import Protocol
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
 
 from bookkeeper_twisted.authentication.plugins import SaslPlugin
 from bookkeeper_twisted.codec.messages import AuthRequest, AuthResponse
-from bookkeeper_twisted.codec.operations import Operation
+from bookkeeper_twisted.codec.operations import AUTH_DISABLED_PLUGIN, Operation
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.config.authentication import AuthenticationConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, Status
-from bookkeeper_twisted.protocol.authentication import Peer
+from bookkeeper_twisted.protocol.authentication import IAuthenticationExchange, IUnansweredExchange, Peer
 from bookkeeper_twisted.protocol.client.authentication import AuthenticatedConnection
 from bookkeeper_twisted.protocol.client.encryption import START_TLS, EncryptingConnection
 from bookkeeper_twisted.protocol.server.connection import ServerConnection
-from bookkeeper_twisted.security.principals import Principal
+from bookkeeper_twisted.security.principals import NOBODY, Principal
 from bookkeeper_twisted.testing.authentication import SUCCESS, TokenAuthentication
 from bookkeeper_twisted.testing.contracts import bookie_client_contract as contract
 
@@ -150,6 +151,78 @@ class _Session:
 
     def lost(self) -> None:
         self.items.clear()
+
+
+@implementer(IUnansweredExchange)
+class _Unanswered:
+    """The exchange of a client that is complete with its second token."""
+
+    principal = NOBODY
+
+    def __init__(self) -> None:
+        self.complete = False
+
+    def next_token(self, received: bytes | None) -> "Deferred[bytes]":
+        if received is not None and not self.complete:
+            self.complete = True
+            return succeed(b"last")
+        return succeed(b"first" if received is None else b"")
+
+
+@implementer(IAuthenticationExchange)
+class _Plain:
+    """The same, but of a plugin whose tokens are all answered."""
+
+    principal = NOBODY
+
+    def __init__(self, exchange: _Unanswered) -> None:
+        self.next_token = exchange.next_token
+        self._exchange = exchange
+
+    @property
+    def complete(self) -> bool:
+        return self._exchange.complete
+
+
+class UnansweredTests(SynchronousTestCase):
+    """The end of an exchange whose last token Apache's bookies do not answer."""
+
+    def connection(self, wire: Any, exchange: Any) -> tuple[AuthenticatedConnection, StringTransport]:
+        """A connection whose first token was answered, and its transport with what was sent since."""
+        made = AuthenticatedConnection(Clock(), wire, "sasl", exchange, 1.0, 1 << 20, Protocol)
+        transport = StringTransport()
+        made.makeConnection(transport)
+        transport.clear()
+        made.dataReceived(self.answer(wire, 1, "sasl"))
+        return made, transport
+
+    def answer(self, wire: Any, number: int, plugin: str) -> bytes:
+        """The bookie's answer to a token."""
+        return bytes(wire.encode_response(AuthResponse(wire.header(Operation.AUTH, number, 0), plugin, b"")))
+
+    def token(self, wire: Any, number: int, token: bytes) -> bytes:
+        """The client's request with a token."""
+        return bytes(wire.encode_request(AuthRequest(wire.header(Operation.AUTH, number, 0), "sasl", token)))
+
+    def test_asked(self) -> None:
+        """An empty token follows, which every bookie answers that has let the client in: Apache's, and ours."""
+        for wire in (V2, V3):
+            sent = self.token(wire, 2, b"last") + self.token(wire, 3, b"")
+            disabled = self.answer(wire, 3, AUTH_DISABLED_PLUGIN)
+            for answers in (disabled, self.answer(wire, 2, "sasl") + disabled):
+                connection, transport = self.connection(wire, _Unanswered())
+                self.assertEqual(transport.value(), sent)
+                self.assertNoResult(connection.authenticated)
+                connection.dataReceived(answers)
+                self.successResultOf(connection.authenticated)
+                self.assertEqual(transport.value(), sent)
+
+    def test_other_exchanges(self) -> None:
+        """The last token of other exchanges is answered, and nothing follows it."""
+        connection, transport = self.connection(V3, _Plain(_Unanswered()))
+        self.assertEqual(transport.value(), self.token(V3, 2, b"last"))
+        connection.dataReceived(self.answer(V3, 2, "sasl"))
+        self.successResultOf(connection.authenticated)
 
 
 class RefusalTests(SynchronousTestCase):

@@ -1,0 +1,130 @@
+"""The contexts of Kerberos that a system's library makes (MIT's or Heimdal's), by the package ``gssapi``.
+
+The library finds realms and their KDCs in ``krb5.conf``.  It also decides there whether the name of a bookie's host is
+looked up to find its full name (``dns_canonicalize_hostname``, ``rdns``).
+
+A bookie reads its keys for each context, so a changed file counts at once.  A client keeps its tickets in memory, and
+gets new ones by its keys before they expire.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+from ...errors import ConfigError, UnauthorizedAccessError
+from ...security.files import read_small_file
+from .jaas import KerberosLogin
+from .kerberos import Kerberos, SecurityContext
+
+_FILE = "keyTab"
+_MAX_FILE = 1 << 20
+_caches = count(1)
+
+
+def installed_kerberos() -> Kerberos:
+    """Return the library of this system.
+
+    :raises ConfigError: the package ``gssapi`` or the library that it uses is not installed.
+    """
+    try:
+        import gssapi
+    except (ImportError, OSError):
+        reason = "GSSAPI (Kerberos) needs gssapi, which is not installed: pip install 'bookkeeper-twisted[kerberos]'"
+    else:
+        return _Gssapi(gssapi)
+    raise ConfigError(reason)
+
+
+class _Gssapi:
+    """:param library: the package ``gssapi``."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+
+    def acceptor(self, login: KerberosLogin) -> Callable[[], SecurityContext]:
+        """See :meth:`.Kerberos.acceptor`."""
+        read_small_file(_FILE, login.key_tab, _MAX_FILE, secret=True)
+        try:
+            credentials = self._credentials(login, "accept", {"keytab": f"FILE:{login.key_tab}"})
+        except UnauthorizedAccessError as error:
+            reason = f"{_FILE} = {login.key_tab!r}: it has no key of {login.principal!r}: {error.detail}"
+        else:
+            return lambda: _Context(self._library, usage="accept", creds=credentials)
+        raise ConfigError(reason)
+
+    def initiator(self, login: KerberosLogin, service: str) -> Callable[[str], SecurityContext]:
+        """See :meth:`.Kerberos.initiator`."""
+        store = {}
+        if login.key_tab:
+            read_small_file(_FILE, login.key_tab, _MAX_FILE, secret=True)
+            store = {"client_keytab": f"FILE:{login.key_tab}", "ccache": f"MEMORY:bookkeeper-{next(_caches)}"}
+        elif login.ticket_cache:
+            store = {"ccache": login.ticket_cache}
+        library = self._library
+        flags = library.RequirementFlag.mutual_authentication | library.RequirementFlag.integrity
+
+        def context(host: str) -> SecurityContext:
+            with _refusals(library):
+                bookie = library.Name(f"{service}@{host}", library.NameType.hostbased_service)
+            # made for each context: this is when the library replaces tickets that are about to expire
+            credentials = self._credentials(login, "initiate", store)
+            mechanism = library.MechType.kerberos
+            return _Context(library, usage="initiate", name=bookie, creds=credentials, flags=flags, mech=mechanism)
+
+        return context
+
+    def _credentials(self, login: KerberosLogin, usage: str, store: dict[str, str]) -> Any:
+        library = self._library
+        with _refusals(library):
+            name = library.Name(login.principal, library.NameType.kerberos_principal) if login.principal else None
+            mechanisms = [library.MechType.kerberos]
+            return library.Credentials(name=name, usage=usage, store=store or None, mechs=mechanisms)
+
+
+class _Context:
+    """See :class:`.SecurityContext`.
+
+    :param arguments: of the context of the library.
+    """
+
+    def __init__(self, library: Any, **arguments: Any) -> None:
+        self.is_complete = False
+        self._library = library
+        with _refusals(library):
+            self._context = library.SecurityContext(**arguments)
+
+    @property
+    def peer(self) -> str:
+        with _refusals(self._library):
+            if self._context.actual_flags & self._library.RequirementFlag.anonymity:
+                raise UnauthorizedAccessError(detail="the client is anonymous")
+            return str(self._context.initiator_name)
+
+    def step(self, received: bytes | None) -> bytes:
+        with _refusals(self._library):
+            token = bytes(self._context.step(received) or b"")
+            # the package raises the error of a step that has a token for the other side here
+            self.is_complete = bool(self._context.complete)
+            return token
+
+    def wrap(self, data: bytes) -> bytes:
+        with _refusals(self._library):
+            return bytes(self._context.wrap(data, False).message)
+
+    def unwrap(self, data: bytes) -> bytes:
+        with _refusals(self._library):
+            return bytes(self._context.unwrap(data).message)
+
+
+@contextmanager
+def _refusals(library: Any) -> Iterator[None]:
+    """Turn the errors of the library into refusals."""
+    try:
+        yield
+    except library.exceptions.GSSError as error:
+        minor = error.get_all_statuses(error.min_code, False) if error.min_code else ()
+        reason = "; ".join(minor or error.get_all_statuses(error.maj_code, True))
+    else:
+        return
+    raise UnauthorizedAccessError(detail=f"Kerberos: {reason}")

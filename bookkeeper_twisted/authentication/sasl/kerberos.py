@@ -1,0 +1,218 @@
+"""GSSAPI (RFC 4752): both sides prove by Kerberos who they are, as Java's mechanism of that name does.
+
+An exchange has these tokens:
+
+1. client: its ticket for the bookie's service, of the context of Kerberos (RFC 4121).
+2. bookie: the answer, by which it proves that it has the key of the service.
+3. client: nothing.
+4. bookie: the kinds of protection it offers for later bytes, signed.
+5. client: the kind that it chooses, and whom it wants to act as, signed.
+
+Java's client does not ask for token 2; it gets token 4 in its place.  The only protection that is offered and chosen
+here is "none": what protects the connection later is TLS.  Java's bookie does not answer token 5, which is why
+:class:`KerberosClientExchange` is an :class:`~bookkeeper_twisted.protocol.authentication.IUnansweredExchange`.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol, TypeVar
+
+from twisted.internet.defer import Deferred, DeferredLock, execute
+from twisted.internet.interfaces import IReactorThreads
+from twisted.internet.threads import deferToThreadPool
+from zope.interface import implementer
+
+from ...errors import UnauthorizedAccessError
+from ...protocol.authentication import IAuthenticationExchange, IUnansweredExchange, Peer
+from ...security.principals import NOBODY, Principal
+from .jaas import KerberosLogin
+
+T = TypeVar("T")
+
+NO_PROTECTION = 1
+"""The bit of "authentication only" in the tokens that offer and choose the protection of later bytes."""
+
+_CHOICE = bytes([NO_PROTECTION, 0, 0, 0])
+"""Authentication only, and 0 for the longest message with protection."""
+
+
+class SecurityContext(Protocol):
+    """One side of a context of Kerberos.  Its methods may block, and fail with UnauthorizedAccessError.
+
+    :ivar is_complete: whether both sides have proven who they are.
+    """
+
+    is_complete: bool
+
+    @property
+    def peer(self) -> str:
+        """The principal of the client, as ``name@REALM``, at the bookie's side of a complete context."""
+
+    def step(self, received: bytes | None) -> bytes:
+        """Return the next token of the context, which may be empty.
+
+        :param received: the other side's token; None at the begin of the client's side.
+        """
+
+    def wrap(self, data: bytes) -> bytes:
+        """Return ``data`` with a signature."""
+
+    def unwrap(self, data: bytes) -> bytes:
+        """Verify the signature of ``data`` from the other side, and return it without."""
+
+
+class Kerberos(Protocol):
+    """A library of Kerberos."""
+
+    def acceptor(self, login: KerberosLogin) -> Callable[[], SecurityContext]:
+        """Return a function that makes the bookie's side of contexts.
+
+        :param login: the principal of the bookie, and the file with its keys.
+        :raises ConfigError: the file cannot be used, or has no key of the principal.
+        """
+
+    def initiator(self, login: KerberosLogin, service: str) -> Callable[[str], SecurityContext]:
+        """Return a function that makes the client's side of contexts with the host that is its argument.
+
+        :param login: the principal of the client, and where its keys or its tickets are.
+        :param service: the first part of the principals of bookies.
+        :raises ConfigError: the file with the keys cannot be read.
+        """
+
+
+class WorkTurns:
+    """Runs blocking work of several exchanges, one at a time, on a thread of the reactor."""
+
+    def __init__(self) -> None:
+        self._lock = DeferredLock()
+
+    def run(self, reactor: object, work: Callable[[], T]) -> "Deferred[T]":
+        """Do some work in its turn.  Work that is cancelled while it is done is done to its end.
+
+        :param reactor: of the connection; if it has no threads, the work is done at once.
+        """
+        if not IReactorThreads.providedBy(reactor):
+            return execute(work)
+        wanted: Deferred[T] = Deferred()
+
+        def in_turn() -> object:
+            if wanted.called:
+                return None
+            return deferToThreadPool(reactor, reactor.getThreadPool(), work).addBoth(wanted.callback)
+
+        self._lock.run(in_turn)
+        return wanted
+
+
+class _Exchange:
+    """The base of both sides: runs the steps of an exchange on a thread of the reactor, one after the other."""
+
+    complete = False
+
+    def __init__(self, peer: Peer, turns: WorkTurns) -> None:
+        self._reactor = peer.reactor
+        self._turns = turns
+        self._step: Callable[[bytes], bytes] = self._begin
+
+    def next_token(self, received: bytes | None) -> "Deferred[bytes]":
+        """Return this side's next token."""
+        step, self._step = self._step, self._ended
+        return self._turns.run(self._reactor, partial(step, received or b""))
+
+    def _begin(self, received: bytes) -> bytes:
+        raise NotImplementedError
+
+    def _ended(self, received: bytes) -> bytes:
+        raise UnauthorizedAccessError(detail="the exchange has ended")
+
+
+@implementer(IAuthenticationExchange)
+class KerberosBookieExchange(_Exchange):
+    """The bookie's side.
+
+    :param new_context: makes its side of a context.
+    :param admit: called with the principal of the client, and with whom it wants to act as (None: itself); raises
+        UnauthorizedAccessError.
+    """
+
+    def __init__(
+        self, new_context: Callable[[], SecurityContext], admit: Callable[[str, str | None], None], turns: WorkTurns,
+        peer: Peer,
+    ) -> None:  # fmt: skip
+        super().__init__(peer, turns)
+        self.principal = NOBODY
+        self._new_context = new_context
+        self._admit = admit
+
+    def _begin(self, received: bytes) -> bytes:
+        self._context = self._new_context()
+        return self._establish(received)
+
+    def _establish(self, received: bytes) -> bytes:
+        token = self._context.step(received)
+        if not self._context.is_complete:
+            self._step = self._establish
+        elif token:
+            self._step = self._offer
+        else:
+            return self._offer(b"")
+        return token
+
+    def _offer(self, received: bytes) -> bytes:
+        if received:
+            raise UnauthorizedAccessError(detail="the client has sent a token where GSSAPI has none")
+        self._step = self._verify
+        return self._context.wrap(_CHOICE)
+
+    def _verify(self, received: bytes) -> bytes:
+        chosen = self._context.unwrap(received)
+        if len(chosen) < len(_CHOICE) or chosen[0] != NO_PROTECTION:
+            raise UnauthorizedAccessError(detail="the client has chosen a protection that was not offered")
+        try:
+            authorization = chosen[len(_CHOICE) :].decode()
+        except UnicodeDecodeError:
+            raise UnauthorizedAccessError(detail="the user is not UTF-8") from None
+        name = self._context.peer
+        self._admit(name, authorization or None)
+        self.principal = Principal("sasl", name)
+        self.complete = True
+        return b""
+
+
+@implementer(IUnansweredExchange)
+class KerberosClientExchange(_Exchange):
+    """The client's side.  It is complete when the bookie has proven that it has the key of its service.
+
+    :ivar principal: the principal of the bookie's certificate.
+    :param new_context: makes its side of a context with a host.
+    """
+
+    def __init__(self, new_context: Callable[[str], SecurityContext], turns: WorkTurns, peer: Peer) -> None:
+        super().__init__(peer, turns)
+        self.principal = peer.certified
+        self._new_context = new_context
+        self._host = peer.host or peer.address.rpartition(":")[0].strip("[]")
+
+    def _begin(self, received: bytes) -> bytes:
+        self._context = self._new_context(self._host)
+        return self._proceed(None)
+
+    def _establish(self, received: bytes) -> bytes:
+        return self._proceed(received)
+
+    def _proceed(self, received: bytes | None) -> bytes:
+        token = self._context.step(received)
+        self._step = self._choose if self._context.is_complete else self._establish
+        return token
+
+    def _choose(self, received: bytes) -> bytes:
+        offered = self._context.unwrap(received)
+        if len(offered) != len(_CHOICE) or not offered[0] & NO_PROTECTION:
+            raise UnauthorizedAccessError(detail="the bookie does not offer authentication alone, as bookies do")
+        token = self._context.wrap(_CHOICE)
+        self.complete = True
+        self._step = self._answered
+        return token
+
+    def _answered(self, received: bytes) -> bytes:
+        return b""

@@ -1,0 +1,1 @@
+"""Kerberos: a real KDC on loopback, and what uses it."""
