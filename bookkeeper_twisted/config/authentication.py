@@ -67,8 +67,7 @@ class AuthenticationConfig(TlsConfig):
     # -- SASL --
     sasl_mechanism: str = setting(
         "saslMechanism", "", TEXT,
-        "GSSAPI, DIGEST-MD5, or PLAIN, which both sides refuse in clear; the same for bookies and clients; empty: as "
-        "with Apache's, GSSAPI if the section of the JAAS file is for Kerberos, else DIGEST-MD5",
+        "GSSAPI, DIGEST-MD5, or PLAIN within TLS; empty: GSSAPI if the section is for Kerberos, else DIGEST-MD5",
     )  # fmt: skip
     sasl_service_name: str = setting(
         "saslServiceName", "bookkeeper", TEXT,
