@@ -391,6 +391,9 @@ class BookieConfig(HttpConfig):
     def _check_tls(self) -> None:
         if self.tls_required and not self.encrypts:
             raise self._error("tls_required", "needs tlsProviderFactoryClass, which is not set")
+        if self.encrypts and self.listen_endpoint.startswith("ssl:"):
+            reason = "with tlsProviderFactoryClass every endpoint speaks TLS, this one would do it twice: use tcp:"
+            raise self._error("listen_endpoint", reason)
         if self.authorization_rules and not self.authorizer_class:
             raise self._error("authorization_rules", "has an effect only with authorizerClass=rules")
 

@@ -8,6 +8,9 @@ from .settings import Config
 _FACTORY = "TLSContextFactory"
 """The end of the name of Apache's class; it is the only one that ``tlsProviderFactoryClass`` can name."""
 
+_OF_TLS = ("tls_direct", "tls_client_authentication", "tls_key_store", "tls_certificate_path", "tls_trust_store")
+"""Attributes that have an effect only with TLS."""
+
 _OFF = frozenset({"", "null", "none"})
 
 
@@ -18,6 +21,10 @@ class TlsConfig(Config):
     tls_provider_factory_class: str = setting(
         "tlsProviderFactoryClass", "", TEXT, "org.apache.bookkeeper.tls.TLSContextFactory: use TLS; empty: none",
         java="none",
+    )  # fmt: skip
+    tls_direct: bool = setting(
+        "tlsDirect", False, BOOLEAN,
+        "a client begins TLS at once, not by StartTLS: for bookies behind a proxy with TLS, and not for Apache's",
     )  # fmt: skip
     tls_client_authentication: bool = setting(
         "tlsClientAuthentication", False, BOOLEAN,
@@ -67,7 +74,7 @@ class TlsConfig(Config):
                 reason = f"no such class, expected one that ends with {_FACTORY}"
                 raise self._error("tls_provider_factory_class", reason)
             return
-        for name in ("tls_client_authentication", "tls_key_store", "tls_certificate_path", "tls_trust_store"):
+        for name in _OF_TLS:
             value = str(getattr(self, name)).lower()
             if value not in _OFF | {"false"} and not self.allow_insecure_connections:
                 raise self._error(name, "has an effect only with tlsProviderFactoryClass, which is not set")

@@ -65,6 +65,12 @@ class IServerConnection(Interface):
     def permit_silence() -> None:
         """Lift the time limit for the first frame, because this peer need not authenticate."""
 
+    def expect_hello(begin: Callable[[], None]) -> None:
+        """Let the peer begin TLS at once: if its first byte is that of a TLS handshake, call ``begin``.
+
+        :param begin: calls :meth:`encrypt`; the bytes of the handshake are passed to TLS then.
+        """
+
     def encrypt(creator: IOpenSSLServerConnectionCreator, encrypted: Callable[[], None]) -> None:
         """Begin the TLS handshake after the queued replies; drop received bytes that were not passed to the session.
 

@@ -38,10 +38,17 @@ class TlsConfigTests(SynchronousTestCase):
             self.assertEqual((settings.client_authentication, settings.refresh_seconds), (True, 300.0))
             self.assertTrue(settings.hostname_verification)
 
+    def test_twice(self) -> None:
+        """An endpoint of a bookie with TLS needs no TLS of its own."""
+        text = "listenEndpoint=ssl:3181:privateKey=k\n"
+        BookieConfig.load(from_file(text, "f"))
+        error = self.assertRaises(ConfigError, BookieConfig.load, from_file(_ON + text, "f"))
+        self.assertIn("this one would do it twice: use tcp:", str(error))
+
     def test_refused(self) -> None:
         """Files and demands without the class are not ignored, nor is a class that nobody knows."""
         for key, value in (
-            ("tlsClientAuthentication", "true"), ("tlsKeyStore", "/k"), ("tlsTrustStore", "/t"),
+            ("tlsClientAuthentication", "true"), ("tlsKeyStore", "/k"), ("tlsTrustStore", "/t"), ("tlsDirect", "true"),
             ("tlsCertificatePath", "/c"), ("tlsRequired", "true"), ("tlsProviderFactoryClass", "com.example.Tls"),
         ):  # fmt: skip
             error = self.assertRaises(ConfigError, BookieConfig.load, from_file(f"{key}={value}", "f"))

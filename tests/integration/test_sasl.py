@@ -32,9 +32,11 @@ class BookieCase(TestCase):
     """A bookie, and clients of it.
 
     :ivar keys: of both sides.
+    :ivar place: the keys that say where the bookie is.
     """
 
     timeout = 30
+    place: dict[str, Any] = {"bookie_port": 0, "listening_interface": HOST}
     keys: dict[str, Any]
 
     def setUp(self) -> None:
@@ -44,7 +46,7 @@ class BookieCase(TestCase):
 
     async def start(self, config: BookieConfig) -> str:
         """Start a bookie; return the URI of its metadata."""
-        listening = attrs.evolve(config, bookie_port=0, listening_interface=HOST, journal_pre_alloc_size_mb=1)
+        listening = attrs.evolve(config, journal_pre_alloc_size_mb=1, **self.place)
         (whole,) = standalone_configs(listening, 1, self.directory)
         service: Any = make_bookie(reactor, attrs.evolve(whole, auto_recovery_daemon_enabled=False))
         self.addCleanup(service.stop)

@@ -248,4 +248,34 @@ PLANTS = (
         "self._idle_answers > MAX_IDLE_ANSWERS", "False", ["tests.protocol.test_tls_layer"],
         where="TlsLayer.dataReceived",
     ),
+    Plant(
+        "a bookie takes the handshake of TLS for a frame", _SERVER,
+        "hello is not None and data[0] == _HANDSHAKE", "False", _FIRST, where="ServerConnection.dataReceived",
+    ),
+    Plant(
+        "TLS may begin behind frames in clear", _SERVER,
+        "hello, self._hello = self._hello, None", "hello = self._hello", _FIRST,
+        where="ServerConnection.dataReceived",
+    ),
+    Plant(
+        "the first bytes of a handshake are lost", _SERVER,
+        "self.transport.dataReceived(data)", "pass", _CLIENT, where="ServerConnection.dataReceived",
+    ),
+    Plant(
+        "a client with direct TLS begins in clear", _STARTING,
+        "self._is_direct", "False", _CLIENT, where="EncryptingConnection.connectionMade",
+    ),
+    Plant(
+        "direct TLS is configured and StartTLS is sent", "client/connections/bookie_client.py",
+        "config.tls_direct", "False", _CLIENT, where="NetworkBookieClient.__init__",
+    ),
+    Plant(
+        "an endpoint speaks TLS within TLS", "config/bookie.py",
+        "self.encrypts and self.listen_endpoint.startswith('ssl:')", "False", _CONFIG, where="BookieConfig._check_tls",
+    ),
+    Plant(
+        "direct TLS is configured and TLS is not", "config/tls.py",
+        "value not in _OFF | {'false'} and (not self.allow_insecure_connections)", "False", _CONFIG,
+        where="TlsConfig._check",
+    ),
 )  # fmt: skip

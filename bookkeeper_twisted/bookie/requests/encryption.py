@@ -1,8 +1,11 @@
-"""The start of encryption: the first frame of a connection to a bookie with TLS decides whether it is encrypted.
+"""The start of encryption: the first bytes of a connection to a bookie with TLS decide whether it is encrypted.
 
-A peer starts TLS only by its first frame, a V3 StartTLS in clear; Apache's clients send it for V2, too.  Bytes that
-follow this frame in clear are dropped: otherwise an attacker on the network could insert requests that are answered as
-the peer's.  The session that answers requests is opened after the handshake.
+A peer may begin with the handshake of TLS itself (direct TLS).  Apache's bookies do not know that; it is for clients
+that reach bookies through something that routes TLS connections, or that want no byte in clear.
+
+Any other peer starts TLS only by its first frame, a V3 StartTLS in clear; Apache's clients send it for V2, too.  Bytes
+that follow this frame in clear are dropped: otherwise an attacker on the network could insert requests that are
+answered as the peer's.  The session that answers requests is opened after the handshake.
 
 There is one exception.  Apache's clients send the first token of SASL right behind StartTLS, and wait for the answer
 within TLS.  So an AUTH request with an empty token in this place is answered after the handshake.  An attacker who
@@ -62,6 +65,7 @@ class FirstFrameSession:
         self._encryption = encryption
         self._open = open_session
         self._session: IRequestSession | None = None
+        connection.expect_hello(self._encrypt_at_once)
         if not encryption.is_required:
             connection.permit_silence()
 
@@ -79,6 +83,14 @@ class FirstFrameSession:
         else:
             self._open_session()
             self.received(items)
+
+    def _encrypt_at_once(self) -> None:
+        """Begin TLS for a peer that has sent nothing in clear."""
+
+        def encrypted() -> None:
+            self._open_session()
+
+        self._connection.encrypt(self._encryption.creator, encrypted)
 
     def _encrypt(self, request: StartTlsRequest, behind: Any = None) -> None:
         """Begin TLS.  If the request ``behind`` StartTLS is an empty token, answer it after the handshake."""

@@ -74,6 +74,7 @@ class NetworkBookieClient(Flow):
         settings = SocketSettings(
             clock=clock, resolve=resolve, limits=limits, no_delay=config.client_tcp_no_delay, flow_ids=FlowIds(),
             authentication=authentication or AuthenticationDisabled(), encryption=encryption, host_of=host_of,
+            encryption_is_direct=config.tls_direct,
             authentication_is_required=config.client_auth_required,
             connect_timeout=config.client_connect_timeout_millis / 1000, writes=metrics.writes,
         )  # fmt: skip

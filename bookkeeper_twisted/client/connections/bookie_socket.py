@@ -53,6 +53,7 @@ class SocketSettings:
     :ivar authentication: the way in which this client authenticates itself on each socket.
     :ivar authentication_is_required: whether to refuse bookies that do not authenticate their clients.
     :ivar encryption: makes the client's end of TLS connections; None for unencrypted connections.
+    :ivar encryption_is_direct: whether TLS begins at once, without StartTLS.
     :ivar host_of: looks up the host of a bookie id, for ways to authenticate that need it; None: none does.
     :ivar connect_timeout: seconds after which an endpoint gives up an attempt to connect.
     :ivar writes: the histograms of the sizes of writes.
@@ -66,6 +67,7 @@ class SocketSettings:
     authentication: IClientAuthentication = attrs.field(factory=AuthenticationDisabled)
     authentication_is_required: bool = False
     encryption: EncryptionOf | None = None
+    encryption_is_direct: bool = False
     host_of: HostOf | None = None
     connect_timeout: float = 10.0
     writes: WriteHistograms = attrs.field(factory=WriteHistograms)
@@ -213,7 +215,10 @@ class BookieSocket:
         def first() -> Protocol:
             if creator is None:
                 return authenticated(bookie)
-            return EncryptingConnection(settings.clock, bookie, creator, settings.limits.read_timeout, authenticated)
+            return EncryptingConnection(
+                settings.clock, bookie, creator, settings.limits.read_timeout, authenticated,
+                settings.encryption_is_direct,
+            )  # fmt: skip
 
         return endpoint.connect(_QuietFactory.forProtocol(first)).addCallback(self._go_on)
 

@@ -1,5 +1,6 @@
-"""The client's side of StartTLS: until the TLS handshake is complete, a connection carries nothing else.
+"""The client's side of the start of TLS: until its handshake is complete, a connection carries nothing else.
 
+With direct TLS the handshake begins at once.  Otherwise it begins after StartTLS, a request of V3.
 After its answer to StartTLS a bookie waits for the client.  So bytes that arrive with the answer were sent by somebody
 between the two ends, and the client drops the connection.
 """
@@ -30,7 +31,7 @@ START_TLS = StartTlsRequest(V3.header(Operation.START_TLS, 1, 0))
 
 
 class EncryptingConnection(Protocol):
-    """A protocol that begins TLS by V3's StartTLS, then passes its connection to another protocol.
+    """A protocol that begins TLS, at once or by V3's StartTLS, then passes its connection to another protocol.
 
     :ivar encrypted: fires with the other protocol once it can send; fails with SecurityError, RequestTimeoutError or
         BookieHandleNotAvailableError.
@@ -38,11 +39,12 @@ class EncryptingConnection(Protocol):
 
     def __init__(
         self, clock: IReactorTime, peer: Peer, creator: IOpenSSLClientConnectionCreator, timeout: float,
-        make: Callable[[Peer], Protocol],
+        make: Callable[[Peer], Protocol], is_direct: bool = False,
     ) -> None:  # fmt: skip
         """:param peer: the bookie, as it is known before the handshake.
         :param timeout: seconds for StartTLS and the handshake.
         :param make: makes the other protocol, which uses the encrypted connection.
+        :param is_direct: whether TLS begins at once, without StartTLS.
         """
         self.encrypted: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
         self._clock = clock
@@ -51,6 +53,7 @@ class EncryptingConnection(Protocol):
         self._creator = creator
         self._timeout = timeout
         self._make = make
+        self._is_direct = is_direct
         self._decoder = ClientDecoder(V3)
         self._layer: TlsLayer | None = None
         self._timer: IDelayedCall | None = None
@@ -58,7 +61,10 @@ class EncryptingConnection(Protocol):
     def connectionMade(self) -> None:
         error = RequestTimeoutError(f"no TLS handshake with {self._bookie_id} in time")
         self._timer = self._clock.callLater(self._timeout, self._fail, error)
-        self.transport.write(V3.encode_request(START_TLS))  # type: ignore[union-attr]
+        if self._is_direct:
+            self._begin_tls()
+        else:
+            self.transport.write(V3.encode_request(START_TLS))  # type: ignore[union-attr]
 
     def dataReceived(self, data: bytes) -> None:
         items = self._decoder.receive(data)
@@ -75,13 +81,16 @@ class EncryptingConnection(Protocol):
                 reason = "bytes in clear arrived behind its answer to StartTLS"
                 self._fail(SecurityError(f"{self._bookie_id} does not encrypt the connection: {reason}"))
                 return
-            from ..tls_layer import begin_tls  # needs packages that only clients with TLS have
-
-            self._layer = begin_tls(self, self._creator, True, self._clock)
+            self._begin_tls()
             return
         status = reply.status if isinstance(reply, StartTlsResponse | ErrorResponse) else None
         reason = "it has no TLS" if status is Status.EBADREQ else f"its answer was {status or reply!r}"
         self._fail(SecurityError(f"{self._bookie_id} does not encrypt the connection: {reason}"))
+
+    def _begin_tls(self) -> None:
+        from ..tls_layer import begin_tls  # needs packages that only clients with TLS have
+
+        self._layer = begin_tls(self, self._creator, True, self._clock)
 
     def handshakeCompleted(self) -> None:
         """Pass the encrypted connection to the next protocol; the TLS layer calls this after the handshake."""

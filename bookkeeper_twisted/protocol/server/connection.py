@@ -39,6 +39,9 @@ _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 LONGEST_TOKEN_FRAME = 2 * MAX_TOKEN
 """Bytes of the longest frame of a peer that is not authenticated: a token, and what is around it."""
 
+_HANDSHAKE = 22
+"""The first byte of a TLS connection; in clear, it would begin the length of a frame of 352 MiB or more."""
+
 _STRANGERS = frozenset({ConnectionState.CONNECTING, ConnectionState.ENCRYPTING, ConnectionState.AUTHENTICATING})
 
 
@@ -72,6 +75,7 @@ class ServerConnection(Protocol):
         self._paused = False
         self._held = False
         self._closing: IDelayedCall | None = None
+        self._hello: Callable[[], None] | None = None  # called if the peer begins with TLS
         self._encrypted: Callable[[], None] | None = None  # called when the handshake is complete
         self._put_off = b""
         self._waits = False
@@ -98,6 +102,11 @@ class ServerConnection(Protocol):
         if self._session is None or self.state in _ENDING:
             return
         self.heard_at = self._factory.clock.seconds()
+        hello, self._hello = self._hello, None
+        if hello is not None and data[0] == _HANDSHAKE:
+            hello()
+            self.transport.dataReceived(data)  # type: ignore[union-attr]  # the layer of TLS is the transport now
+            return
         if self._waits or self.turns.is_spent:
             self._put_off += data
             self._wait(len(self._put_off))
@@ -136,6 +145,7 @@ class ServerConnection(Protocol):
         self._taken()
         self._factory.incomplete.hold(self, 0)
         self._put_off = b""
+        self._hello = None
         self._encrypted = None  # the callback refers to this connection
         self.turns.withdraw(self)
         closing, self._closing = self._closing, None  # a delayed call that was made refers to this connection, too
@@ -270,6 +280,9 @@ class ServerConnection(Protocol):
 
     def permit_silence(self) -> None:
         self.expecting_since = None
+
+    def expect_hello(self, begin: Callable[[], None]) -> None:
+        self._hello = begin
 
     def encrypt(self, creator: IOpenSSLServerConnectionCreator, encrypted: Callable[[], None]) -> None:
         from ..tls_layer import begin_tls  # needs packages that only bookies with TLS have

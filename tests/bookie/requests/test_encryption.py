@@ -61,6 +61,39 @@ class EncryptionTestCase(SynchronousTestCase):
         self.peer.leave()
 
 
+class DirectTests(EncryptionTestCase):
+    """A peer that begins with TLS itself."""
+
+    required = False
+
+    def test_handshake(self) -> None:
+        """Its first byte begins TLS, in which nothing is answered in clear; the handshake has a time limit."""
+        self.peer.send(b"\x16")
+        self.assertIs(self.state(), ConnectionState.ENCRYPTING)
+        self.peer.send(b"\x03\x01\x00")
+        self.assertEqual((self.state(), self.peer.replies()), (ConnectionState.ENCRYPTING, b""))
+        for _ in range(400):
+            self.rig.clock.advance(0.25)
+        self.assertTrue(self.peer.ended)
+        self.end()
+
+    def test_later(self) -> None:
+        """Behind a frame in clear the same byte is the length of a frame that is too long."""
+        self.peer.send(adds(run(1, 0)))
+        self.peer.send(b"\x16\x03\x01\x00")
+        self.assertNotEqual(self.state(), ConnectionState.ENCRYPTING)
+
+
+class DirectWithoutTlsTests(SynchronousTestCase):
+    """The same at a bookie without TLS."""
+
+    def test_refused(self) -> None:
+        """The connection is closed."""
+        peer = Rig().connect()
+        peer.send(b"\x16\x03\x01\x00")
+        self.assertIn(peer.connection.state, (ConnectionState.CLOSING, ConnectionState.CLOSED))
+
+
 class RequiredTests(EncryptionTestCase):
     """Nothing is answered in clear."""
 

@@ -16,6 +16,7 @@ from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, SecurityError, Status, UnauthorizedAccessError
 from bookkeeper_twisted.protocol.authentication import AuthenticationDisabled
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
+from bookkeeper_twisted.protocol.server.connection import ServerConnection
 from bookkeeper_twisted.security.contexts import ClientTls, ServerTls
 from bookkeeper_twisted.security.principals import Principal
 from bookkeeper_twisted.testing.authentication import TokenAuthentication
@@ -37,6 +38,7 @@ class EncryptedCase(RealBookieCase):
     required = True
     client_has_tls = True
     bookie_has_tls = True
+    direct = False
 
     def setUp(self) -> None:
         super().setUp()
@@ -45,7 +47,10 @@ class EncryptedCase(RealBookieCase):
         self.rig = Rig(options=EngineOptions(authentication=self.provider, encryption=self.bookie_side()))
         self.network.listeners[HOST, PORT] = self.rig.engine.factory
         addresses = BookieAddresses(self.driver.registration, self.network.endpoint)
-        config = ClientConfig(wire_protocol=self.wire_protocol, max_connections_per_bookie=self.max_connections)
+        config = ClientConfig(
+            wire_protocol=self.wire_protocol, max_connections_per_bookie=self.max_connections, tls_direct=self.direct,
+            tls_provider_factory_class="TLSContextFactory" if self.direct else "",
+        )  # fmt: skip
         self.client = NetworkBookieClient(
             self.rig.clock, addresses.resolve, config, authentication=self.provider,
             encryption=self.client_side if self.client_has_tls else None,
@@ -111,6 +116,43 @@ class AuthenticatedTests(_OverTls, contract.BookieClientContract):
     """Tokens are exchanged within TLS."""
 
     provider = TokenAuthentication(rounds=3)
+
+
+class DirectTests(_OverTls, contract.BookieClientContract):
+    """TLS begins at once: nothing is in clear, not even StartTLS."""
+
+    direct = mutual = shows = True
+    provider = TokenAuthentication(rounds=3)
+
+    def test_principal(self) -> None:
+        """The bookie knows the certificate of the client, and the connection is encrypted."""
+        sent: list[bytes] = []
+        received = ServerConnection.dataReceived
+
+        def watched(connection: ServerConnection, data: bytes) -> None:
+            if not connection.is_encrypted:
+                sent.append(data)
+            received(connection, data)
+
+        self.patch(ServerConnection, "dataReceived", watched)
+        reading = self.read()
+        self.settle()
+        self.failureResultOf(reading)
+        self.assertEqual({data[:2] for data in sent}, {b"\x16\x03"})
+        self.assertTrue(all(each.is_encrypted for each in self.rig.engine.factory.peers))
+
+
+class DirectInClearTests(EncryptedCase):
+    """A client with direct TLS at a bookie without TLS."""
+
+    direct = True
+
+    def test_no_tls(self) -> None:
+        """The bookie takes the handshake for a frame that is too long, and ends the connection."""
+        self.network.listeners[HOST, PORT] = Rig().engine.factory
+        reading = self.read()
+        self.settle()
+        self.assertIn("the TLS handshake with", str(self.failureResultOf(reading, SecurityError).value))
 
 
 class ClearTests(_OverTls, contract.BookieClientContract):
@@ -281,3 +323,9 @@ class MutualTests(EncryptedCase):
         self.settle()
         self.failureResultOf(reading, SecurityError, BookieHandleNotAvailableError)
         self.assertEqual(self.rig.engine.factory.metrics.failed_handshakes.value, 1)
+
+
+class DirectlyUntrustedTests(UntrustedTests):
+    """The same with direct TLS."""
+
+    direct = True
