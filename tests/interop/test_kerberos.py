@@ -1,5 +1,7 @@
 """GSSAPI against a real KDC: either client on either's bookie."""
 
+import contextlib
+from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
 
@@ -16,13 +18,14 @@ from bookkeeper_twisted.model import DigestType
 from ..kerberos.realm import jaas, shared_realm
 from .actors import UNAUTHORIZED, Actor, Dialect, JavaActor, Layout, OurActor, Refused
 from .cluster import Cluster, running_cluster
-from .java_client import JavaClient
+from .java_client import JavaClient, JavaError
 from .test_sasl import APACHE, PROPERTY, OnlyNamed
 from .test_tls import files
 
 _COUNT = 200
+_TRIES = 5
 _HOST = "localhost"
-"""Java looks up the names of addresses, sometimes, and asks for a ticket for the name that it finds."""
+"""Where Java knows an address alone, it asks for a ticket for the name that a look-up of the address gives."""
 
 
 @cache
@@ -57,6 +60,18 @@ def _cluster() -> Cluster:
     return running_cluster(values(), _login(), 1, _HOST)
 
 
+async def _tried(work: Callable[[], Awaitable[int]]) -> int:
+    """Do some work of clients again if it fails, a few times.
+
+    Apache's client asks for a ticket for the name of its own machine if a connection is established before the field is
+    set that it takes the address of the bookie from (``PerChannelBookieClient.channel``).
+    """
+    for _ in range(_TRIES - 1):
+        with contextlib.suppress(JavaError, Refused):
+            return await work()
+    return await work()
+
+
 class KerberosTests(TestCase):
     """Who is admitted."""
 
@@ -79,11 +94,18 @@ class KerberosTests(TestCase):
             for bookie in (cluster.ours[0], cluster.apache[0]):
                 for writer, reader in ((ours, apache), (apache, ours)):
                     with self.subTest(bookie=bookie, wire=wire, writer=type(writer).__name__):
-                        dialect = Dialect(wire, DigestType.CRC32C)
-                        ledger_id = await writer.create(dialect, Layout((bookie,), 1, 1, 1))
-                        await writer.append(ledger_id, _COUNT)
-                        await writer.close(ledger_id)
-                        self.assertEqual((await reader.read(dialect, ledger_id)).last, _COUNT - 1)
+                        await self._written(writer, reader, wire, bookie)
+
+    async def _written(self, writer: Actor, reader: Actor, wire: int, bookie: str) -> None:
+        dialect = Dialect(wire, DigestType.CRC32C)
+
+        async def write_and_read() -> int:
+            ledger_id = await writer.create(dialect, Layout((bookie,), 1, 1, 1))
+            await writer.append(ledger_id, _COUNT)
+            await writer.close(ledger_id)
+            return (await reader.read(dialect, ledger_id)).last
+
+        self.assertEqual(await _tried(write_and_read), _COUNT - 1)
 
     async def test_refused(self) -> None:
         """Neither client is let in with a principal that does not match saslJaasClientAllowedIds."""
