@@ -2,7 +2,7 @@
 
 import runpy
 
-from bookkeeper_twisted.protocol.server.connection import BookieServerFactory
+from bookkeeper_twisted.protocol.server.factory import BookieServerFactory
 from bookkeeper_twisted.testing.ungrouped import UngroupedConnection
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from ..errors import StorageFailedError, TooManyRequestsError
 from ..instruments import Instruments
 from ..metrics import BookieMetrics, ConnectionMetrics, JournalMetrics, RequestMetrics
 from ..protocol.authentication import AuthenticationDisabled, IBookieAuthentication
-from ..protocol.server.connection import BookieServerFactory
+from ..protocol.server.factory import BookieServerFactory
 from ..protocol.server.limits import ServerLimits
 from ..protocol.server.outbox import Outbox
 from ..protocol.wire_protocols import wire_protocols

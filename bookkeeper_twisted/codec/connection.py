@@ -38,6 +38,11 @@ class ServerDecoder:
         return len(self._buffer)
 
     @property
+    def rest(self) -> bytes:
+        """The buffered bytes."""
+        return bytes(self._buffer)
+
+    @property
     def ready(self) -> bool:
         """Whether the buffer still has complete frames: one call of :meth:`receive` decodes a limited number."""
         return self._buffer.ready

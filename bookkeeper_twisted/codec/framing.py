@@ -52,6 +52,9 @@ class FrameBuffer:
     def __len__(self) -> int:
         return self._have
 
+    def __bytes__(self) -> bytes:
+        return b"".join(self._pieces)
+
     @property
     def ready(self) -> bool:
         """Whether the buffered bytes begin with a complete frame."""

@@ -71,10 +71,18 @@ class IServerConnection(Interface):
         :param begin: calls :meth:`encrypt`; the bytes of the handshake are passed to TLS then.
         """
 
-    def encrypt(creator: IOpenSSLServerConnectionCreator, encrypted: Callable[[], None]) -> None:
-        """Begin the TLS handshake after the queued replies; drop received bytes that were not passed to the session.
+    def encrypt(
+        creator: IOpenSSLServerConnectionCreator, encrypted: Callable[[], None],
+        take: Callable[[object], bool] | None = None,
+    ) -> None:  # fmt: skip
+        """Begin the TLS handshake after the queued replies.
+
+        Bytes in clear that were received behind the frame which asks for TLS are dropped, and so is the rest of a frame
+        among them, unless ``take`` is given.  Bytes in clear that are received later end the connection.
 
         :param encrypted: called once the handshake is complete; :attr:`principal` is known then.
+        :param take: called with the next frame if it comes in clear; a return value of False ends the connection.
+            None: the next bytes have to be TLS.
         """
 
     def end() -> None:

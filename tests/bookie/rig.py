@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Sequence
+from typing import Any
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.error import ConnectionDone
@@ -95,6 +96,7 @@ class Peer:
 class CountingTransport(StringTransport):
     """Counts its writes."""
 
+    protocol: Any
     writes = 0
     aborted = False
 

@@ -83,7 +83,8 @@ class Cluster:
         for _ in range(self._count):
             self._start_apache()
         for _ in range(self._count):
-            self._start_ours()
+            port = free_port()
+            self._start_ours(port, f"{self._host}:{port}")
         self.conf.write_text(properties(self._common(int(self.ours[0].rpartition(":")[2]))))
         self.java.call_now("await", client="reader", wire=3, count=2 * self._count)
 
@@ -148,9 +149,17 @@ class Cluster:
         """What the processes said of their troubles, for a report."""
         return "\n".join(f"{path.name}: {path.read_text()[-1500:]}" for path in sorted(self._folder.glob("*.log")))
 
-    def _start_ours(self) -> None:
-        port = free_port()
-        self.ours.append(f"{self._host}:{port}")
+    def start_ours(self, port: int, bookie_id: str, **values: object) -> None:
+        """Starts another bookie of ours.
+
+        :param values: more of its configuration.
+        """
+        self._start_ours(port, bookie_id, {"bookieId": bookie_id, **values})
+        count = len(self.ours) + len(self.apache)
+        self.java.call_now("await", client="reader", wire=3, count=count)
+
+    def _start_ours(self, port: int, bookie_id: str, values: Mapping[str, object] = MappingProxyType({})) -> None:
+        self.ours.append(bookie_id)
         self._http_ports.append(free_port())
         options = {
             **self._common(port),
@@ -160,6 +169,7 @@ class Cluster:
             "httpServerPort": self._http_ports[-1],
             "journalMaxSizeMB": 16,
             "journalPreAllocSizeMB": 1,
+            **values,
         }
         self._spawn(self.ours[-1], [*_OURS, "bookie", *(f"--{key}={value}" for key, value in options.items())])
 

@@ -28,7 +28,8 @@ PLANTS = (
     ),
     Plant(
         "bytes that came in clear are kept for the session above TLS", _SERVER,
-        "self._decoder = self._factory.new_decoder()", "", _FIRST, where="ServerConnection.encrypt",
+        "rest, self._decoder = self._decoder.rest, self._factory.new_decoder()", "rest = self._decoder.rest", _FIRST,
+        where="ServerConnection.encrypt",
     ),
     Plant(
         "a handshake may take for ever", _SERVER,
@@ -240,7 +241,7 @@ PLANTS = (
         ["tests.bookie.requests.test_authentication"], where="ServerConnection.enter",
     ),
     Plant(
-        "an authenticated peer is dropped before strangers", "protocol/server/connection.py",
+        "an authenticated peer is dropped before strangers", "protocol/server/shared_limits.py",
         "connection.state in _STRANGERS", "False", ["tests.protocol.server.test_held_bytes"], where="is_stranger",
     ),
     Plant(

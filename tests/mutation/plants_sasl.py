@@ -11,6 +11,8 @@ _FORMAT, _FILES, _MADE = [_TESTS + "test_jaas"], [_TESTS + "test_credentials"], 
 _PARSED = [_TESTS + "test_directives"]
 _CONFIG = ["tests.config.test_authentication"]
 _CARRIED = ["tests.client.connections.test_sasl"]
+_FIRST_FRAME = "bookie/requests/encryption.py"
+_GREETING, _GREETED = "protocol/server/greeting.py", ["tests.protocol.server.test_greeting"]
 
 PLANTS = (
     Plant(
@@ -195,19 +197,42 @@ PLANTS = (
         "not self._is_default(name)", "False", _CONFIG, where="AuthenticationConfig._check_sasl",
     ),
     Plant(
-        "a request in clear behind StartTLS is answered within TLS", "bookie/requests/encryption.py",
-        "isinstance(behind, AuthRequest) and not behind.payload", "behind is not None", _CARRIED,
-        where="FirstFrameSession._encrypt",
+        "a request in clear behind StartTLS is answered within TLS", _FIRST_FRAME,
+        "isinstance(item, AuthRequest) and not item.payload", "True", _CARRIED, where="_is_empty_token",
     ),
     Plant(
-        "a token in clear behind StartTLS is used within TLS", "bookie/requests/encryption.py",
-        "isinstance(behind, AuthRequest) and not behind.payload", "isinstance(behind, AuthRequest)", _CARRIED,
-        where="FirstFrameSession._encrypt",
+        "a token in clear behind StartTLS is used within TLS", _FIRST_FRAME,
+        "isinstance(item, AuthRequest) and not item.payload", "isinstance(item, AuthRequest)", _CARRIED,
+        where="_is_empty_token",
     ),
     Plant(
-        "Apache's client waits for the answer to its first token", "bookie/requests/encryption.py",
-        "isinstance(behind, AuthRequest) and not behind.payload", "False", _CARRIED,
-        where="FirstFrameSession._encrypt",
+        "Apache's client waits for the answer to its first token", _FIRST_FRAME,
+        "isinstance(item, AuthRequest) and not item.payload", "False", _CARRIED, where="_is_empty_token",
+    ),
+    Plant(
+        "a token that arrives behind StartTLS by itself is not answered", _FIRST_FRAME,
+        "first.append(item)", "return True", _CARRIED, where="FirstFrameSession._encrypt",
+    ),
+    Plant(
+        "a second token in clear is taken", _FIRST_FRAME,
+        "None if behind else take", "take", _CARRIED, where="FirstFrameSession._encrypt",
+    ),
+    Plant(
+        "frames in clear are taken without end", _GREETING,
+        "take, self._take = self._take, None", "take = self._take", _GREETED, where="Greeting._is_taken",
+    ),
+    Plant(
+        "any frame in clear is dropped behind StartTLS", _GREETING,
+        "take is not None and len(items) == 1 and take(items[0])", "take is not None and (take(items[0]) or True)",
+        _GREETED, where="Greeting._is_taken",
+    ),
+    Plant(
+        "a frame in clear behind StartTLS may be long", _GREETING,
+        "len(received) < size <= LONGEST", "len(received) < size", _GREETED, where="Greeting.dataReceived",
+    ),
+    Plant(
+        "half a token that arrives with StartTLS is dropped", "protocol/server/connection.py",
+        "greeting.dataReceived(rest)", "pass", _CARRIED, where="ServerConnection.encrypt",
     ),
     Plant(
         "a late refusal of StartTLS breaks V2", "protocol/client/authentication.py",

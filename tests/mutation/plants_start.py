@@ -126,7 +126,7 @@ PLANTS = (
         where="GroupCommit._complete_early",
     ),
     Plant(
-        "connections are taken while the bookie stops", "protocol/server/connection.py",
+        "connections are taken while the bookie stops", "protocol/server/factory.py",
         "if self.stopping: ...", "if False: ...", ["tests.protocol.server.test_connection"],
         where="BookieServerFactory.buildProtocol",
     ),

@@ -19,7 +19,8 @@ from ...config.bookie import BookieConfig
 from ...config.fields import fields_of
 from ...errors import ConfigError
 from ...protocol.direct_transport import direct_reactor
-from ...protocol.server.connection import BookieServerFactory, ServerConnection
+from ...protocol.server.connection import ServerConnection
+from ...protocol.server.factory import BookieServerFactory
 from .identity import is_loopback, listening_address
 
 _BACKLOG = 1024

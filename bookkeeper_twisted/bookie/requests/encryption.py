@@ -7,9 +7,10 @@ Any other peer starts TLS only by its first frame, a V3 StartTLS in clear; Apach
 that follow this frame in clear are dropped: otherwise an attacker on the network could insert requests that are
 answered as the peer's.  The session that answers requests is opened after the handshake.
 
-There is one exception.  Apache's clients send the first token of SASL right behind StartTLS, and wait for the answer
-within TLS.  So an AUTH request with an empty token in this place is answered after the handshake.  An attacker who
-inserts it gains nothing: the token says nothing, and the answer goes to the peer of the handshake.
+There is one exception.  Apache's clients send the first token of SASL in clear right behind StartTLS, and wait for the
+answer within TLS.  So an AUTH request with an empty token in this place is answered after the handshake, whether it
+arrived together with StartTLS or later.  An attacker who inserts it gains nothing: the token says nothing, and the
+answer goes to the peer of the handshake.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,6 +51,10 @@ def refuse(connection: IServerConnection, item: Any, status: Status = Status.EUA
     return True
 
 
+def _is_empty_token(item: object) -> bool:
+    return isinstance(item, AuthRequest) and not item.payload
+
+
 @implementer(IRequestSession)
 class FirstFrameSession:
     """The session of a connection until its first frame; it then opens another session, which gets the later requests.
@@ -77,7 +82,7 @@ class FirstFrameSession:
         if self._session is not None:
             self._session.received(items)
         elif isinstance(items[0], StartTlsRequest):
-            self._encrypt(*items[:2])
+            self._encrypt(items[0], items[1:2])
         elif self._encryption.is_required:
             self._refuse(items)
         else:
@@ -92,18 +97,27 @@ class FirstFrameSession:
 
         self._connection.encrypt(self._encryption.creator, encrypted)
 
-    def _encrypt(self, request: StartTlsRequest, behind: Any = None) -> None:
-        """Begin TLS.  If the request ``behind`` StartTLS is an empty token, answer it after the handshake."""
+    def _encrypt(self, request: StartTlsRequest, behind: Sequence[Any]) -> None:
+        """Begin TLS; answer an empty token after the handshake if it is the next frame in clear.
+
+        :param behind: the next frame, if it arrived together with StartTLS.
+        """
+        first = [item for item in behind if _is_empty_token(item)]
+
+        def take(item: object) -> bool:
+            if _is_empty_token(item):
+                first.append(item)
+            return bool(first)
 
         def encrypted() -> None:
             session = self._open_session()
-            if isinstance(behind, AuthRequest) and not behind.payload:
-                session.received([behind])
+            if first:
+                session.received(first)
                 connection.flush()
 
         connection = self._connection
         connection.reply(request.header.wire.encode_response(StartTlsResponse(request.header, Status.EOK)))
-        connection.encrypt(self._encryption.creator, encrypted)
+        connection.encrypt(self._encryption.creator, encrypted, None if behind else take)
 
     def _open_session(self) -> IRequestSession:
         self._session = session = self._open(self._connection)

@@ -1,36 +1,32 @@
 """A bookie's end of connections: decodes chunks to requests, writes the replies of a batch by one call."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import (
-    IAddress,
     IDelayedCall,
     IOpenSSLServerConnectionCreator,
     IPushProducer,
-    IReactorTime,
     ITCPTransport,
 )
-from twisted.internet.protocol import Protocol, ServerFactory, connectionDone
+from twisted.internet.protocol import Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from ...codec.connection import ServerDecoder
-from ...codec.wire_protocol import IWireProtocol
-from ...codec.wires import INCLUDED
-from ...metrics import ConnectionMetrics
 from ...security.principals import NOBODY, principal_of
 from ...security.reasons import tls_reason
 from ..authentication import MAX_TOKEN
 from ..connection_state import ConnectionState, following
 from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
-from ..peer_lines import PeerLines, peer_name
 from ..turns import Turns
-from .connected_peers import ConnectedPeers
-from .held_bytes import HeldBytes
-from .limits import DEFAULT_LIMITS, SECONDS_STALLED, SECONDS_TO_CLOSE, ServerLimits
-from .outbox import Outbox
+from .greeting import Greeting
+from .limits import SECONDS_STALLED, SECONDS_TO_CLOSE
+from .shared_limits import SharedLimits
+
+if TYPE_CHECKING:
+    from ..tls_layer import TlsLayer
 
 _ASKING = (ConnectionState.CONNECTING, ConnectionState.READY)
 _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
@@ -41,8 +37,6 @@ LONGEST_TOKEN_FRAME = 2 * MAX_TOKEN
 
 _HANDSHAKE = 22
 """The first byte of a TLS connection; in clear, it would begin the length of a frame of 352 MiB or more."""
-
-_STRANGERS = frozenset({ConnectionState.CONNECTING, ConnectionState.ENCRYPTING, ConnectionState.AUTHENTICATING})
 
 
 @implementer(IServerConnection, IPushProducer)
@@ -57,7 +51,7 @@ class ServerConnection(Protocol):
 
     _log = Logger()
 
-    def __init__(self, factory: "BookieServerFactory", peer: str, host: str) -> None:
+    def __init__(self, factory: "SharedLimits[ServerConnection]", peer: str, host: str) -> None:
         self.peer = peer
         self.host = host
         self.state = ConnectionState.CONNECTING
@@ -105,7 +99,7 @@ class ServerConnection(Protocol):
         hello, self._hello = self._hello, None
         if hello is not None and data[0] == _HANDSHAKE:
             hello()
-            self.transport.dataReceived(data)  # type: ignore[union-attr]  # the layer of TLS is the transport now
+            self.transport.protocol.dataReceived(data)  # type: ignore[union-attr]  # the protocol until TLS begins
             return
         if self._waits or self.turns.is_spent:
             self._put_off += data
@@ -284,19 +278,29 @@ class ServerConnection(Protocol):
     def expect_hello(self, begin: Callable[[], None]) -> None:
         self._hello = begin
 
-    def encrypt(self, creator: IOpenSSLServerConnectionCreator, encrypted: Callable[[], None]) -> None:
-        from ..tls_layer import begin_tls  # needs packages that only bookies with TLS have
-
+    def encrypt(
+        self, creator: IOpenSSLServerConnectionCreator, encrypted: Callable[[], None],
+        take: Callable[[object], bool] | None = None,
+    ) -> None:  # fmt: skip
         self.flush()
         self.enter(ConnectionState.ENCRYPTING)
         self.expecting_since = self._factory.clock.seconds()
-        self._decoder = self._factory.new_decoder()
+        rest, self._decoder = self._decoder.rest, self._factory.new_decoder()
         self._put_off = b""
         self._encrypted = encrypted
-        self.transport.unregisterProducer()  # type: ignore[union-attr]
+        greeting = Greeting(self, self._factory.new_decoder(), take, partial(self._begin_tls, creator))
+        self.transport.protocol = greeting  # type: ignore[union-attr]
+        if take is not None:
+            greeting.dataReceived(rest)
+
+    def _begin_tls(self, creator: IOpenSSLServerConnectionCreator) -> "TlsLayer":
+        from ..tls_layer import begin_tls  # needs packages that only bookies with TLS have
+
         self._gathers = True
+        self.transport.unregisterProducer()  # type: ignore[union-attr]
         layer = begin_tls(self, creator, False, self._factory.clock, self._count_unread)
         layer.registerProducer(self, True)
+        return layer
 
     def handshakeCompleted(self) -> None:
         """Continue after the TLS handshake; the TLS layer calls this method."""
@@ -408,98 +412,4 @@ class ServerConnection(Protocol):
         if self._paused:
             self._count_unread(size)
         elif self._held:
-            self._go_on()  # the transport has accepted all replies: continue the requests that waited for room
-
-
-def is_stranger(connection: ServerConnection) -> bool:
-    """Test whether the peer of a ``connection`` has not been let in yet: TLS or authentication is not complete."""
-    return connection.state in _STRANGERS
-
-
-class BookieServerFactory(ServerFactory):
-    """The factory of a bookie's connections; it limits their number.
-
-    :param open_session: makes the session that answers the requests of a new connection.
-    :param clock: the clock of all time limits.
-    :param protocols: the protocols that peers may speak, in the order in which they are tried.
-    :cvar protocol: the class of the connections.
-    :ivar is_scarce: whether all replies together use so much memory that new replies must be small.
-    :ivar reply_limit: most bytes that a reply of several entries should have now.
-    :ivar unsent_limit: number of bytes; a connection with more queued replies makes no further replies now.
-    :ivar peer_lines: logs lines that peers cause.
-    :ivar peers: the present connections.
-    :ivar turns: divides the time of a reactor turn among the connections.
-    :ivar incomplete, unread: limit the bytes of incomplete frames, and of replies that peers have not read.
-    """
-
-    noisy = False
-    protocol: type[ServerConnection] = ServerConnection
-    _log = Logger()
-
-    def __init__(
-        self, outbox: Outbox, open_session: Callable[[IServerConnection], IRequestSession], clock: IReactorTime,
-        metrics: ConnectionMetrics, limits: ServerLimits = DEFAULT_LIMITS, tcp_no_delay: bool = True,
-        protocols: Sequence[IWireProtocol] = INCLUDED,
-    ) -> None:  # fmt: skip
-        self.outbox = outbox
-        self.open_session = open_session
-        self.clock = clock
-        self.metrics = metrics
-        self.limits = limits
-        self.tcp_no_delay = tcp_no_delay
-        self.protocols = protocols
-        self.is_scarce = False
-        self.reply_limit = limits.max_frame_size
-        self.unsent_limit = limits.unsent_bytes
-        self.peer_lines = PeerLines(clock.seconds)
-        self.peers: ConnectedPeers[ServerConnection] = ConnectedPeers(clock, metrics, limits, self.peer_lines)
-        self.stopping = False
-        self.turns = Turns(clock, outbox.flush)
-        drop = ServerConnection.abort
-        self.incomplete = HeldBytes(
-            "frames that are not complete", limits.incomplete_bytes, clock, metrics.shed, drop, is_stranger
-        )
-        self.unread = HeldBytes("replies that are not read", limits.unread_bytes, clock, metrics.shed, drop)
-
-    def buildProtocol(self, addr: IAddress | None) -> ServerConnection | None:
-        if self.stopping:
-            return None  # refuse: the port may still be open, but a connection accepted now would outlive the journals
-        host = getattr(addr, "host", None)
-        peer = peer_name(addr)
-        return self.protocol(self, peer, host or peer)
-
-    def new_decoder(self) -> ServerDecoder:
-        """Return a decoder for a connection on which no bytes were received yet."""
-        return ServerDecoder(self.limits.max_frame_size, self.protocols)
-
-    def count_pending(self, n_bytes: int) -> None:
-        """Count bytes of replies that are being made, or that peers have not read.
-
-        Above a limit, new replies must be small.
-
-        :param n_bytes: number of bytes; negative for counted bytes that are sent now or will never be made.
-        """
-        limits, pending = self.limits, self.metrics.pending_bytes
-        pending.value += n_bytes
-        scarce = self.is_scarce = pending.value >= limits.pending_bytes
-        self.reply_limit = limits.small_reply if scarce else limits.max_frame_size
-        self.unsent_limit = min(limits.unsent_bytes, limits.small_reply) if scarce else limits.unsent_bytes
-
-    def hold_all(self) -> None:
-        """Accept no more requests and connections, because the bookie stops."""
-        self.stopping = True
-        self.peers.stop()
-        for connection in self.peers:
-            connection.hold(True)
-
-    def end_all(self) -> "Deferred[None]":
-        """Close every connection after its queued replies; return a Deferred that fires when all have ended."""
-        ended = self.peers.when_gone()
-        for connection in list(self.peers):
-            connection.end()
-        return ended
-
-    def abort_all(self) -> None:
-        """Drop every connection immediately, without its queued replies."""
-        for connection in list(self.peers):
-            connection.abort()
+            self._go_on()  # the transport has accepted all replies, so continue requests that waited for room

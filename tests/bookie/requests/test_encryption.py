@@ -153,7 +153,7 @@ class RequiredTests(EncryptionTestCase):
     def test_no_tls_bytes(self) -> None:
         """Bytes that are no TLS end the handshake, with one line in the log."""
         self.peer.send(START_TLS)
-        self.peer.connection.transport.dataReceived(b"GET / HTTP/1.1\r\n\r\n" * 10)  # type: ignore[union-attr]
+        self.peer.transport.protocol.dataReceived(b"GET / HTTP/1.1\r\n\r\n" * 10)
         self.assertTrue(self.peer.ended)
         self.end()
         self.assertEqual(self.rig.engine.factory.metrics.failed_handshakes.value, 1)

@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, succeed
+from twisted.internet.error import ConnectionDone
 from twisted.internet.protocol import Protocol
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
@@ -25,7 +27,7 @@ from bookkeeper_twisted.testing.authentication import SUCCESS, TokenAuthenticati
 from bookkeeper_twisted.testing.contracts import bookie_client_contract as contract
 
 from ...authentication.sasl.sasl_case import JAAS, USER
-from ...bookie.rig import adds, run
+from ...bookie.rig import adds, reads, run
 from .test_authentication import AuthenticatedCase
 from .test_encryption import EncryptedCase
 
@@ -110,8 +112,55 @@ class ApacheTests(_WithinTls):
         self.successResultOf(forcing)
         self.assertEqual({each.principal for each in self.rig.engine.factory.peers}, {Principal("sasl", USER)})
 
+    def test_token_by_itself(self) -> None:
+        """The empty token is answered within TLS also if it arrives behind StartTLS by itself, in any pieces."""
+        for size in (1, 7, 100):
+            peer = self.rig.connect()
+            peer.send(V3.encode_request(START_TLS))
+            peer.replies()
+            session = _Session()
+            self.patch(peer.connection._session, "_open", lambda _, session=session: session)
+            request = AuthRequest(V3.header(Operation.AUTH, 1, 0), "sasl", b"")
+            data: Any = V3.encode_request(request)
+            for at in range(0, len(data), size):
+                self.assertEqual((session.items, peer.ended), ([], False))
+                peer.transport.protocol.dataReceived(data[at : at + size])
+            self.assertEqual((session.items, peer.replies()), ([], b""))
+            encrypted: Any = peer.connection._encrypted
+            encrypted()
+            self.assertEqual(session.items, [request])
+            peer.leave()
+
+    def test_half_token(self) -> None:
+        """A token of which a part or the whole arrives with StartTLS; no second one is taken."""
+        data: Any = V2.encode_request(AuthRequest(V2.header(Operation.AUTH, 1, 0), "sasl", b""))
+        for size in (7, len(data)):
+            peer = self.rig.connect()
+            peer.send(V3.encode_request(START_TLS) + data[:size])
+            peer.transport.protocol.dataReceived(data[size:])
+            self.assertFalse(peer.ended)
+            peer.transport.protocol.dataReceived(data)
+            self.assertTrue(peer.ended)
+            peer.transport.protocol.connectionLost(Failure(ConnectionDone()))
+
+    def test_later_frames(self) -> None:
+        """Whatever else arrives in clear behind StartTLS by itself ends the connection, and reaches no session."""
+        for behind in (
+            V3.encode_request(AuthRequest(V3.header(Operation.AUTH, 1, 0), "sasl", b"token")),
+            adds(run(1, 0)), reads(1, [0]), V3.encode_request(START_TLS),
+        ):  # fmt: skip
+            peer = self.rig.connect()
+            peer.send(V3.encode_request(START_TLS))
+            session = _Session()
+            self.patch(peer.connection._session, "_open", lambda _, session=session: session)
+            failed = self.rig.engine.factory.metrics.failed_handshakes.value
+            peer.transport.protocol.dataReceived(behind)
+            self.assertEqual((session.items, peer.ended), ([], True))
+            peer.transport.protocol.connectionLost(Failure(ConnectionDone()))
+            self.assertEqual(self.rig.engine.factory.metrics.failed_handshakes.value, failed + 1)
+
     def test_other_tokens(self) -> None:
-        """A token that is not empty, and any other request, is dropped with all that came in clear."""
+        """A token that is not empty, and any other request, is dropped with all that arrived together with StartTLS."""
         for behind in (
             V3.encode_request(AuthRequest(V3.header(Operation.AUTH, 1, 0), "sasl", b"token")), adds(run(1, 0)),
         ):  # fmt: skip

@@ -20,7 +20,8 @@ from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import ConnectionMetrics
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
 from bookkeeper_twisted.protocol.interfaces import IGatheringTransport, IRequestSession, IServerConnection
-from bookkeeper_twisted.protocol.server.connection import BookieServerFactory, ServerConnection
+from bookkeeper_twisted.protocol.server.connection import ServerConnection
+from bookkeeper_twisted.protocol.server.factory import BookieServerFactory
 from bookkeeper_twisted.protocol.server.limits import (
     MAX_LEAVING,
     SECONDS_IN_USE,

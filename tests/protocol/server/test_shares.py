@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import ConnectionMetrics
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
-from bookkeeper_twisted.protocol.server.connection import BookieServerFactory
+from bookkeeper_twisted.protocol.server.factory import BookieServerFactory
 from bookkeeper_twisted.protocol.server.limits import ServerLimits
 from bookkeeper_twisted.protocol.server.outbox import Outbox
 from bookkeeper_twisted.security.principals import NOBODY, Principal

@@ -1,0 +1,69 @@
+"""The bytes of a peer between its StartTLS and its first TLS record: none, or one frame in clear that is taken.
+
+Apache's clients send the first token of SASL in clear right behind StartTLS.  It arrives together with StartTLS, or by
+itself while the bookie waits for the handshake.  A record of TLS begins with a byte from 20 on, and a frame this short
+with a 0, so neither can be read as the other.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.python.failure import Failure
+
+from ...codec.connection import ServerDecoder
+from ...codec.framing import LENGTH_SIZE
+
+LONGEST = 256
+"""Bytes of the longest frame that is taken; that of an empty token has some 20, and the name of its plugin."""
+
+_FRAME = b"\0"
+"""The first byte of such a frame."""
+
+
+class Greeting(Protocol):
+    """The protocol of a transport until TLS begins there.
+
+    It takes one frame in clear at most.  All other bytes go to the TLS layer, which ends the connection if they are not
+    TLS.
+
+    :param connection: learns of the end of the transport, if it ends before TLS begins.
+    :param decoder: decodes the frame; no other bytes are given to it.
+    :param take: tests whether a decoded frame may come in clear, and keeps it; None: no frame may.
+    :param begin: begins TLS on the transport, and returns the layer.
+    """
+
+    def __init__(
+        self, connection: Any, decoder: ServerDecoder, take: Callable[[object], bool] | None, begin: Callable[[], Any]
+    ) -> None:
+        self._connection = connection
+        self._decoder = decoder
+        self._take = take
+        self._begin = begin
+        self._received = b""
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._connection.closed:
+            return
+        received = self._received + data
+        self._received = b""
+        if self._take is not None and received[:1] == _FRAME:
+            size = LENGTH_SIZE
+            if len(received) >= size:
+                size += int.from_bytes(received[:size], "big")
+            if len(received) < size <= LONGEST:
+                self._received = received
+                return
+            if self._is_taken(received[:size]):
+                received = received[size:]
+        if received:
+            self._begin().dataReceived(received)
+
+    def _is_taken(self, frame: bytes) -> bool:
+        """Test whether a frame is the one that may come in clear; no other follows it."""
+        take, self._take = self._take, None
+        items = self._decoder.receive(frame) if len(frame) <= LONGEST else []
+        return take is not None and len(items) == 1 and take(items[0])
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._connection.connectionLost(reason)

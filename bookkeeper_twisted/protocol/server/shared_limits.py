@@ -1,0 +1,96 @@
+"""The limits that the connections of a bookie share, and the accounts that are kept against them."""
+
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from twisted.internet.interfaces import IReactorTime
+
+from ...codec.connection import ServerDecoder
+from ...codec.wire_protocol import IWireProtocol
+from ...codec.wires import INCLUDED
+from ...metrics import ConnectionMetrics
+from ..connection_state import ConnectionState
+from ..interfaces import IRequestSession, IServerConnection
+from ..peer_lines import PeerLines
+from ..turns import Turns
+from .connected_peers import ConnectedPeers, TimedConnection
+from .held_bytes import HeldBytes
+from .limits import DEFAULT_LIMITS, ServerLimits
+from .outbox import Outbox
+
+_STRANGERS = frozenset({ConnectionState.CONNECTING, ConnectionState.ENCRYPTING, ConnectionState.AUTHENTICATING})
+
+
+class StatedConnection(TimedConnection, Protocol):
+    """A connection with a state."""
+
+    state: ConnectionState
+
+
+C = TypeVar("C", bound=StatedConnection)
+
+
+def is_stranger(connection: StatedConnection) -> bool:
+    """Test whether the peer of a ``connection`` is not, or not yet, let in."""
+    return connection.state in _STRANGERS
+
+
+class SharedLimits(Generic[C]):
+    """The limits and accounts that the connections share.
+
+    :param open_session: makes the session that answers the requests of a new connection.
+    :param clock: the clock of all time limits.
+    :param protocols: the protocols that peers may speak, in the order in which they are tried.
+    :ivar is_scarce: whether all replies together use so much memory that new replies must be small.
+    :ivar reply_limit: bytes that a reply of several entries should have at most now.
+    :ivar unsent_limit: bytes of queued replies from which a connection makes no more replies now.
+    :ivar peer_lines: logs lines that peers cause.
+    :ivar peers: the present connections.
+    :ivar turns: divides the time of a reactor turn among the connections.
+    :ivar incomplete, unread: limit the bytes of incomplete frames, and of replies that peers have not read.
+    :ivar stopping: whether the bookie stops, and takes no more requests and connections.
+    """
+
+    def __init__(
+        self, outbox: Outbox, open_session: Callable[[IServerConnection], IRequestSession], clock: IReactorTime,
+        metrics: ConnectionMetrics, limits: ServerLimits = DEFAULT_LIMITS, tcp_no_delay: bool = True,
+        protocols: Sequence[IWireProtocol] = INCLUDED,
+    ) -> None:  # fmt: skip
+        self.outbox = outbox
+        self.open_session = open_session
+        self.clock = clock
+        self.metrics = metrics
+        self.limits = limits
+        self.tcp_no_delay = tcp_no_delay
+        self.protocols = protocols
+        self.is_scarce = False
+        self.reply_limit = limits.max_frame_size
+        self.unsent_limit = limits.unsent_bytes
+        self.peer_lines = PeerLines(clock.seconds)
+        self.peers: ConnectedPeers[C] = ConnectedPeers(clock, metrics, limits, self.peer_lines)
+        self.stopping = False
+        self.turns = Turns(clock, outbox.flush)
+
+        def drop(connection: C) -> None:
+            connection.abort()
+
+        self.incomplete: HeldBytes[C] = HeldBytes(
+            "frames that are not complete", limits.incomplete_bytes, clock, metrics.shed, drop, is_stranger
+        )
+        unread = "replies that are not read"
+        self.unread: HeldBytes[C] = HeldBytes(unread, limits.unread_bytes, clock, metrics.shed, drop)
+
+    def new_decoder(self) -> ServerDecoder:
+        """Return a decoder for a connection on which no bytes were received yet."""
+        return ServerDecoder(self.limits.max_frame_size, self.protocols)
+
+    def count_pending(self, n_bytes: int) -> None:
+        """Count bytes of replies that are being made or are unread by peers; above a limit, new replies must be small.
+
+        :param n_bytes: number of bytes; negative for counted bytes that are sent now or will never be made.
+        """
+        limits, pending = self.limits, self.metrics.pending_bytes
+        pending.value += n_bytes
+        scarce = self.is_scarce = pending.value >= limits.pending_bytes
+        self.reply_limit = limits.small_reply if scarce else limits.max_frame_size
+        self.unsent_limit = min(limits.unsent_bytes, limits.small_reply) if scarce else limits.unsent_bytes
