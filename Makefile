@@ -28,6 +28,7 @@ help:
 	@echo "make chaos AUTORECOVERY=1 [ROUNDS=200]"
 	@echo "                      lose bookies for good, kill autorecovery meanwhile, then look at every replica"
 	@echo "make fuzz [OPERATIONS=n] [SEED=k]  send a bookie odd and broken requests, compare what it acknowledged"
+	@echo "make fuzz SECURED=1   the same of a bookie with TLS and SASL, and damaged handshakes and tokens"
 	@echo "make simulate [SEEDS=n] [FROM=k]  run simulated clusters, one for each seed"
 	@echo "make mutate [ROOM=...] plant defects in a copy of the source, see that the tests notice them"
 	@echo "make bench [NAME=...] measure; python -m benchmarks lists the names"
@@ -86,7 +87,7 @@ chaos: $(READY)
 		$(if $(AUTORECOVERY),--autorecovery $(or $(ROUNDS),200))
 
 fuzz: $(READY)
-	@$(BIN)/python -W error -m tests.fuzz --operations $(or $(OPERATIONS),3000) --seed $(or $(SEED),1)
+	@$(BIN)/python -W error -m tests.fuzz --operations $(or $(OPERATIONS),3000) --seed $(or $(SEED),1) $(if $(SECURED),--secured)
 
 simulate: $(READY)
 	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),100) --from $(or $(FROM),1)

@@ -7,4 +7,9 @@ which entries were acknowledged; an entry's bytes follow from its ids, so that w
 whoever wrote it.  :mod:`.run` has many peers at work beside a healthy client, and judges the process: every answer to
 the healthy client came, descriptors and permits are given back, memory has a bound, the log has no exception, and
 every entry that was acknowledged is read back, also after a restart (S1, S11, S18).
+
+:mod:`.secured` is the same run against a bookie with TLS and SASL.  A part of its peers are let in, and send what the
+others of :mod:`.frames` send.  Those of :mod:`.secured_peer` are not: they send bytes in clear in front of TLS and
+behind StartTLS, damaged flights of handshakes, tokens that are none, floods of KeyUpdates, and ask for a second
+handshake.  None of them may be served.
 """

@@ -18,14 +18,20 @@ def main(arguments: list[str]) -> int:
     """Runs what the command line says; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
     parser.add_argument("--operations", type=int, default=3000, metavar="N", help="connections that are made")
+    parser.add_argument("--secured", action="store_true", help="fuzz a bookie with TLS and SASL")
     parser.add_argument("--seed", type=int, default=1, metavar="K", help="of what they send")
     options = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="bookkeeper-fuzz-"))
     outcome: Outcome | None = None
+    kind = Run
+    if options.secured:
+        from .secured import SecuredRun  # needs the packages of the extra tls
+
+        kind = SecuredRun
 
     async def once(reactor: Any) -> None:
         nonlocal outcome
-        outcome = await Run(reactor, folder, options.operations, options.seed).run()
+        outcome = await kind(reactor, folder, options.operations, options.seed).run()
 
     try:
         react(lambda reactor: begin(reactor, once(reactor)))  # no process outlives Ctrl-C

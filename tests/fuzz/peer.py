@@ -1,5 +1,6 @@
 """A connection that sends what was drawn, in pieces, and ends in one of several ways."""
 
+from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any
 
@@ -115,15 +116,19 @@ async def _turns(reactor: Any) -> None:
         await deferLater(reactor, 0)
 
 
-async def operate(reactor: Any, port: int, model: Model, seed: str, lingering: list[FuzzPeer]) -> None:
+async def operate(
+    reactor: Any, port: int, model: Model, seed: str, lingering: list[FuzzPeer],
+    connect: Callable[[Any, int, Model], Awaitable[FuzzPeer]] = FuzzPeer.connect,
+) -> None:  # fmt: skip
     """One connection from its first byte to its end.
 
     :param seed: of all that is drawn.
     :param lingering: gets a connection that stays, with half a frame or nothing sent.
+    :param connect: makes the connection.
     """
     random = Random(seed)
     data, is_broken = Frames(random).stream()
-    peer = await FuzzPeer.connect(reactor, port, model)
+    peer = await connect(reactor, port, model)
     end = random.choice(("answers", "answers", "answers", "late", "half", "half", "reset", "unread", "linger"))
     if end in ("late", "unread"):
         peer.transport.pauseProducing()

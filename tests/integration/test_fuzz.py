@@ -6,8 +6,10 @@ from twisted.internet import reactor
 from twisted.trial.unittest import TestCase
 
 from ..fuzz.run import Run
+from ..protocol.tls_ends import missing
 
 OPERATIONS = 400
+SECURED = 100
 SEED = 1
 
 
@@ -22,3 +24,20 @@ class FuzzTests(TestCase):
         folder.mkdir()
         outcome = await Run(reactor, folder, OPERATIONS, SEED).run()
         self.assertEqual(outcome.problems, [], f"seed {SEED}: {outcome.figures}")
+
+
+class SecuredFuzzTests(TestCase):
+    """A short run of ``python -m tests.fuzz --secured``."""
+
+    timeout = 120
+    skip = missing()
+
+    async def test_short_run(self) -> None:
+        """Bytes in clear, damaged handshakes and tokens, and floods of KeyUpdates, of peers that get nothing."""
+        from ..fuzz.secured import SecuredRun
+
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        outcome = await SecuredRun(reactor, folder, SECURED, SEED).run()
+        self.assertEqual(outcome.problems, [], f"seed {SEED}: {outcome.figures}")
+        self.assertGreater(outcome.figures["not let in, behind, within TLS"], 0)
