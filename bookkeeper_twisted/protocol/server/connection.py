@@ -138,6 +138,7 @@ class ServerConnection(Protocol):
         self._replies = []
         self._taken()
         self._factory.incomplete.hold(self, 0)
+        self._factory.handshakes.ended(self)
         self._put_off = b""
         self._hello = None
         self._encrypted = None  # the callback refers to this connection
@@ -215,6 +216,7 @@ class ServerConnection(Protocol):
         if state is ConnectionState.AUTHENTICATING:
             self._decoder.limit(min(LONGEST_TOKEN_FRAME, self._factory.limits.max_frame_size))
         elif state is ConnectionState.READY:
+            self._factory.handshakes.ended(self)
             self._decoder.limit(self._factory.limits.max_frame_size)
             self._expect_rest()
             if not self._factory.peers.identified(self):
@@ -300,6 +302,7 @@ class ServerConnection(Protocol):
         self.transport.unregisterProducer()  # type: ignore[union-attr]
         layer = begin_tls(self, creator, False, self._factory.clock, self._count_unread)
         layer.registerProducer(self, True)
+        self._factory.handshakes.begun(self)
         return layer
 
     def handshakeCompleted(self) -> None:

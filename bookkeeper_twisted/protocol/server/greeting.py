@@ -3,6 +3,9 @@
 Apache's clients send the first token of SASL in clear right behind StartTLS.  It arrives together with StartTLS, or by
 itself while the bookie waits for the handshake.  A record of TLS begins with a byte from 20 on, and a frame this short
 with a 0, so neither can be read as the other.
+
+TLS begins with the last byte of the first record, as what OpenSSL holds for a connection is some 50 times as much as
+the record: a peer that sends it slowly, or not at all, costs little.
 """
 
 from collections.abc import Callable
@@ -19,6 +22,12 @@ LONGEST = 256
 
 _FRAME = b"\0"
 """The first byte of such a frame."""
+
+LONGEST_RECORD = 4096
+"""Bytes of the longest first record that is waited for; clients send some hundred, and 2 KiB with large keys."""
+
+_HANDSHAKE, _HEAD = b"\x16", 5
+"""The first byte of the first record, and the bytes in front of its body, whose length is the last two of them."""
 
 
 class Greeting(Protocol):
@@ -56,7 +65,9 @@ class Greeting(Protocol):
                 return
             if self._is_taken(received[:size]):
                 received = received[size:]
-        if received:
+        if _is_half_record(received):
+            self._take, self._received = None, received
+        elif received:
             self._begin().dataReceived(received)
 
     def _is_taken(self, frame: bytes) -> bool:
@@ -67,3 +78,9 @@ class Greeting(Protocol):
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._connection.connectionLost(reason)
+
+
+def _is_half_record(data: bytes) -> bool:
+    """Test whether bytes begin a record of a handshake which is not complete and not too long."""
+    size = _HEAD + (int.from_bytes(data[3:_HEAD], "big") if len(data) >= _HEAD else 0)
+    return data[:1] == _HANDSHAKE and len(data) < size <= LONGEST_RECORD

@@ -23,6 +23,7 @@ class ServerLimits:
     :ivar max_connections: most connections; beyond it, the connection that was idle longest is ended for a new one.
     :ivar max_connections_per_address: most connections from one address; 0: no limit; beyond it, new ones are refused.
     :ivar max_connections_per_principal: most connections of one peer that has proven who it is; 0: no limit.
+    :ivar max_handshakes: most peers that have begun TLS and are not let in; beyond it, the first of them is dropped.
     :ivar frame_timeout: seconds that a peer has from the first byte of a frame to its last, and from the accept to the
         end of the authentication if it must authenticate.
     :ivar read_timeout: seconds in which a peer must read at least a part of its waiting replies; None for no limit.
@@ -42,6 +43,7 @@ class ServerLimits:
     max_connections: int = 10_000
     max_connections_per_address: int = 0
     max_connections_per_principal: int = 0
+    max_handshakes: int = 1_000
     frame_timeout: float = 60.0
     read_timeout: float | None = 60.0
     incomplete_bytes: int = 256 * 1024 * 1024

@@ -14,6 +14,7 @@ from ..interfaces import IRequestSession, IServerConnection
 from ..peer_lines import PeerLines
 from ..turns import Turns
 from .connected_peers import ConnectedPeers, TimedConnection
+from .handshakes import Handshakes
 from .held_bytes import HeldBytes
 from .limits import DEFAULT_LIMITS, ServerLimits
 from .outbox import Outbox
@@ -48,6 +49,7 @@ class SharedLimits(Generic[C]):
     :ivar peers: the present connections.
     :ivar turns: divides the time of a reactor turn among the connections.
     :ivar incomplete, unread: limit the bytes of incomplete frames, and of replies that peers have not read.
+    :ivar handshakes: limits the peers that have begun TLS and are not let in.
     :ivar stopping: whether the bookie stops, and takes no more requests and connections.
     """
 
@@ -78,6 +80,7 @@ class SharedLimits(Generic[C]):
             "frames that are not complete", limits.incomplete_bytes, clock, metrics.shed, drop, is_stranger
         )
         unread = "replies that are not read"
+        self.handshakes: Handshakes[C] = Handshakes(limits.max_handshakes, metrics.shed, drop)
         self.unread: HeldBytes[C] = HeldBytes(unread, limits.unread_bytes, clock, metrics.shed, drop)
 
     def new_decoder(self) -> ServerDecoder:

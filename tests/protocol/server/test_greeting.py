@@ -61,6 +61,22 @@ class GreetingTests(SynchronousTestCase):
                 layer.send(HELLO, size)
                 self.assertEqual((len(layer.taken), layer.begun, layer.received), (1, 1, HELLO))
 
+    def test_half_record(self) -> None:
+        """TLS begins with a whole record, and with whatever cannot become one; long records are not kept."""
+        for size in range(1, len(HELLO)):
+            layer = _Layer()
+            layer.greeting.dataReceived(HELLO[:size])
+            self.assertEqual(layer.begun, 0)
+            layer.send(HELLO[size:] + b"more", 100)
+            self.assertEqual((layer.begun, layer.received), (1, HELLO + b"more"))
+        for data in (b"\x16\x03\x01\x10\x00", b"\x16\x03\x01\x00\x00", b"\x15", b"G", b"\x80\x2e\x01"):
+            layer = _Layer()
+            layer.greeting.dataReceived(data)
+            self.assertEqual((layer.begun, layer.received), (1, data))
+        layer = _Layer()
+        layer.send(HELLO[:7] + token(), 1)  # no frame in clear behind the begin of a record
+        self.assertEqual((layer.taken, layer.begun), ([], 1))
+
     def test_none(self) -> None:
         """TLS without a token."""
         for size in (1, 100):

@@ -1,0 +1,149 @@
+"""``python -m tests.fuzz.floods [--idle N] [--half-open N] [--slow N]``: floods of a bookie with TLS and SASL.
+
+Prints one JSON object: for each flood, of a bookie of its own, the memory above what the bookie had before, and how
+long a healthy client waits for an answer before, while the connections open, and when all are open.  The status is 1 if
+more than 300 MiB were taken, or if the p99 of the client was more than three times that without a flood.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.protocol import ProcessProtocol
+from twisted.internet.task import react
+from twisted.python.failure import Failure
+
+from bookkeeper_twisted.cli.main import begin
+from examples.bookie_process import ROOT
+
+from ..integration.peer import Bystander, descriptors, resident_bytes
+from .secured import SecuredRun
+
+MIB = 1024 * 1024
+MOST_MEMORY = 300
+MOST_TIMES = 3.0
+_TURNS = 200
+"""Turns of the healthy client before a flood, and at least as many with all connections open."""
+
+_SECONDS = 5.0
+
+
+class Attacker(ProcessProtocol):
+    """The process of :mod:`.attacker`."""
+
+    def __init__(self) -> None:
+        self.ready: Deferred[None] = Deferred()
+        self.gone: Deferred[None] = Deferred()
+
+    def outReceived(self, data: bytes) -> None:
+        if not self.ready.called:
+            self.ready.callback(None)
+
+    def errReceived(self, data: bytes) -> None:
+        sys.stderr.write(data.decode())
+
+    def processEnded(self, reason: Failure) -> None:
+        self.gone.callback(None)
+        if not self.ready.called:
+            self.ready.errback(reason)
+
+
+class Floods(SecuredRun):
+    """One bookie after the other, and a flood of each."""
+
+    turns, seconds = _TURNS, _SECONDS
+
+    async def measure(self, kinds: dict[str, int]) -> dict[str, Any]:
+        """Returns the figures of all floods."""
+        return {kind: {"connections": count, **await self._flood(kind, count)} for kind, count in kinds.items()}
+
+    async def _turn(self, bystander: Bystander) -> float:
+        began = self.reactor.seconds()
+        await bystander.is_served()
+        return float(self.reactor.seconds() - began)
+
+    async def _flood(self, kind: str, count: int) -> dict[str, Any]:
+        process = await self._start()
+        bystander = Bystander(await self.connect(process.port))
+        await bystander.is_served()
+        before = [await self._turn(bystander) for _ in range(self.turns)]
+        base = most = resident_bytes(process)
+        attacker = Attacker()
+        command = [sys.executable, "-m", "tests.fuzz.attacker", str(process.port), kind, str(count)]
+        self.reactor.spawnProcess(attacker, sys.executable, command, env=None, path=str(ROOT))
+        opening: list[float] = []
+        held: list[float] = []
+        while not attacker.ready.called:
+            opening.append(await self._turn(bystander))
+            most = max(most, resident_bytes(process))
+        await attacker.ready
+        until = self.reactor.seconds() + self.seconds
+        while self.reactor.seconds() < until or len(held) < self.turns:
+            held.append(await self._turn(bystander))
+            most = max(most, resident_bytes(process))
+        sockets, _ = descriptors(process)
+        shed = (await process.metrics())["bookie_connections_shed"]
+        attacker.transport.closeStdin()  # type: ignore[union-attr]
+        await attacker.gone
+        await bystander.peer.leave()
+        await process.end()
+        return {
+            "base_mib": round(base / MIB, 1), "mib_more": round((most - base) / MIB, 1), "sockets": sockets,
+            "shed": int(shed), "before": _waits(before), "opening": _waits(opening), "open": _waits(held),
+        }  # fmt: skip
+
+
+def _waits(times: Sequence[float]) -> dict[str, float]:
+    ordered = sorted(times)
+    return {
+        "turns": len(ordered), "median_ms": round(ordered[len(ordered) // 2] * 1000, 1),
+        "p99_ms": round(ordered[len(ordered) * 99 // 100] * 1000, 1),
+    }  # fmt: skip
+
+
+def _p99(figures: dict[str, Any], when: str) -> float:
+    return float(figures[when]["p99_ms"])
+
+
+def failures(found: dict[str, Any]) -> list[str]:
+    """Names what is over the targets."""
+    return [
+        *(f"{kind}: memory" for kind, each in found.items() if each["mib_more"] > MOST_MEMORY),
+        *(f"{kind}: p99" for kind, each in found.items() if _p99(each, "open") > MOST_TIMES * _p99(each, "before")),
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    """Runs what the command line says; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.floods")
+    for kind, count in (("idle", 5000), ("half-open", 5000), ("slow", 500)):
+        parser.add_argument(f"--{kind}", type=int, default=count, metavar="N", help="connections; 0: leave it out")
+    options = parser.parse_args(arguments)
+    kinds = {"idle": options.idle, "half-open": options.half_open, "slow": options.slow}
+    folder = Path(tempfile.mkdtemp(prefix="bookkeeper-floods-"))
+    found: dict[str, Any] = {}
+
+    async def once(reactor: Any) -> None:
+        run = Floods(reactor, folder, 0, 1)
+        found.update(await run.measure({kind: count for kind, count in kinds.items() if count}))
+
+    try:
+        react(lambda reactor: begin(reactor, once(reactor)))  # no process outlives Ctrl-C
+    except SystemExit as end:
+        if not found:
+            return int(end.code or 1)
+    finally:
+        shutil.rmtree(folder)
+    over = failures(found)
+    print(json.dumps({**found, "over": over}, indent=1))
+    return 1 if over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

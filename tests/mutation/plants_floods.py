@@ -1,0 +1,46 @@
+"""Plants in what bounds the memory of peers that are not let in."""
+
+from .plant import Plant
+
+_LIMIT, _LIMITED = "protocol/server/handshakes.py", ["tests.protocol.server.test_handshakes"]
+_SERVER = "protocol/server/connection.py"
+_GREETING, _GREETED = "protocol/server/greeting.py", ["tests.protocol.server.test_greeting"]
+
+PLANTS = (
+    Plant(
+        "handshakes are under way without a limit", _LIMIT,
+        "len(self._under_way) > self._limit", "False", _LIMITED, where="Handshakes.begun",
+    ),
+    Plant(
+        "beyond the limit the newest handshake is dropped", _LIMIT,
+        "self._under_way.popitem(last=False)", "self._under_way.popitem()", _LIMITED, where="Handshakes.begun",
+    ),
+    Plant(
+        "each handshake that is dropped is a line of the log", _LIMIT,
+        "self._dropping = True", "pass", _LIMITED, where="Handshakes.begun",
+    ),
+    Plant(
+        "a second flood of handshakes is no line of the log", _LIMIT,
+        "self._dropping = False", "pass", _LIMITED, where="Handshakes.ended",
+    ),
+    Plant(
+        "handshakes do not count", _SERVER,
+        "self._factory.handshakes.begun(self)", "pass", _LIMITED, where="ServerConnection._begin_tls",
+    ),
+    Plant(
+        "a peer that is let in counts as a handshake", _SERVER,
+        "self._factory.handshakes.ended(self)", "pass", _LIMITED, where="ServerConnection.enter",
+    ),
+    Plant(
+        "a connection that was lost counts as a handshake", _SERVER,
+        "self._factory.handshakes.ended(self)", "pass", _LIMITED, where="ServerConnection.connectionLost",
+    ),
+    Plant(
+        "TLS begins with the first byte of a record", _GREETING,
+        "_is_half_record(received)", "False", _GREETED, where="Greeting.dataReceived",
+    ),
+    Plant(
+        "a first record of any length is kept", _GREETING,
+        "len(data) < size <= LONGEST_RECORD", "len(data) < size", _GREETED, where="_is_half_record",
+    ),
+)  # fmt: skip
