@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz.floods [--idle N] [--half-open N] [--slow N]``: floods of a bookie with TLS and SASL.
+"""``python -m tests.fuzz.floods``: floods of a bookie with TLS and SASL.
 
 Prints one JSON object: for each flood, of a bookie of its own, the memory above what the bookie had before, and how
 long a healthy client waits for an answer before, while the connections open, and when all are open.  The status is 1 if
@@ -122,10 +122,10 @@ def failures(found: dict[str, Any]) -> list[str]:
 def main(arguments: list[str]) -> int:
     """Runs what the command line says; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.floods")
-    for kind, count in (("idle", 5000), ("half-open", 5000), ("slow", 500)):
+    for kind, count in (("idle", 5000), ("half-open", 5000), ("long", 2000), ("slow", 500)):
         parser.add_argument(f"--{kind}", type=int, default=count, metavar="N", help="connections; 0: leave it out")
     options = parser.parse_args(arguments)
-    kinds = {"idle": options.idle, "half-open": options.half_open, "slow": options.slow}
+    kinds = {"idle": options.idle, "half-open": options.half_open, "long": options.long, "slow": options.slow}
     folder = Path(tempfile.mkdtemp(prefix="bookkeeper-floods-"))
     found: dict[str, Any] = {}
 

@@ -9,15 +9,27 @@ _GREETING, _GREETED = "protocol/server/greeting.py", ["tests.protocol.server.tes
 PLANTS = (
     Plant(
         "handshakes are under way without a limit", _LIMIT,
-        "len(self._under_way) > self._limit", "False", _LIMITED, where="Handshakes.begun",
+        "count <= MOST_TIMES * self._limit", "True", _LIMITED, where="Handshakes._drop_first",
+    ),
+    Plant(
+        "slow handshakes are not dropped", _LIMIT,
+        "self._under_way[first] > latest", "True", _LIMITED, where="Handshakes._drop_first",
+    ),
+    Plant(
+        "handshakes of many who connect at once are dropped", _LIMIT,
+        "self._under_way[first] > latest", "False", _LIMITED, where="Handshakes._drop_first",
     ),
     Plant(
         "beyond the limit the newest handshake is dropped", _LIMIT,
-        "self._under_way.popitem(last=False)", "self._under_way.popitem()", _LIMITED, where="Handshakes.begun",
+        "next(iter(self._under_way))", "next(reversed(self._under_way))", _LIMITED, where="Handshakes._drop_first",
+    ),
+    Plant(
+        "OpenSSL keeps a long first message", _GREETING,
+        "_is_too_long(received)", "False", _LIMITED, where="Greeting.dataReceived",
     ),
     Plant(
         "each handshake that is dropped is a line of the log", _LIMIT,
-        "self._dropping = True", "pass", _LIMITED, where="Handshakes.begun",
+        "self._dropping = True", "pass", _LIMITED, where="Handshakes._drop_first",
     ),
     Plant(
         "a second flood of handshakes is no line of the log", _LIMIT,

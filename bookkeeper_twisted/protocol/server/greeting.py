@@ -26,6 +26,9 @@ _FRAME = b"\0"
 LONGEST_RECORD = 4096
 """Bytes of the longest first record that is waited for; clients send some hundred, and 2 KiB with large keys."""
 
+LONGEST_MESSAGE = 16 * 1024
+"""Bytes of the longest first message; OpenSSL would take 128 KiB, which it holds until the message is whole."""
+
 _HANDSHAKE, _HEAD = b"\x16", 5
 """The first byte of the first record, and the bytes in front of its body, whose length is the last two of them."""
 
@@ -67,6 +70,8 @@ class Greeting(Protocol):
                 received = received[size:]
         if _is_half_record(received):
             self._take, self._received = None, received
+        elif _is_too_long(received):
+            self._connection.transport.abortConnection()
         elif received:
             self._begin().dataReceived(received)
 
@@ -84,3 +89,10 @@ def _is_half_record(data: bytes) -> bool:
     """Test whether bytes begin a record of a handshake which is not complete and not too long."""
     size = _HEAD + (int.from_bytes(data[3:_HEAD], "big") if len(data) >= _HEAD else 0)
     return data[:1] == _HANDSHAKE and len(data) < size <= LONGEST_RECORD
+
+
+def _is_too_long(data: bytes) -> bool:
+    """Test whether a first record begins a message that is too long, or has not enough of it to tell."""
+    if data[:1] != _HANDSHAKE:
+        return False  # OpenSSL finds it wrong
+    return len(data) < _HEAD + 4 or int.from_bytes(data[_HEAD + 1 : _HEAD + 4], "big") > LONGEST_MESSAGE

@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from ...instruments import Counter
@@ -11,40 +12,55 @@ from ...instruments import Counter
 C = TypeVar("C")
 
 
+SECONDS_AT_LEAST = 2.0
+"""Seconds that a handshake may take even beyond the limit: many honest clients connect at once to a new bookie."""
+
+MOST_TIMES = 3
+"""The limit is not exceeded more than so many times; then the seconds do not count."""
+
+
 class Handshakes(Generic[C]):
     """The connections that have begun TLS, until their peers are let in.
 
-    Beyond the limit, the one that began first is dropped.  An honest peer takes some round trips, while one that is
+    Beyond the limit, those that began first are dropped.  An honest peer takes some round trips, while one that is
     there for the memory stays as long as it may: among those that began first there is hardly an honest one.
 
-    :param limit: most of these connections; at least 1.
+    :param limit: the number of connections from which slow ones are dropped; at least 1.
     :param dropped: the counter of dropped connections.
     :param drop: a function that drops a connection.
     """
 
     _log = Logger()
 
-    def __init__(self, limit: int, dropped: Counter, drop: Callable[[C], None]) -> None:
+    def __init__(self, limit: int, clock: IReactorTime, dropped: Counter, drop: Callable[[C], None]) -> None:
         self._limit = limit
+        self._clock = clock
         self._dropped = dropped
         self._drop = drop
-        self._under_way: OrderedDict[C, None] = OrderedDict()
+        self._under_way: OrderedDict[C, float] = OrderedDict()
         self._dropping = False
 
     def __len__(self) -> int:
         return len(self._under_way)
 
     def begun(self, connection: C) -> None:
-        """Add a ``connection`` that begins TLS; the call may drop another one."""
-        self._under_way[connection] = None
-        if len(self._under_way) > self._limit:
-            first, _ = self._under_way.popitem(last=False)
-            # Log again only after their number fell to half of the limit, so that a flood does not fill the log.
-            if not self._dropping:
-                self._dropping = True
-                self._log.warn("more than {n:,} TLS handshakes are under way: dropping the first", n=self._limit)
-            self._dropped.value += 1
-            self._drop(first)
+        """Add a ``connection`` that begins TLS; the call may drop others, two at most."""
+        self._under_way[connection] = now = self._clock.seconds()
+        for _ in range(2):
+            self._drop_first(now - SECONDS_AT_LEAST)
+
+    def _drop_first(self, latest: float) -> None:
+        """Drop the connection that began first, if there are too many and it began at the time ``latest`` or before."""
+        count, first = len(self._under_way), next(iter(self._under_way))
+        if count <= self._limit or (self._under_way[first] > latest and count <= MOST_TIMES * self._limit):
+            return
+        # Log again only after their number fell to half of the limit, so that a flood does not fill the log.
+        if not self._dropping:
+            self._dropping = True
+            self._log.warn("{n:,} TLS handshakes are under way: dropping the first", n=count)
+        del self._under_way[first]
+        self._dropped.value += 1
+        self._drop(first)
 
     def ended(self, connection: C) -> None:
         """Remove a ``connection`` that has ended or whose peer is let in, if it is there."""

@@ -23,7 +23,8 @@ class ServerLimits:
     :ivar max_connections: most connections; beyond it, the connection that was idle longest is ended for a new one.
     :ivar max_connections_per_address: most connections from one address; 0: no limit; beyond it, new ones are refused.
     :ivar max_connections_per_principal: most connections of one peer that has proven who it is; 0: no limit.
-    :ivar max_handshakes: most peers that have begun TLS and are not let in; beyond it, the first of them is dropped.
+    :ivar max_handshakes: number of peers that have begun TLS and are not let in from which slow ones are dropped; the
+        most are three times as many.
     :ivar frame_timeout: seconds that a peer has from the first byte of a frame to its last, and from the accept to the
         end of the authentication if it must authenticate.
     :ivar read_timeout: seconds in which a peer must read at least a part of its waiting replies; None for no limit.

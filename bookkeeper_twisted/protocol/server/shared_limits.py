@@ -80,7 +80,7 @@ class SharedLimits(Generic[C]):
             "frames that are not complete", limits.incomplete_bytes, clock, metrics.shed, drop, is_stranger
         )
         unread = "replies that are not read"
-        self.handshakes: Handshakes[C] = Handshakes(limits.max_handshakes, metrics.shed, drop)
+        self.handshakes: Handshakes[C] = Handshakes(limits.max_handshakes, clock, metrics.shed, drop)
         self.unread: HeldBytes[C] = HeldBytes(unread, limits.unread_bytes, clock, metrics.shed, drop)
 
     def new_decoder(self) -> ServerDecoder:

@@ -16,7 +16,7 @@ def token(wire: int = 3, payload: bytes = b"", plugin: str = "sasl") -> bytes:
     return frame
 
 
-HELLO = b"\x16\x03\x01\x00\x05hello"
+HELLO = b"\x16\x03\x01\x00\x06\x01\x00\x00\x02hi"
 
 
 class _Layer:
@@ -69,7 +69,7 @@ class GreetingTests(SynchronousTestCase):
             self.assertEqual(layer.begun, 0)
             layer.send(HELLO[size:] + b"more", 100)
             self.assertEqual((layer.begun, layer.received), (1, HELLO + b"more"))
-        for data in (b"\x16\x03\x01\x10\x00", b"\x16\x03\x01\x00\x00", b"\x15", b"G", b"\x80\x2e\x01"):
+        for data in (b"\x16\x03\x01\x10\x00\x01\x00\x20\x00", b"\x15", b"G", b"\x80\x2e\x01"):
             layer = _Layer()
             layer.greeting.dataReceived(data)
             self.assertEqual((layer.begun, layer.received), (1, data))

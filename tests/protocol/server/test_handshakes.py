@@ -3,6 +3,7 @@
 from typing import Any
 
 from twisted.internet.error import ConnectionDone
+from twisted.internet.task import Clock
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
@@ -24,14 +25,36 @@ class HandshakesTests(SynchronousTestCase):
         self.patch(Handshakes, "_log", Logger(observer=self.logged.append))  # type: ignore[arg-type]
         self.dropped: list[int] = []
         self.counter = Counter()
-        self.handshakes: Handshakes[int] = Handshakes(LIMIT, self.counter, self.dropped.append)
+        self.clock = Clock()
+        self.handshakes: Handshakes[int] = Handshakes(LIMIT, self.clock, self.counter, self.dropped.append)
+
+    def begin(self, first: int, count: int) -> None:
+        """Begin some handshakes, each a second after the one before."""
+        for number in range(first, first + count):
+            self.clock.advance(1)
+            self.handshakes.begun(number)
 
     def test_first(self) -> None:
         """Beyond the limit those that began first are dropped, each once."""
-        for number in range(10):
-            self.handshakes.begun(number)
+        self.begin(0, 10)
         self.assertEqual((self.dropped, self.counter.value), ([0, 1, 2, 3, 4, 5], 6))
         self.assertEqual(len(self.handshakes), LIMIT)
+
+    def test_at_once(self) -> None:
+        """Many that begin at once may all end, up to three times the limit; their number falls when they are slow."""
+        for number in range(3 * LIMIT):
+            self.handshakes.begun(number)
+        self.assertEqual(self.dropped, [])
+        self.handshakes.begun(98)
+        self.assertEqual(self.dropped, [0])
+        self.clock.advance(1.9)
+        self.handshakes.begun(99)
+        self.assertEqual(self.dropped, [0, 1])
+        self.clock.advance(0.1)
+        for number in range(100, 110):
+            self.handshakes.begun(number)
+        self.assertEqual(len(self.handshakes), 11)  # those of the last two seconds
+        self.assertEqual(self.dropped, [*range(3 * LIMIT), 98])
 
     def test_ended(self) -> None:
         """Those that have ended or were let in do not count."""
@@ -43,13 +66,11 @@ class HandshakesTests(SynchronousTestCase):
 
     def test_lines(self) -> None:
         """A flood is one line; another flood is another."""
-        for number in range(100):
-            self.handshakes.begun(number)
+        self.begin(0, 100)
         self.assertEqual(len(self.logged), 1)
         for number in range(97, 100):
             self.handshakes.ended(number)
-        for number in range(100, 110):
-            self.handshakes.begun(number)
+        self.begin(100, 10)
         self.assertEqual(len(self.logged), 2)
 
 
@@ -66,6 +87,7 @@ class ConnectionTests(TlsLayerCase):
         from OpenSSL import SSL
 
         unused: Any = None
+        self.rig.clock.advance(1)
         connection, transport = self._accepted()
         end = self.creator.clientConnectionForTLS(unused)
         end.set_connect_state()
@@ -109,3 +131,14 @@ class ConnectionTests(TlsLayerCase):
         self.assertEqual(len(self.handshakes), 0)
         transport.protocol.dataReceived(bytes(12))
         self.assertEqual(len(self.handshakes), 1)
+
+    def test_long_message(self) -> None:
+        """A first message that is too long, or whose first record does not tell, ends the connection without TLS."""
+        for body in (b"\x01\x00\x40\x01" + bytes(500), b"\x01\xff\xff\xff", b"\x01", b"\x01\x00\x00"):
+            _, transport = self._accepted()
+            transport.protocol.dataReceived(b"\x16\x03\x01" + len(body).to_bytes(2, "big") + body)
+            self.assertTrue(transport.aborted)
+            failed = self.rig.engine.factory.metrics.failed_handshakes.value
+            transport.protocol.connectionLost(Failure(ConnectionDone()))
+            self.assertEqual(self.rig.engine.factory.metrics.failed_handshakes.value, failed + 1)
+        self.assertEqual(len(self.handshakes), 0)
