@@ -50,13 +50,14 @@ OURS: dict[str, frozenset[str]] = {
     "authorization": LAYER_0 | {"authorization", "security"},
     "bookie": LAYER_0
     | {"bookie", "authentication", "authorization", "security", "codec", "storage", "metadata", "protocol"},
-    "blocking_reads": LAYER_0 | {"blocking_reads", "codec", "ledger"},
+    # of protocol and security: the client's side of TLS and of authentication
+    "blocking_reads": LAYER_0 | {"blocking_reads", "codec", "ledger", "protocol", "security"},
     "client": LAYER_0
     | {"client", "authentication", "security", "codec", "ledger", "metadata", "placement", "protocol"},
     "autorecovery": LAYER_0 | {"autorecovery", "codec", "ledger", "metadata", "placement", "client"},
     # of storage: what entry log files look like, for work on the files of many bookies; of cli: the end of a process
     "spark": LAYER_0
-    | {"spark", "codec", "ledger", "blocking_reads", "metadata", "client", "__version__"}
+    | {"spark", "codec", "ledger", "blocking_reads", "metadata", "client", "authentication", "security", "__version__"}
     | {"blocking.reactor_thread", "storage.entry_log", "storage.files.filesystem", "storage.ledger_dirs", "cli.entry"},
     "http": _DOORS_OURS | {"http"},
     "embedding": _DOORS_OURS | {"http", "embedding", "blocking"},
@@ -82,7 +83,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "codec": _BASE | {"google"},
     "ledger": _BASE | {"pyarrow"},
     "storage": _BASE | {"rocksdict"},
-    "blocking_reads": _BASE,
+    "blocking_reads": _TWISTED,
     "metadata": _TWISTED | {"kazoo"},
     **dict.fromkeys(("placement", "protocol", "authorization", "bookie"), _TWISTED),
     "authentication": _TWISTED | {"gssapi"},

@@ -8,10 +8,11 @@ as an :class:`~bookkeeper_twisted.entries.entry_run.EntryRun` that is not verifi
 :class:`~.fragment_reader.FragmentReader` reads a range of entries that one ensemble keeps: it verifies every entry by
 its digest (S18), asks the next replica after any error, and requests the next batch before the caller works on the
 present one. :mod:`.confirmed` reads the last add confirmed of unclosed ledgers.  :mod:`.adds` copies stored entries to
-several bookies.
+several bookies.  :mod:`.secured` makes connections that are encrypted or authenticated, by the client's own code.
 
-Nothing here imports Twisted.  Only :mod:`.connection` opens sockets; functions that need the time get a clock as an
-argument.
+Only :mod:`.secured` imports Twisted, and no other module here imports :mod:`.secured`: who needs it passes its
+:func:`~.secured.dial_secured` to the pool.  Only :mod:`.connection` opens sockets; functions that need the time get a
+clock as an argument.
 """
 
 from .adds import CopyTargets

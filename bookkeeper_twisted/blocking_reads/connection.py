@@ -1,8 +1,9 @@
 """One blocking TCP connection to a bookie, which sends and receives whole frames.
 
-Only this module of the package uses the network.  The socket blocks, and the kernel keeps its time-outs
-(``SO_RCVTIMEO``, ``SO_SNDTIMEO``).  So with ``MSG_WAITALL`` one system call receives a reply of megabytes into the
-bytes object that the caller keeps.  It does not hold the interpreter lock meanwhile.
+Only this module of the package opens sockets.  The socket blocks, and the kernel keeps its time-outs (``SO_RCVTIMEO``,
+``SO_SNDTIMEO``).  So with ``MSG_WAITALL`` one system call receives a reply of megabytes into the bytes object that the
+caller keeps.  It does not hold the interpreter lock meanwhile.  Connections that are encrypted or authenticated
+(:mod:`.secured`) begin with such a socket, too.
 """
 
 import socket
@@ -14,6 +15,9 @@ import attrs
 from ..codec.framing import LENGTH_SIZE, frame_length
 from ..codec.operations import DEFAULT_MAX_FRAME_SIZE
 from ..errors import BookieHandleNotAvailableError, IncorrectParameterError, RequestTimeoutError
+
+WAIT_ALL = int(socket.MSG_WAITALL)
+"""The flag of ``recv`` that asks for as many bytes as were asked for."""
 
 _TIMEVAL = struct.Struct("@ll")
 _MICROSECONDS = 1_000_000
@@ -75,14 +79,34 @@ class IBookieConnection(Protocol):
         """Close the socket.  Closing twice is harmless."""
 
 
+class IByteStream(Protocol):
+    """The methods of a blocking socket that a connection uses; encrypted connections have an implementation of theirs.
+
+    ``recv`` and ``sendall`` raise OSError as a socket's methods do, BlockingIOError if the time is up.
+    """
+
+    def sendall(self, data: bytes, /) -> None:
+        """Send all bytes of ``data``."""
+
+    def recv(self, size: int, flags: int, /) -> bytes:
+        """Return at most ``size`` bytes, b"" if the peer has closed the connection.
+
+        :param flags: flags of ``socket.recv``; 0, or :data:`WAIT_ALL` to wait for ``size`` bytes.
+        """
+
+    def close(self) -> None:
+        """Close the socket.  Closing twice is harmless."""
+
+
 class BookieConnection:
     """An open connection to a bookie; see :class:`IBookieConnection`.
 
+    :param opened: the socket, or the stream of an encrypted connection over a socket.
     :param address: the address of the bookie, for messages.
     :param max_frame_size: most bytes of a frame, including its length word.
     """
 
-    def __init__(self, opened: socket.socket, address: Address, wire: int, max_frame_size: int) -> None:
+    def __init__(self, opened: IByteStream, address: Address, wire: int, max_frame_size: int) -> None:
         self.wire = wire
         self._socket = opened
         self._address = address
@@ -99,13 +123,13 @@ class BookieConnection:
         """See :meth:`IBookieConnection.receive`."""
         if not size:
             return b""
-        data = self._some(size, socket.MSG_WAITALL)
+        data = self._some(size, WAIT_ALL)
         if len(data) == size:
             return data
         pieces = [data]  # the call returned fewer bytes, because of a signal or because the time-out is near
         missing = size - len(data)
         while missing:
-            pieces.append(self._some(missing, socket.MSG_WAITALL))
+            pieces.append(self._some(missing, WAIT_ALL))
             missing -= len(pieces[-1])
         return b"".join(pieces)
 
@@ -132,20 +156,37 @@ class BookieConnection:
         return data
 
     def _failure(self, error: OSError) -> BookieHandleNotAvailableError | RequestTimeoutError:
-        bookie_id = self._address.bookie_id
-        if isinstance(error, BlockingIOError | TimeoutError):
-            return RequestTimeoutError(f"bookie {bookie_id} did not answer in time")
-        return BookieHandleNotAvailableError(f"connection to bookie {bookie_id} lost: {error.strerror or error}")
+        return failure_of(error, self._address)
+
+
+def failure_of(error: OSError, address: Address) -> BookieHandleNotAvailableError | RequestTimeoutError:
+    """Return this package's error for an error of a socket.
+
+    :param error: the error of the socket.
+    :param address: the bookie to which the socket is connected, for the text.
+    """
+    if isinstance(error, BlockingIOError | TimeoutError):
+        return RequestTimeoutError(f"bookie {address.bookie_id} did not answer in time")
+    return BookieHandleNotAvailableError(f"connection to bookie {address.bookie_id} lost: {error.strerror or error}")
 
 
 def dial(
     address: Address, wire: int, timeouts: Timeouts, max_frame_size: int = DEFAULT_MAX_FRAME_SIZE
 ) -> BookieConnection:
-    """Connect to a bookie.
+    """Connect to a bookie, without encryption or authentication.
 
     :param wire: the version of the wire protocol, 2 or 3.
     :param timeouts: the time limits of this attempt, and of later calls on the connection.
     :param max_frame_size: most bytes of a frame that may be received, including its length word.
+    :raises BookieHandleNotAvailableError: the connection failed, or was not made in time.
+    """
+    return BookieConnection(open_socket(address, timeouts), address, wire, max_frame_size)
+
+
+def open_socket(address: Address, timeouts: Timeouts) -> socket.socket:
+    """Connect a blocking socket to a bookie.
+
+    :param timeouts: the time limits of this attempt, and of later calls on the socket.
     :raises BookieHandleNotAvailableError: the connection failed, or was not made in time.
     """
     if not address.port:
@@ -161,4 +202,4 @@ def dial(
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, patience)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, patience)
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return BookieConnection(opened, address, wire, max_frame_size)
+    return opened

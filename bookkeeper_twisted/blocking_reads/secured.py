@@ -1,0 +1,299 @@
+"""Connections to bookies that are encrypted (TLS) or authenticated, over blocking sockets.
+
+The rules of both are those of the client, because the same code keeps them: the protocols of
+:mod:`bookkeeper_twisted.protocol.client` begin TLS by StartTLS, verify the bookie and exchange tokens.  Here a blocking
+socket takes the place of the reactor: :class:`_SocketTransport` sends what the protocols write, and passes to them what
+it receives, until they are done or have failed.  No reactor is imported.
+
+This module needs Twisted, and for TLS the extra ``tls``.  Import it only where a connection has to be secured.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone, ConnectionLost
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+
+from ..codec.operations import DEFAULT_MAX_FRAME_SIZE
+from ..codec.wire_protocol import IWireProtocol
+from ..codec.wires import V2, V3
+from ..errors import (
+    BookieHandleNotAvailableError,
+    BookKeeperError,
+    RequestTimeoutError,
+    SecurityError,
+    UnauthorizedAccessError,
+)
+from ..protocol.authentication import IClientAuthentication, Peer
+from ..protocol.client.authentication import AuthenticatedConnection
+from ..protocol.client.encryption import EncryptingConnection
+from ..security.reasons import tls_reason
+from .connection import WAIT_ALL, Address, BookieConnection, IByteStream, Timeouts, failure_of, open_socket
+
+_WIRES: dict[int, IWireProtocol] = {2: V2, 3: V3}
+_CHUNK = 256 << 10
+"""Most bytes that one system call receives."""
+
+CreatorOf = Callable[[str], IOpenSSLClientConnectionCreator]
+"""A function that makes the client's end of TLS connections to a host name or address."""
+
+
+@attrs.frozen
+class ConnectionSecurity:
+    """The encryption and the authentication of connections to bookies.
+
+    :ivar encryption: makes the client's end of TLS connections; None: connections are not encrypted.
+    :ivar authentication: how this client proves to bookies who it is.
+    :ivar authentication_is_required: whether to refuse bookies that do not authenticate their clients.
+    :ivar now: a function that returns the seconds of a monotonic clock.
+    """
+
+    encryption: CreatorOf | None
+    authentication: IClientAuthentication
+    authentication_is_required: bool
+    now: Callable[[], float]
+
+
+def dial_secured(
+    address: Address, wire: int, timeouts: Timeouts, security: ConnectionSecurity,
+    max_frame_size: int = DEFAULT_MAX_FRAME_SIZE,
+) -> BookieConnection:  # fmt: skip
+    """Connect to a bookie; return when the connection is encrypted and this client is authenticated.
+
+    :param wire: the version of the wire protocol, 2 or 3.
+    :param timeouts: the time limits of this attempt, and of later calls on the connection.  TLS and authentication
+        have ``timeouts.reply`` each.
+    :param max_frame_size: most bytes of a frame that may be received, including its length word.
+    :raises SecurityError: the bookie does not encrypt, or one side does not trust the certificate of the other side.
+    :raises UnauthorizedAccessError: the bookie has refused this client, or has not proven who it is.
+    :raises BookieHandleNotAvailableError: the connection failed, or was lost.
+    :raises RequestTimeoutError: the bookie did not answer in time.
+    """
+    return secured_connection(open_socket(address, timeouts), address, wire, timeouts, security, max_frame_size)
+
+
+def secured_connection(
+    opened: IByteStream, address: Address, wire: int, timeouts: Timeouts, security: ConnectionSecurity,
+    max_frame_size: int = DEFAULT_MAX_FRAME_SIZE,
+) -> BookieConnection:  # fmt: skip
+    """Secure a connection over which nothing was sent yet; arguments and errors are those of :func:`dial_secured`.
+
+    :param opened: a connected socket; after an error it is closed.
+    """
+    try:
+        stream = _SecuredStream(opened, address, timeouts.reply, security, _WIRES[wire], max_frame_size)
+    except OSError as error:
+        opened.close()
+        raise failure_of(error, address) from None
+    except BookKeeperError as error:
+        opened.close()
+        raise _named(error, address) from None
+    except BaseException:
+        opened.close()
+        raise
+    return BookieConnection(stream, address, wire, max_frame_size)
+
+
+def _named(error: BookKeeperError, address: Address) -> BookKeeperError:
+    """Return an error like ``error`` whose text names the bookie."""
+    if isinstance(error, UnauthorizedAccessError):
+        return UnauthorizedAccessError(detail=f"bookie {address.bookie_id}: {error.detail}")
+    if isinstance(error, SecurityError):  # its text names the bookie
+        return error
+    kind = RequestTimeoutError if isinstance(error, RequestTimeoutError) else BookieHandleNotAvailableError
+    return kind(f"no connection to bookie {address.bookie_id} at {address.host}:{address.port}: {error}")
+
+
+class _SocketTransport:
+    """The transport of a Twisted protocol over a blocking socket.
+
+    :ivar protocol: the protocol that gets the received bytes; TLS puts its layer here when it begins.
+    :ivar clock: the clock of the protocols, which :meth:`pump` moves on.
+    """
+
+    disconnecting = False
+
+    def __init__(self, opened: IByteStream, patience: float, now: Callable[[], float]) -> None:
+        """:param patience: the time limit of calls of the socket, in seconds."""
+        self.protocol: Any = None
+        self.clock = Clock()
+        self._socket = opened
+        self._patience = patience
+        self._now = now
+        self._seen = now()
+        self._is_lost = False
+
+    def pump(self) -> None:
+        """Receive once, and pass the bytes to the protocol; tell it if the connection has ended, or if time is up.
+
+        :raises OSError: the socket has failed, or has received nothing in time.
+        """
+        try:
+            data = self._socket.recv(_CHUNK, 0)
+        except (BlockingIOError, TimeoutError):
+            self.clock.advance(self._patience)  # the time limits of the protocols begin after this call or before it
+            raise
+        except OSError as error:
+            self.lose(ConnectionLost(error.strerror or str(error)))
+            return
+        now = self._now()
+        self.clock.advance(max(now - self._seen, 0.0))
+        self._seen = now
+        if data and not self.disconnecting:
+            self.protocol.dataReceived(data)
+        if not data or self.disconnecting:
+            self.lose(ConnectionDone())
+
+    def lose(self, reason: Exception) -> None:
+        """Tell the protocol, once, that the connection has ended."""
+        if not self._is_lost:
+            self._is_lost = self.disconnecting = True
+            self.protocol.connectionLost(Failure(reason))
+
+    def write(self, data: bytes) -> None:
+        if not self.disconnecting:
+            self._socket.sendall(data)
+
+    def writeSequence(self, data: list[bytes]) -> None:
+        self.write(b"".join(data))
+
+    def loseConnection(self) -> None:
+        self.disconnecting = True
+
+    abortConnection = loseConnection
+
+    # a blocking write returns when the kernel has taken the bytes, so producers are never paused
+
+    def registerProducer(self, producer: object, streaming: bool) -> None:
+        pass
+
+    def unregisterProducer(self) -> None:
+        pass
+
+    def pauseProducing(self) -> None:
+        pass
+
+    def resumeProducing(self) -> None:
+        pass
+
+
+class _Inbox(Protocol):
+    """The protocol of a connection that is ready for requests: it keeps the bytes that were received, in clear.
+
+    :ivar size: the number of these bytes.
+    :ivar ended: the reason why the connection has ended; None while it has not.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.ended: BaseException | None = None
+        self._chunks: list[bytes] = []
+
+    def dataReceived(self, data: bytes) -> None:
+        self._chunks.append(data)
+        self.size += len(data)
+
+    def take(self, size: int) -> bytes:
+        """Return at most ``size`` of the received bytes."""
+        whole = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        taken, rest = whole[:size], whole[size:]
+        self._chunks = [rest] if rest else []
+        self.size = len(rest)
+        return taken
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self.ended = reason.value
+
+
+class _SecuredStream:
+    """The stream of a secured connection; see :class:`.IByteStream`.  The constructor secures the connection.
+
+    :param patience: the time limit of calls of the socket, of TLS and of authentication, in seconds.
+    """
+
+    def __init__(
+        self, opened: IByteStream, address: Address, patience: float, security: ConnectionSecurity,
+        wire: IWireProtocol, max_frame_size: int,
+    ) -> None:  # fmt: skip
+        self._socket = opened
+        self._address = address
+        self._transport = _SocketTransport(opened, patience, security.now)
+        self._inbox = _Inbox()
+
+        def authenticated(peer: Peer) -> Protocol:
+            provider = security.authentication
+            exchange = provider.client_exchange(peer)
+            if exchange.complete:
+                return self._inbox
+            return AuthenticatedConnection(
+                self._transport.clock, wire, provider.plugin, exchange, patience, max_frame_size, lambda: self._inbox,
+                security.authentication_is_required, peer.is_encrypted,
+            )  # fmt: skip
+
+        if security.encryption is None:
+            protocol = authenticated(Peer(address.bookie_id))
+        else:
+            creator = security.encryption(address.host)
+            protocol = EncryptingConnection(
+                self._transport.clock, address.bookie_id, creator, patience, authenticated
+            )  # fmt: skip
+        self._transport.protocol = protocol
+        protocol.makeConnection(self._transport)
+        while protocol is not self._inbox:
+            ready = protocol.encrypted if isinstance(protocol, EncryptingConnection) else protocol.authenticated  # type: ignore[attr-defined]
+            protocol = self._result_of(ready)
+
+    def _result_of(self, ready: "Deferred[Any]") -> Any:
+        """Receive until ``ready`` has a result; return it, or raise the error of its failure."""
+        found: list[Any] = []
+        ready.addBoth(found.append)
+        while not found:
+            try:
+                self._transport.pump()
+            except OSError:
+                if not found:
+                    raise
+        if isinstance(found[0], Failure):
+            raise found[0].value
+        return found[0]
+
+    def sendall(self, data: bytes, /) -> None:
+        """See :meth:`.IByteStream.sendall`."""
+        try:
+            if self._inbox.ended is None:
+                self._inbox.transport.write(data)  # type: ignore[union-attr]
+        except ConnectionError:
+            self._transport.pump()  # the bookie may have said why it ended the connection
+            raise
+        finally:
+            self._check()
+
+    def recv(self, size: int, flags: int, /) -> bytes:
+        """See :meth:`.IByteStream.recv`."""
+        wanted = size if flags & WAIT_ALL else 1
+        while self._inbox.size < wanted and self._inbox.ended is None:
+            self._transport.pump()
+        if not self._inbox.size:
+            self._check()
+        return self._inbox.take(size)
+
+    def _check(self) -> None:
+        """Raise an error if TLS has ended the connection: one side has refused the other after the handshake.
+
+        With TLS 1.3 a bookie refuses the certificate of a client then.
+        """
+        ended = self._inbox.ended
+        if ended is None or isinstance(ended, ConnectionDone):
+            return
+        if isinstance(ended, ConnectionLost):
+            raise ConnectionResetError(str(ended))
+        raise SecurityError(f"bookie {self._address.bookie_id} ended the encrypted connection: {tls_reason(ended)}")
+
+    def close(self) -> None:
+        """See :meth:`.IByteStream.close`."""
+        self._socket.close()
