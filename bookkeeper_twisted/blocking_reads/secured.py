@@ -9,7 +9,7 @@ This module needs Twisted, and for TLS the extra ``tls``.  Import it only where 
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -250,7 +250,7 @@ class _SecuredStream:
 
     def _result_of(self, ready: "Deferred[Any]") -> Any:
         """Receive until ``ready`` has a result; return it, or raise the error of its failure."""
-        found: list[Any] = []
+        found: list[object] = []
         ready.addBoth(found.append)
         while not found:
             try:
@@ -259,7 +259,7 @@ class _SecuredStream:
                 if not found:
                     raise
         if isinstance(found[0], Failure):
-            raise found[0].value
+            raise cast(Exception, found[0].value)
         return found[0]
 
     def sendall(self, data: bytes, /) -> None:

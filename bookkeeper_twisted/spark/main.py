@@ -21,8 +21,11 @@ from typing import Any
 from .. import __version__
 from ..arguments import decimal_number
 from ..cli.entry import ended_by_signal
-from ..errors import BookKeeperError
+from ..config.client import ClientConfig
+from ..config.fields import fields_of, from_file
+from ..errors import BookKeeperError, ConfigError
 from ..limits.ratelimit import Rate
+from .options import PREFIX
 
 
 def _rate(text: str) -> float:
@@ -62,6 +65,9 @@ _ARGUMENTS: tuple[tuple[str, Collection[str], dict[str, Any]], ...] = (
     ("path", ("export", "import"), {"metavar": "PATH", "help": "directory of the archive"}),
     ("--ledgers", ("verify", "replicate", "export"), {
         "metavar": "IDS", "help": "ids and ranges, for example 3,5-9; default: all ledgers",
+    }),
+    ("--conf", (*_WORK, "compaction-plan"), {
+        "metavar": "FILE", "help": "settings of the client, as for TLS: lines of KEY=VALUE; default: none",
     }),
     ("--password-file", _WORK, {"metavar": "FILE", "help": "holds the password of the ledgers; default: no password"}),
     ("--write-id", ("import",), {
@@ -148,6 +154,27 @@ def _password(arguments: argparse.Namespace) -> bytes:
     return Path(arguments.password_file).read_bytes().strip() if arguments.password_file else b""
 
 
+def _client_options(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return the settings of the client in the file ``--conf`` as options of the source and of the sink.
+
+    Keys that are not a client's, for example a bookie's, are left out, each with a line on the standard error.
+
+    :raises ConfigError: the file cannot be read, or a setting in it is wrong.
+    """
+    name = arguments.conf
+    if not name:
+        return {}
+    try:
+        settings = from_file(Path(name).read_text("utf-8"), name)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a text file"
+        raise ConfigError(f"option --conf: {name}: {reason}") from None
+    for warning in ClientConfig.load(settings).warnings:
+        print(f"bookkeeper-spark: {warning}", file=sys.stderr)
+    known = {key for field in fields_of(ClientConfig).values() for key in (field.key, field.alias) if key}
+    return {PREFIX + each.key: each.text for each in settings if each.key in known}
+
+
 def _selection(arguments: argparse.Namespace) -> dict[str, str]:
     return {} if arguments.ledgers is None else {"ledgers": arguments.ledgers}
 
@@ -163,6 +190,8 @@ def _limit_options(arguments: argparse.Namespace) -> dict[str, str]:
     return {key: str(ceil(rate)) for key, rate in given.items()} | {"tasksAtOnce": str(arguments.parallelism)}
 
 
+_PASSWORD = "bookkeeper.passwd"
+
 _SHOWN = 1000
 """Most damaged ranges of entries that are printed; damaged ledgers are all printed."""
 
@@ -170,11 +199,13 @@ _SHOWN = 1000
 def _verify(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import pictures, verify
 
-    limit = _limit(arguments)
-    replicas = verify.fragments(spark, arguments.uri, **_selection(arguments)).persist()
+    limit, client = _limit(arguments), _client_options(arguments)
+    replicas = verify.fragments(spark, arguments.uri, **_selection(arguments), **client).persist()
     began = time.monotonic()
-    passwords = verify.stored_passwords(arguments.uri, replicas)
-    findings = verify.verify(replicas, _password(arguments), limit, arguments.parallelism, passwords).persist()
+    passwords = verify.stored_passwords(arguments.uri, replicas, client)
+    findings = verify.verify(
+        replicas, _password(arguments), limit, arguments.parallelism, passwords, options=client
+    ).persist()  # fmt: skip
     totals = verify.summary(findings).collect()
     seconds = time.monotonic() - began
     damaged = verify.damages(findings).persist()
@@ -198,7 +229,7 @@ def _verify(spark: Any, arguments: argparse.Namespace) -> int:
     print(_speed(verify.speed(findings), limit))
     if arguments.mark:
         marked = verify.lacking(findings)
-        verify.mark_underreplicated(arguments.uri, marked)
+        verify.mark_underreplicated(arguments.uri, marked, client)
         print(f"{len(marked)} ledgers are marked under-replicated")
     if arguments.picture:
         chart = pictures.chart("Entries of each bookie", pictures.replica_bars(totals))
@@ -219,16 +250,18 @@ def _print_ledgers(rows: Any) -> None:
 def _replicate(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import repairs, replicate, verify
 
-    marks = replicate.read_marks(arguments.uri)
-    replicas = verify.fragments(spark, arguments.uri, **_selection(arguments)).persist()
+    client = _client_options(arguments)
+    marks = replicate.read_marks(arguments.uri, client)
+    replicas = verify.fragments(spark, arguments.uri, **_selection(arguments), **client).persist()
     password, limit = _password(arguments), _limit(arguments)
     if arguments.gone_only:
         check = replicate.check_of_bookies(replicas, marks)
     else:
-        passwords = verify.stored_passwords(arguments.uri, replicas)
-        findings = verify.verify(replicas, password, limit, arguments.parallelism, passwords)
+        passwords = verify.stored_passwords(arguments.uri, replicas, client)
+        findings = verify.verify(replicas, password, limit, arguments.parallelism, passwords, options=client)
         check = replicate.check_of_entries(findings, replicas, marks)
-    rows = replicate.replicate(spark, arguments.uri, check, password, limit, arguments.parallelism).collect()
+    done = replicate.replicate(spark, arguments.uri, check, password, limit, arguments.parallelism, client)
+    rows = done.collect()
     for row in rows:
         where = row.bookie_id if row.target in (None, row.bookie_id) else f"{row.bookie_id}, now {row.target}"
         text = f"ledger {row.ledger_id} fragment {row.fragment} position {row.position} on {where}: {row.state}"
@@ -266,7 +299,7 @@ def _compaction_plan(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import pictures, space
 
     used = space.usage(space.entry_logs(spark, arguments.places), arguments.parallelism)
-    reader = spark.read.format("bookkeeper").option("metadataServiceUri", arguments.uri)
+    reader = spark.read.format("bookkeeper").options(metadataServiceUri=arguments.uri, **_client_options(arguments))
     plan = space.compaction_plan(used, reader.option("view", "ledgers").load())
     found = {row.threshold: row for row in plan.collect()}
     for threshold in space.THRESHOLDS:
@@ -280,7 +313,7 @@ def _compaction_plan(spark: Any, arguments: argparse.Namespace) -> int:
 def _export(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import archive
 
-    options = {"bookkeeper.passwd": _password(arguments).decode(), **_limit_options(arguments)}
+    options = {**_client_options(arguments), _PASSWORD: _password(arguments).decode(), **_limit_options(arguments)}
     ledgers = archive.export(spark, arguments.uri, arguments.path, **_selection(arguments), **options)
     print(f"{ledgers.count():,} ledgers in {arguments.path}")
     return 0
@@ -289,7 +322,7 @@ def _export(spark: Any, arguments: argparse.Namespace) -> int:
 def _import(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import archive
 
-    options = {"bookkeeper.passwd": _password(arguments).decode(), "writeId": arguments.write_id}
+    options = {**_client_options(arguments), _PASSWORD: _password(arguments).decode(), "writeId": arguments.write_id}
     options |= _limit_options(arguments)
     archive.restore(archive.archived(spark, arguments.path), arguments.uri, arguments.parallelism, **options)
     print(f"the ledgers of {arguments.path} are written")

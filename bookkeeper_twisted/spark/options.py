@@ -334,6 +334,17 @@ def _split(options: Mapping[str, str]) -> tuple[dict[str, str], ClientConfig, Se
     return own, _loaded(ClientConfig, client, PREFIX), password, digest_type
 
 
+def client_config(options: Mapping[str, str] | None) -> ClientConfig:
+    """Return the configuration of the client that the options of a source or a sink ask for.
+
+    :param options: options as of the source; only those that begin with ``bookkeeper.`` count.  None: the default
+        configuration.
+    :raises ConfigError: such an option is unknown or wrong.
+    """
+    given = {key: value for key, value in (options or {}).items() if key.lower().startswith(PREFIX)}
+    return _split(given)[1]
+
+
 def _loaded(config: type[C], given: Mapping[str, str], prefix: str = "") -> C:
     spelling = _spelling(config)
     settings: list[Setting] = []

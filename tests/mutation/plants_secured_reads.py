@@ -4,6 +4,7 @@ from .plant import Plant
 
 _SECURED = ["tests.blocking_reads.test_secured"]
 _STREAM = "blocking_reads/secured.py"
+_TASKS, _TASK = ["tests.spark.task.test_security"], "spark/task/security.py"
 
 PLANTS = (
     Plant(
@@ -40,6 +41,29 @@ PLANTS = (
         "a socket stays open after a refusal", _STREAM,
         "opened.close()\nraise _named(error, address) from None", "raise _named(error, address) from None", _SECURED,
         where="secured_connection",
+    ),
+    Plant(
+        "tasks of Spark read in clear although the options say TLS", "spark/task/partition.py",
+        "if not security: ...", "if True: ...", _TASKS, where="connections",
+    ),
+    Plant(
+        "tasks of Spark take bookies that authenticate nobody", _TASK,
+        "config.client_auth_required", "False", _TASKS, where="connection_security",
+    ),
+    Plant(
+        "settings of the metadata store travel with those of TLS", _TASK,
+        "fields_of(AuthenticationConfig)", "fields_of(type(config))", _TASKS, where="security_settings",
+    ),
+    Plant(
+        "a password is in what Spark shows of options", "spark/options.py",
+        "return 'Secret(...)'", "return f'Secret({self.value!r})'", ["tests.spark.test_options"],
+        where="Secret.__repr__",
+    ),
+    Plant(
+        "an error of authentication at a task of the sink does not name the bookie",
+        "client/connections/bookie_socket.py",
+        "UnauthorizedAccessError(detail=f'no connection to {self._bookie_id}: {error.detail}')", "error", _TASKS,
+        where="BookieSocket._refused",
     ),
     Plant(
         "an error of authentication does not name the bookie", _STREAM,

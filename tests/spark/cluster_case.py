@@ -19,21 +19,26 @@ CONFIG = BookieConfig(bookie_port=0, listening_interface="127.0.0.1", journal_pr
 class ClusterCase(SynchronousTestCase):
     """Three bookies.
 
+    :cvar config: what they have in common.
+    :cvar client_config: of the client.
     :ivar configs: of the bookies.
     :ivar uri: of their metadata.
     :ivar client: a blocking client.
     """
 
+    config = CONFIG
+    # An idle writer confirms nothing by itself here: tests say up to where a ledger that is open can be read.
+    client_config = ClientConfig(explicit_lac_interval=0)
+
     def setUp(self) -> None:
-        self.configs = standalone_configs(CONFIG, 3, str(Path(self.mktemp()).absolute()))
+        self.configs = standalone_configs(self.config, 3, str(Path(self.mktemp()).absolute()))
         self.uri = self.configs[0].metadata_service_uri
         self.bookies: list[BookieService] = []
         for config in self.configs:
             self.bookies.append(make_bookie(THREAD.reactor, config))
             THREAD.wait(self.bookies[-1].start)
         self.addCleanup(self.stop_bookies)
-        # An idle writer confirms nothing by itself here: tests say up to where a ledger that is open can be read.
-        self.client = BookKeeper.connect(self.uri, ClientConfig(explicit_lac_interval=0), thread=THREAD)
+        self.client = BookKeeper.connect(self.uri, self.client_config, thread=THREAD)
         self.addCleanup(self.client.close)
 
     def stop_bookies(self) -> None:
@@ -43,7 +48,7 @@ class ClusterCase(SynchronousTestCase):
 
     def connect(self) -> ClusterView:
         """What the driver sees."""
-        cluster = connect(self.uri, ClientConfig())
+        cluster = connect(self.uri, self.client_config)
         self.addCleanup(cluster.close)
         return cluster
 

@@ -235,7 +235,9 @@ class BookieSocket:
     def _refused(self, failure: Failure) -> None:
         error = failure.value
         self._log.debug("no connection to {bookie_id}: {error}", bookie_id=self._bookie_id, error=error)
-        if not isinstance(error, UnauthorizedAccessError | SecurityError):
+        if isinstance(error, UnauthorizedAccessError):
+            error = UnauthorizedAccessError(detail=f"no connection to {self._bookie_id}: {error.detail}")
+        elif not isinstance(error, SecurityError):
             error = BookieHandleNotAvailableError(
                 f"no connection to {self._bookie_id}: {error or type(error).__name__}"
             )

@@ -19,6 +19,7 @@ from ...metadata.registered import bookie_address, bookies_there
 from ...model import MAX_LEDGER_ID, LedgerMetadata, UnderreplicatedLedger
 from ..publication_ids import FIRST_PUBLICATION, is_record
 from ..reactor import THREAD, results_of
+from ..task.security import SecuritySettings, security_settings
 
 V = TypeVar("V")
 
@@ -27,9 +28,12 @@ class ClusterView:
     """A cluster as Spark's driver sees it: its ledgers and registered bookies, over an open connection to the metadata.
 
     :func:`connected` makes it.
+
+    :ivar security: settings of TLS and of authentication, for connections to the bookies of the cluster.
     """
 
-    def __init__(self, driver: IMetadataDriver) -> None:
+    def __init__(self, driver: IMetadataDriver, security: SecuritySettings) -> None:
+        self.security = security
         self.ledgers = driver.ledgers
         self.underreplication = driver.underreplication
         self.registration = driver.registration
@@ -146,7 +150,7 @@ def connect(uri: str, config: ClientConfig) -> ClusterView:
     async def opened() -> ClusterView:
         driver = create_driver(THREAD.reactor, uri, options_of(config))
         await driver.open()
-        return ClusterView(driver)
+        return ClusterView(driver, security_settings(config))
 
     return THREAD.wait(opened)
 

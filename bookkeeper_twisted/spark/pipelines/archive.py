@@ -12,9 +12,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from ...config.client import ClientConfig
 from ...errors import ConfigError
 from ..driver.cluster import connected
+from ..options import client_config
 
 _ENTRIES = "ledger_id BIGINT, entry_id BIGINT, payload BINARY"
 _PASSWORD = "bookkeeper.passwd"
@@ -38,7 +38,7 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
     ids = [row.ledger_id for row in closed.where("last_entry_id >= 0").select("ledger_id").collect()]
     # drop the options that select ledgers, because each group of ledgers below is selected by its ids
     options = {key: value for key, value in options.items() if not key.startswith("ledger")}
-    groups = _by_password(uri, ids, options.get(_PASSWORD, ""))
+    groups = _by_password(uri, ids, options)
     spark.createDataFrame([], _ENTRIES).write.mode("errorifexists").parquet(f"{path}/entries")
     for password, ledgers in groups.items():
         entries = read(**{"ledgers": ",".join(map(str, ledgers)), _PASSWORD: password})
@@ -48,12 +48,13 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
     return spark.read.parquet(f"{path}/ledgers")
 
 
-def _by_password(uri: str, ledger_ids: Iterable[int], usual: str) -> Mapping[str, list[int]]:
+def _by_password(uri: str, ledger_ids: Iterable[int], options: Mapping[str, str]) -> Mapping[str, list[int]]:
     """Group ledgers by the passwords in their metadata, because one read of the source uses one password.
 
-    :param usual: password of ledgers whose metadata have none.
+    :param options: options of the source, with the password of ledgers whose metadata have none.
     """
-    with connected(uri, ClientConfig()) as cluster:
+    usual = options.get(_PASSWORD, "")
+    with connected(uri, client_config(options)) as cluster:
         known = cluster.metadata(ledger_ids)
     groups: dict[str, list[int]] = {}
     for ledger_id, metadata in sorted(known.items()):

@@ -19,17 +19,17 @@ from pyspark.sql import functions as f
 from ...blocking_reads import Address, ReadLimits, Timeouts
 from ...client import BookKeeper
 from ...codec.digest import Digester
-from ...config.client import ClientConfig
 from ...ledger.findings import LossKind, ReplicaLoss
 from ...ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE
 from ...limits.ratelimit import UNLIMITED, Rate
 from ...model import LedgerMetadata
 from ..driver.cluster import ClusterView, connected
 from ..driver.planning import ENTRY_OVERHEAD
-from ..options import Secret
+from ..options import Secret, client_config
 from ..reactor import THREAD, results_of
 from ..task.pacing import pace_of, tenth_of_a_second
 from ..task.partition import connections
+from ..task.security import SecuritySettings, security_settings
 from .copying import CopyResult, LackingPart, LackingPartCopier
 from .repairs import FAILED, LOST, Check, FragmentRepair, LockedLedger, Losses, Marks, Outcome, Refusal, Repairs
 
@@ -54,12 +54,13 @@ _Row = tuple[tuple[Any, ...], LossKind, tuple[int, int] | None]
 """The values of the columns :data:`_KEYS`, the kind of loss, and the first and the last id of the lost entries."""
 
 
-def read_marks(uri: str) -> Marks:
+def read_marks(uri: str, options: Mapping[str, str] | None = None) -> Marks:
     """Return all underreplicated marks, by ledger id; call this before you list the fragments to check.
 
     :param uri: metadata service URI.
+    :param options: options of the client, as of the source: keys that begin with ``bookkeeper.``.
     """
-    with connected(uri, ClientConfig()) as cluster:
+    with connected(uri, client_config(options)) as cluster:
         return cluster.marks()
 
 
@@ -110,18 +111,22 @@ def _by_fragment(rows: Iterable[_Row]) -> Losses:
 
 
 def replicate(
-    spark: SparkSession, uri: str, check: Check, password: bytes = b"", limit: Rate = UNLIMITED, parallelism: int = 8
-) -> DataFrame:
+    spark: SparkSession, uri: str, check: Check, password: bytes = b"", limit: Rate = UNLIMITED, parallelism: int = 8,
+    options: Mapping[str, str] | None = None,
+) -> DataFrame:  # fmt: skip
     """Copy lost entries to bookies; return a row for each position whose bookie lacked entries, with its new state.
 
     :param check: result of :func:`check_of_entries` or :func:`check_of_bookies`.
     :param password: password of ledgers whose metadata contain none.
     :param limit: most entries and bytes a second that all tasks together read and write.
     :param parallelism: tasks that run at a time; each gets an equal share of the limit.
+    :param options: options of the client, as of the source: keys that begin with ``bookkeeper.``.
+        With those of TLS and of authentication, entries are copied over secured connections.
     """
-    copying = _Copying(spark, password, limit, parallelism)
-    client = THREAD.wait(lambda: BookKeeper.connect(THREAD.reactor, uri, ClientConfig()))
-    repairs, cluster, ids = Repairs(client, check), ClusterView(client.metadata), sorted(check.losses)
+    config = client_config(options)
+    copying = _Copying(spark, password, limit, parallelism, security_settings(config))
+    client = THREAD.wait(lambda: BookKeeper.connect(THREAD.reactor, uri, config))
+    repairs, cluster, ids = Repairs(client, check), ClusterView(client.metadata, copying.security), sorted(check.losses)
     parts = [ids[start : start + LEDGERS_AT_ONCE] for start in range(0, len(ids), LEDGERS_AT_ONCE)]
     batches = [_RepairBatch(repairs, {ledger_id: check.losses[ledger_id] for ledger_id in some}) for some in parts]
     try:
@@ -211,6 +216,7 @@ class _Copying:
     password: bytes = attrs.field(repr=False)
     limit: Rate
     parallelism: int
+    security: SecuritySettings
 
     @property
     def share(self) -> Rate:
@@ -238,13 +244,13 @@ class _Copying:
         """
         if not parts:
             return
-        share = self.share
+        share, security = self.share, self.security
         limits = ReadLimits(batch_bytes=tenth_of_a_second(share.bytes, 1 << 20))
 
         def copy(row: Any) -> bytes:
             part: LackingPart = pickle.loads(row.part)
             digest_type, secret = keys[part.fragment.ledger_id]
-            pool = connections(Timeouts(), limits.max_frame_size)
+            pool = connections(Timeouts(), limits.max_frame_size, security)
             spend = pace_of("replicate", share).spend
             return pickle.dumps(LackingPartCopier(pool, part, Digester(digest_type, secret.value), spend, limits).run())
 

@@ -14,9 +14,10 @@ from ...ledger.schedule import schedule_of
 from ...limits.ratelimit import UNLIMITED, Rate
 from ...model import DigestType
 from ..driver.planning import ENTRY_OVERHEAD
-from ..options import Secret
+from ..options import Secret, client_config
 from ..task.pacing import pace_of, tenth_of_a_second, time_of_day
 from ..task.partition import connections
+from ..task.security import security_settings
 from .checking import BATCH_BYTES, BATCH_ENTRIES, PositionCheck
 
 FINDINGS = (
@@ -66,17 +67,19 @@ def pieces(replicas: DataFrame, piece_bytes: int = PIECE_BYTES) -> DataFrame:
     return cut.withColumn("last", f.least(f.col("first") + f.col("step") - 1, f.col("last_entry_id"))).drop("step")
 
 
-def stored_passwords(uri: str, replicas: DataFrame) -> dict[int, Secret]:
+def stored_passwords(
+    uri: str, replicas: DataFrame, options: Mapping[str, str] | None = None
+) -> dict[int, Secret]:  # fmt: skip
     """Read the passwords of ledgers with HMAC digests from their metadata; return them by ledger id.
 
     :param uri: metadata service URI.
     :param replicas: rows of the source's view ``fragments``.
+    :param options: options of the client, as of the source: keys that begin with ``bookkeeper.``.
     """
-    from ...config.client import ClientConfig
     from ..driver.cluster import connected
 
     rows = replicas.where(f.col("digest_type") == DigestType.HMAC.name).select("ledger_id").distinct().collect()
-    with connected(uri, ClientConfig()) as cluster:
+    with connected(uri, client_config(options)) as cluster:
         ledgers = cluster.metadata(row.ledger_id for row in rows)
     return {ledger_id: Secret(known.password) for ledger_id, known in ledgers.items() if known.has_password}
 
@@ -84,6 +87,7 @@ def stored_passwords(uri: str, replicas: DataFrame) -> dict[int, Secret]:
 def verify(
     replicas: DataFrame, password: bytes = b"", limit: Rate = UNLIMITED, parallelism: int = 8,
     passwords: Mapping[int, Secret] | None = None, timeouts: Timeouts = DEFAULT_TIMEOUTS,
+    options: Mapping[str, str] | None = None,
 ) -> DataFrame:  # fmt: skip
     """Read and verify replicas; return a row for each range of entries in the same state at one bookie.
 
@@ -98,7 +102,10 @@ def verify(
     :param passwords: passwords by ledger id, see :func:`stored_passwords`.
     :param limit: most entries and bytes a second that all tasks together read.
     :param parallelism: tasks that run at a time; each gets an equal share of the limit.
+    :param options: options of the client, as of the source: keys that begin with ``bookkeeper.``.
+        With those of TLS and of authentication, bookies are read over secured connections.
     """
+    security = security_settings(client_config(options))
     share = limit * (1 / parallelism) if limit else UNLIMITED
     batch_bytes = tenth_of_a_second(share.bytes, BATCH_BYTES)
     batch_entries = tenth_of_a_second(share.entries, BATCH_ENTRIES)
@@ -111,7 +118,7 @@ def verify(
         address = Address(row.bookie_id, row.host, row.port)
         digester = Digester(DigestType[row.digest_type], known.get(row.ledger_id, secret).value)
         pace, began = pace_of("verify", share), time_of_day()
-        pool = connections(timeouts, _MAX_FRAME)
+        pool = connections(timeouts, _MAX_FRAME, security)
         one = PositionCheck(
             pool, address, row.ledger_id, schedule, row.position, digester, pace.spend,
             batch_bytes=batch_bytes, batch_entries=batch_entries,
@@ -217,14 +224,16 @@ def lacking(findings: DataFrame) -> list[tuple[int, tuple[str, ...]]]:
     return sorted((row.ledger_id, tuple(row.bookies)) for row in rows)
 
 
-def mark_underreplicated(uri: str, ledgers: Iterable[tuple[int, tuple[str, ...]]]) -> None:
+def mark_underreplicated(
+    uri: str, ledgers: Iterable[tuple[int, tuple[str, ...]]], options: Mapping[str, str] | None = None
+) -> None:  # fmt: skip
     """Mark ledgers underreplicated, so that the replication workers of autorecovery restore their replicas.
 
     :param ledgers: ledger ids, each with the bookies whose replicas are missing or damaged.
+    :param options: options of the client, as of the source: keys that begin with ``bookkeeper.``.
     """
-    from ...config.client import ClientConfig
     from ..driver.cluster import connected
 
-    with connected(uri, ClientConfig()) as cluster:
+    with connected(uri, client_config(options)) as cluster:
         for ledger_id, bookies in ledgers:
             cluster.wait(partial(cluster.underreplication.mark, ledger_id, bookies))

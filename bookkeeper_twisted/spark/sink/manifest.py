@@ -277,7 +277,7 @@ def _rows(
     stored = cluster.metadata([publication.rows_ledger for publication in found])
     addresses = cluster.addresses(bookies_of(stored.values()))
     limits = ReadLimits()
-    pool = connections(Timeouts(), limits.max_frame_size)
+    pool = connections(Timeouts(), limits.max_frame_size, cluster.security)
     for publication in found:
         metadata = stored.get(publication.rows_ledger)
         if metadata is None:

@@ -31,7 +31,7 @@ class Planner:
         self.selection = Selection(cluster, options)
         self._addresses: dict[str, Address] = {}
         settings = settings_of(options)
-        self._pool = connections(settings.timeouts, settings.limits.max_frame_size)
+        self._pool = connections(settings.timeouts, settings.limits.max_frame_size, settings.security)
 
     def addresses(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[str, Address]:
         """Return addresses of bookies by id: of all bookies of ``ledgers``, and of others that are known.

@@ -54,6 +54,11 @@ def tenth_of_a_second(share: float, most: int) -> int:
     return min(most, max(int(share / 10), 1)) if share else most
 
 
+def monotonic_seconds() -> float:
+    """Return the seconds of a clock that never goes back."""
+    return time.monotonic()
+
+
 def time_of_day() -> float:
     """Return the seconds since the epoch, by the clock of this machine."""
     return time.time()

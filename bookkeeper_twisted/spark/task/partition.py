@@ -20,6 +20,7 @@ from ...model import LedgerMetadata
 from ..options import Secret, SourceOptions
 from .columns import Columns, columns_of, joined
 from .pacing import pace_of, tenth_of_a_second
+from .security import SecuritySettings, connection_security, security_settings
 
 
 @attrs.frozen
@@ -66,6 +67,7 @@ class TaskSettings:
 
     :ivar skip_lost: whether to skip entries that no replica has; otherwise they are an error.
     :ivar share: speed limit of one task.
+    :ivar security: settings of TLS and of authentication.
     """
 
     columns: Columns
@@ -74,6 +76,7 @@ class TaskSettings:
     limits: ReadLimits
     skip_lost: bool
     share: Rate = UNLIMITED
+    security: SecuritySettings = ()
 
 
 def settings_of(options: SourceOptions) -> TaskSettings:
@@ -85,16 +88,26 @@ def settings_of(options: SourceOptions) -> TaskSettings:
     batch_bytes = tenth_of_a_second(share.bytes, ReadLimits().batch_bytes)
     limits = ReadLimits(wire, batch_bytes, client.netty_max_frame_size_bytes)
     skip = not options.reading.fail_on_data_loss
-    return TaskSettings(columns_of(options), options.password, timeouts, limits, skip, share)
+    security = security_settings(client)
+    return TaskSettings(columns_of(options), options.password, timeouts, limits, skip, share, security)
 
 
 @lru_cache(maxsize=8)
-def connections(timeouts: Timeouts, max_frame_size: int) -> SocketPool:
+def connections(timeouts: Timeouts, max_frame_size: int, security: SecuritySettings) -> SocketPool:
     """Return this process's pool of connections with these ``timeouts``; the first call makes it.
 
     :param max_frame_size: bytes of the longest frame, its length word included.
+    :param security: settings of TLS and of authentication; with an empty tuple, connections are in clear.
+    :raises ConfigError: a file of TLS or of authentication cannot be used, or an extra is not installed.
     """
-    return SocketPool(lambda address, wire: dial(address, wire, timeouts, max_frame_size), time.monotonic)
+    if not security:
+        return SocketPool(lambda address, wire: dial(address, wire, timeouts, max_frame_size), time.monotonic)
+    from ...blocking_reads.secured import dial_secured
+
+    secured = connection_security(security)
+    return SocketPool(
+        lambda address, wire: dial_secured(address, wire, timeouts, secured, max_frame_size), time.monotonic
+    )
 
 
 def read_partition(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
@@ -108,7 +121,7 @@ def read_partition(partition: Partition, settings: TaskSettings) -> Iterator[Any
 
 def _batches(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
     columns, pace = settings.columns, pace_of("read", settings.share)
-    pool = connections(settings.timeouts, settings.limits.max_frame_size)
+    pool = connections(settings.timeouts, settings.limits.max_frame_size, settings.security)
     for piece in partition.pieces:
         fragment = piece.fragment
         ledger = partition.ledgers[fragment.ledger_id]

@@ -1,0 +1,43 @@
+"""Encrypts and authenticates the connections of Spark's processes to bookies, as the options of the client say.
+
+Settings travel from the driver to tasks as names of files and other plain values.  Each process reads the files itself
+(private keys, certificates, JAAS files, tokens), so their content is never part of a plan or of a message of Spark.
+"""
+
+from typing import TYPE_CHECKING, Any, cast
+
+from ...config.authentication import AuthenticationConfig
+from ...config.fields import fields_of
+
+if TYPE_CHECKING:
+    from ...blocking_reads.secured import ConnectionSecurity
+
+SecuritySettings = tuple[tuple[str, object], ...]
+"""The settings of TLS and of authentication that differ from their defaults: attribute names and values."""
+
+
+def security_settings(config: AuthenticationConfig) -> SecuritySettings:
+    """Return the settings in a configuration that concern TLS and authentication; an empty tuple for neither.
+
+    :param config: any configuration with these settings, for example that of a client.
+    """
+    usual = AuthenticationConfig()
+    names = sorted(fields_of(AuthenticationConfig))
+    return tuple((name, getattr(config, name)) for name in names if getattr(config, name) != getattr(usual, name))
+
+
+def connection_security(settings: SecuritySettings) -> "ConnectionSecurity":
+    """Read the files that the ``settings`` name, and return how to secure connections to bookies.
+
+    :raises ConfigError: a file cannot be used, a value is wrong, or an extra is not installed.
+    """
+    # imported here, because a task that reads in clear loads no Twisted
+    from ...authentication.plugins import client_authentication
+    from ...blocking_reads.secured import ConnectionSecurity
+    from ...security.contexts import ClientTls, settings_of
+    from .pacing import monotonic_seconds, time_of_day
+
+    config = AuthenticationConfig(**cast(Any, dict(settings)))
+    encryption = ClientTls(settings_of(config), time_of_day).connecting_to if config.encrypts else None
+    authentication = client_authentication(config)
+    return ConnectionSecurity(encryption, authentication, config.client_auth_required, monotonic_seconds)
