@@ -51,6 +51,18 @@ PLANTS = (
         "config.client_auth_required", "False", _TASKS, where="connection_security",
     ),
     Plant(
+        "the driver of Spark asks for the end of open ledgers in clear", "spark/source/batch.py",
+        "settings.security", "()", _TASKS, where="Planner.__init__",
+    ),
+    Plant(
+        "the driver of Spark reads manifests in clear", "spark/sink/manifest.py",
+        "cluster.security", "()", _TASKS, where="_rows",
+    ),
+    Plant(
+        "the view of a cluster in Spark has no settings of TLS", "spark/driver/cluster.py",
+        "security_settings(config)", "()", _TASKS, where="connect",
+    ),
+    Plant(
         "settings of the metadata store travel with those of TLS", _TASK,
         "fields_of(AuthenticationConfig)", "fields_of(type(config))", _TASKS, where="security_settings",
     ),
