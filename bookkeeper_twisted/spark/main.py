@@ -154,14 +154,14 @@ def _password(arguments: argparse.Namespace) -> bytes:
     return Path(arguments.password_file).read_bytes().strip() if arguments.password_file else b""
 
 
-def _client_options(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the settings of the client in the file ``--conf`` as options of the source and of the sink.
+def client_options(name: str | None) -> dict[str, str]:
+    """Return the settings of the client in a file as options of the source and of the sink.
 
     Keys that are not a client's, for example a bookie's, are left out, each with a line on the standard error.
 
+    :param name: path of the file, in the format of ``bk_server.conf``; None for no settings.
     :raises ConfigError: the file cannot be read, or a setting in it is wrong.
     """
-    name = arguments.conf
     if not name:
         return {}
     try:
@@ -199,7 +199,7 @@ _SHOWN = 1000
 def _verify(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import pictures, verify
 
-    limit, client = _limit(arguments), _client_options(arguments)
+    limit, client = _limit(arguments), client_options(arguments.conf)
     replicas = verify.fragments(spark, arguments.uri, **_selection(arguments), **client).persist()
     began = time.monotonic()
     passwords = verify.stored_passwords(arguments.uri, replicas, client)
@@ -250,7 +250,7 @@ def _print_ledgers(rows: Any) -> None:
 def _replicate(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import repairs, replicate, verify
 
-    client = _client_options(arguments)
+    client = client_options(arguments.conf)
     marks = replicate.read_marks(arguments.uri, client)
     replicas = verify.fragments(spark, arguments.uri, **_selection(arguments), **client).persist()
     password, limit = _password(arguments), _limit(arguments)
@@ -299,7 +299,7 @@ def _compaction_plan(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import pictures, space
 
     used = space.usage(space.entry_logs(spark, arguments.places), arguments.parallelism)
-    reader = spark.read.format("bookkeeper").options(metadataServiceUri=arguments.uri, **_client_options(arguments))
+    reader = spark.read.format("bookkeeper").options(metadataServiceUri=arguments.uri, **client_options(arguments.conf))
     plan = space.compaction_plan(used, reader.option("view", "ledgers").load())
     found = {row.threshold: row for row in plan.collect()}
     for threshold in space.THRESHOLDS:
@@ -313,7 +313,7 @@ def _compaction_plan(spark: Any, arguments: argparse.Namespace) -> int:
 def _export(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import archive
 
-    options = {**_client_options(arguments), _PASSWORD: _password(arguments).decode(), **_limit_options(arguments)}
+    options = {**client_options(arguments.conf), _PASSWORD: _password(arguments).decode(), **_limit_options(arguments)}
     ledgers = archive.export(spark, arguments.uri, arguments.path, **_selection(arguments), **options)
     print(f"{ledgers.count():,} ledgers in {arguments.path}")
     return 0
@@ -322,8 +322,8 @@ def _export(spark: Any, arguments: argparse.Namespace) -> int:
 def _import(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import archive
 
-    options = {**_client_options(arguments), _PASSWORD: _password(arguments).decode(), "writeId": arguments.write_id}
-    options |= _limit_options(arguments)
+    options = {**client_options(arguments.conf), _PASSWORD: _password(arguments).decode(), **_limit_options(arguments)}
+    options["writeId"] = arguments.write_id
     archive.restore(archive.archived(spark, arguments.path), arguments.uri, arguments.parallelism, **options)
     print(f"the ledgers of {arguments.path} are written")
     return 0
