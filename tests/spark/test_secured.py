@@ -31,7 +31,7 @@ class SecuredSparkTests(SecuredCase):
     def test_read_write_verify(self) -> None:
         """What is written is read, in batches and streams, and every replica is verified; no plan shows a secret."""
         self.secrets.append(_PASSWORD)
-        password = {"bookkeeper.passwd": _PASSWORD}
+        password = {"bookkeeper.passwd": _PASSWORD, "bookkeeper.zkAuth": f"digest:user:{_PASSWORD}"}
         ledger = self.ledger(PAYLOADS, _PASSWORD.encode())
         frame = self.load(ledger=str(ledger), **password)
         self.assertEqual([row.payload for row in frame.orderBy("entry_id").collect()], PAYLOADS)

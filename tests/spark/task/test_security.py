@@ -1,6 +1,9 @@
 """Reads of tasks over connections that are encrypted and authenticated, without Spark."""
 
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +30,7 @@ from bookkeeper_twisted.spark.task.security import SecuritySettings, connection_
 
 from ...authentication.sasl.sasl_case import JAAS
 from ...blocking_reads.made_up import DIGESTER, LEDGER, stored_entries
-from ...integration.test_tls import tls_keys
+from ...integration.test_tls import ROOT, tls_keys
 from ...security.certificates import Folder, authority, issued
 from ..cluster_case import ClusterCase
 from ..secured_case import SecuredCase, options_of
@@ -93,13 +96,14 @@ class ReadTests(TaskCase):
         self.assertEqual(targets.failed, {})
 
     def test_nothing_secret_travels(self) -> None:
-        """Names of files are sent to tasks, and nothing of what is in these files."""
+        """Names of files are sent to tasks, and nothing of what is in these files; partitions have no credentials."""
         self.written = self.ledger(PAYLOADS)
-        options = self.parsed()
-        sent = [options, security_settings(options.client), settings_of(options), plan_batch(options, IdFilter())]
-        texts = [*map(repr, sent), *(pickle.dumps(each).decode("latin-1") for each in sent)]
+        options = self.parsed(zk_auth="digest:user:planted")
+        sent = [security_settings(options.client), settings_of(options), plan_batch(options, IdFilter())]
+        texts = [repr(options), *map(repr, sent), *(pickle.dumps(each).decode("latin-1") for each in sent)]
         self.assertIn(str(self.files.path), "".join(texts))
-        self.assert_no_secrets(texts)
+        self.assertNotIn("planted", "".join(texts))
+        self.assert_no_secrets([*texts, pickle.dumps(options).decode("latin-1")])
 
     def test_tokens(self) -> None:
         """The file of a token is named in the settings, and the token is not."""
@@ -111,6 +115,17 @@ class ReadTests(TaskCase):
         self.assertIn(("client_auth_token_file", str(path)), settings)
         shown = [repr(settings), repr(connection_security(settings)), repr(ClientConfig(**keys))]
         self.assertNotIn("planted", "".join(shown))
+
+    def test_no_reactor(self) -> None:
+        """A task that reads over secured connections loads no reactor."""
+        check = (
+            "import sys; from bookkeeper_twisted.blocking_reads import secured; "
+            "from bookkeeper_twisted.protocol import tls_layer; from bookkeeper_twisted.spark.task.security import *; "
+            f"connection_security({security_settings(ClientConfig(**self.keys))!r}); "
+            "sys.exit('twisted.internet.reactor' in sys.modules)"
+        )
+        environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+        self.assertEqual(subprocess.run([sys.executable, "-c", check], env=environ).returncode, 0)
 
     def test_nothing_to_secure(self) -> None:
         """Options without TLS and authentication give no settings, so tasks load no code for either."""
