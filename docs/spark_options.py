@@ -19,7 +19,7 @@ def _lines() -> Iterator[str]:
         for field in fields_of(options).values():
             yield from _entry(field)
     yield ""
-    yield "Both take the keys of the client with ``bookkeeper.`` before them, and ``bookkeeper.passwd``;"
+    yield "Both take the keys of the client with ``bookkeeper.`` before them, and ``bookkeeper.password``;"
     yield "the sink also takes ``bookkeeper.digestType``."
 
 

@@ -25,7 +25,7 @@ from ..config.client import ClientConfig
 from ..config.fields import fields_of, from_file
 from ..errors import BookKeeperError, ConfigError
 from ..limits.ratelimit import Rate
-from .options import PREFIX
+from .options import PASSWORD, PREFIX
 
 
 def _rate(text: str) -> float:
@@ -141,9 +141,17 @@ def session(arguments: argparse.Namespace) -> Any:
     spark = builder.getOrCreate()
     if not _is_remote(spark):
         spark.sparkContext.setLogLevel(arguments.log)
+    # Spark masks options in plans by their names, and does not know that this one is a secret
+    masked = spark.conf.get(_REDACTED)
+    if "zkauth" not in masked:
+        spark.conf.set(_REDACTED, f"{masked}|zkauth")
     if not arguments.parallelism:
         arguments.parallelism = spark.sparkContext.defaultParallelism if not _is_remote(spark) else 8
     return spark
+
+
+_REDACTED = "spark.sql.redaction.options.regex"
+"""The name of the setting of Spark with a regular expression for keys of options that plans show masked."""
 
 
 def _is_remote(spark: Any) -> bool:
@@ -189,8 +197,6 @@ def _limit_options(arguments: argparse.Namespace) -> dict[str, str]:
     given = {"maxEntriesPerSecond": limit.entries, "maxBytesPerSecond": limit.bytes}
     return {key: str(ceil(rate)) for key, rate in given.items()} | {"tasksAtOnce": str(arguments.parallelism)}
 
-
-_PASSWORD = "bookkeeper.passwd"
 
 _SHOWN = 1000
 """Most damaged ranges of entries that are printed; damaged ledgers are all printed."""
@@ -313,7 +319,7 @@ def _compaction_plan(spark: Any, arguments: argparse.Namespace) -> int:
 def _export(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import archive
 
-    options = {**client_options(arguments.conf), _PASSWORD: _password(arguments).decode(), **_limit_options(arguments)}
+    options = {**client_options(arguments.conf), PASSWORD: _password(arguments).decode(), **_limit_options(arguments)}
     ledgers = archive.export(spark, arguments.uri, arguments.path, **_selection(arguments), **options)
     print(f"{ledgers.count():,} ledgers in {arguments.path}")
     return 0
@@ -322,7 +328,7 @@ def _export(spark: Any, arguments: argparse.Namespace) -> int:
 def _import(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import archive
 
-    options = {**client_options(arguments.conf), _PASSWORD: _password(arguments).decode(), **_limit_options(arguments)}
+    options = {**client_options(arguments.conf), PASSWORD: _password(arguments).decode(), **_limit_options(arguments)}
     options["writeId"] = arguments.write_id
     archive.restore(archive.archived(spark, arguments.path), arguments.uri, arguments.parallelism, **options)
     print(f"the ledgers of {arguments.path} are written")
@@ -379,7 +385,7 @@ _OWN_ERROR = re.compile(r"bookkeeper_twisted\.[\w.]+: (.*)")
 _CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.*)", re.MULTILINE)
 
 _AS_ARGUMENTS = {
-    "option bookkeeper.passwd": "--password-file",
+    "option bookkeeper.password": "--password-file",
     "option ledgers": "--ledgers",
     "; with failOnDataLoss = false it is passed over": "",
 }

@@ -1,9 +1,11 @@
 """The options of the data source: parses and checks them.  The documentation is made from the same tables.
 
 Spark passes options as text, with keys in lower case.  An unknown key is an error: if a misspelt option were ignored,
-the result would be wrong.  Keys that begin with ``bookkeeper.`` configure the client: ``bookkeeper.passwd``,
-``bookkeeper.digestType`` and every key of
-:class:`~bookkeeper_twisted.config.client.ClientConfig`.
+the result would be wrong.  Keys that begin with ``bookkeeper.`` configure the client: ``bookkeeper.password``,
+``bookkeeper.digestType`` and every key of :class:`~bookkeeper_twisted.config.client.ClientConfig`.
+
+Spark shows the options of a write in the logical plan.  It masks those whose keys contain ``password``, so the password
+of ledgers is an option of that name; its first name was ``bookkeeper.passwd``, which still works.
 """
 
 import json
@@ -24,7 +26,8 @@ from ..model import MAX_LEDGER_ID, DigestType, digest_type_of
 from .id_ranges import IdRanges
 
 PREFIX = "bookkeeper."
-_PASSWORD, _DIGEST = "bookkeeper.passwd", "bookkeeper.digesttype"
+PASSWORD = "bookkeeper.password"
+_PASSWORDS, _DIGEST = (PASSWORD, "bookkeeper.passwd"), "bookkeeper.digesttype"
 _SPARK_OWN = frozenset({"path", "checkpointlocation", "queryname"})
 """Keys, in lower case, that Spark itself adds or reads; the source ignores them."""
 
@@ -324,7 +327,7 @@ class SinkOptions:
 def _split(options: Mapping[str, str]) -> tuple[dict[str, str], ClientConfig, Secret, DigestType]:
     """Split Spark's options into the options of this source (keys in lower case), client, password and digest type."""
     given = {key.lower(): value for key, value in options.items() if key.lower() not in _SPARK_OWN}
-    password = Secret(given.pop(_PASSWORD, "").encode())
+    password = Secret(_password(given).encode())
     try:
         digest_type = digest_type_of(given.pop(_DIGEST, DigestType.CRC32C.name).strip().upper())
     except IncorrectParameterError as error:
@@ -332,6 +335,23 @@ def _split(options: Mapping[str, str]) -> tuple[dict[str, str], ClientConfig, Se
     own = {key: value for key, value in given.items() if not key.startswith(PREFIX)}
     client = {key.removeprefix(PREFIX): value for key, value in given.items() if key.startswith(PREFIX)}
     return own, _loaded(ClientConfig, client, PREFIX), password, digest_type
+
+
+def _password(given: dict[str, str]) -> str:
+    """Remove the password of ledgers from options (keys in lower case), and return it; empty if there is none."""
+    found = [given.pop(key) for key in _PASSWORDS if key in given]
+    if len(found) > 1:
+        raise ConfigError(f"options {' and '.join(_PASSWORDS)} are two names of one option: set one of them")
+    return found[0] if found else ""
+
+
+def without_password(options: Mapping[str, str]) -> tuple[dict[str, str], str]:
+    """Return ``options`` without the password of ledgers, and the password; the case of keys does not matter.
+
+    :raises ConfigError: the password is there under both of its names.
+    """
+    found = {key.lower(): value for key, value in options.items() if key.lower() in _PASSWORDS}
+    return {key: value for key, value in options.items() if key.lower() not in _PASSWORDS}, _password(found)
 
 
 def client_config(options: Mapping[str, str] | None) -> ClientConfig:

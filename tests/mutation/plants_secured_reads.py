@@ -72,6 +72,14 @@ PLANTS = (
         where="Secret.__repr__",
     ),
     Plant(
+        "of two passwords in the options of Spark one is ignored", "spark/options.py",
+        "if len(found) > 1: ...", "", ["tests.spark.test_options"], where="_password",
+    ),
+    Plant(
+        "a password that Spark masks in plans is kept beside that of the ledger", "spark/options.py",
+        "key.lower() not in _PASSWORDS", "True", ["tests.spark.test_options"], where="without_password",
+    ),
+    Plant(
         "an error of authentication at a task of the sink does not name the bookie",
         "client/connections/bookie_socket.py",
         "UnauthorizedAccessError(detail=f'no connection to {self._bookie_id}: {error.detail}')", "error", _TASKS,

@@ -140,7 +140,7 @@ class BatchTests(SparkCase):
             ({"ledgers": "9-5", "view": "ledgers"}, "option ledgers: 9-5 is no range"),
             ({"ledger": plain, "endingOffsets": f'{{"{plain}": 2}}'}, "can be read up to offset 1"),
             ({"ledger": plain, "startingOffsets": f'{{"{plain}": 2}}'}, "can be read up to offset 1"),
-            ({"ledger": str(ledger), "bookkeeper.passwd": "guess"}, "wrong password, option bookkeeper.passwd"),
+            ({"ledger": str(ledger), "bookkeeper.passwd": "guess"}, "wrong password, option bookkeeper.password"),
         ):
             with self.subTest(options):
                 text = self.failure(lambda options=options: self.load(**options).collect())

@@ -6,7 +6,7 @@ from bookkeeper_twisted.errors import ConfigError
 from bookkeeper_twisted.limits.ratelimit import Rate
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.spark.id_ranges import ALL_IDS
-from bookkeeper_twisted.spark.options import SinkOptions, SourceOptions
+from bookkeeper_twisted.spark.options import SinkOptions, SourceOptions, without_password
 
 URI = {"metadataserviceuri": "memory:"}
 
@@ -40,6 +40,15 @@ class SourceOptionTests(SynchronousTestCase):
         """What begins with ``bookkeeper.`` goes to the client; the password is kept apart."""
         options = self.parse(ledger="1", **{"bookkeeper.zkTimeout": "77", "bookkeeper.passwd": "secret"})
         self.assertEqual((options.client.zk_timeout, options.password.value), (77, b"secret"))
+
+    def test_password(self) -> None:
+        """The password has two names, of which one may be used: Spark masks only the newer one."""
+        for key in ("bookkeeper.password", "bookkeeper.passwd", "bookkeeper.Password"):
+            self.assertEqual(self.parse(ledger="1", **{key: "secret"}).password.value, b"secret")
+            rest, password = without_password({key: "secret", "ledger": "1"})
+            self.assertEqual((rest, password), ({"ledger": "1"}, "secret"))
+        both = {"bookkeeper.password": "secret", "bookkeeper.passwd": "secret"}
+        self.refused("bookkeeper.password and bookkeeper.passwd are two names of one option", ledger="1", **both)
 
     def test_secrets_are_not_shown(self) -> None:
         """No text of the options has the password or the credential of the metadata store."""

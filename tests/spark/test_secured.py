@@ -11,6 +11,10 @@ from .session import missing, session
 
 PAYLOADS = [b"%d" % n * (n % 40) for n in range(2000)]
 _PASSWORD = "planted-passwd-7f3a"
+_SHOWS_LOGICAL_PLANS = {
+    "spark.sql.ui.explainMode": "extended", "spark.sql.redaction.options.regex": "(?i)url|passwd|zkauth",
+}  # fmt: skip
+"""Settings of Spark: logical plans, which have the options of writes, are on its page; ``zkAuth`` is masked."""
 
 
 class SecuredSparkTests(SecuredCase):
@@ -31,7 +35,10 @@ class SecuredSparkTests(SecuredCase):
     def test_read_write_verify(self) -> None:
         """What is written is read, in batches and streams, and every replica is verified; no plan shows a secret."""
         self.secrets.append(_PASSWORD)
-        password = {"bookkeeper.passwd": _PASSWORD, "bookkeeper.zkAuth": f"digest:user:{_PASSWORD}"}
+        password = {"bookkeeper.password": _PASSWORD, "bookkeeper.zkAuth": f"digest:user:{_PASSWORD}"}
+        for key, value in _SHOWS_LOGICAL_PLANS.items():
+            self.spark.conf.set(key, value)
+            self.addCleanup(self.spark.conf.unset, key)
         ledger = self.ledger(PAYLOADS, _PASSWORD.encode())
         frame = self.load(ledger=str(ledger), **password)
         self.assertEqual([row.payload for row in frame.orderBy("entry_id").collect()], PAYLOADS)

@@ -2,8 +2,8 @@
 
 An archive is a directory with two tables: ``entries``, and ``ledgers``, which has the rows of the source's view
 ``ledgers``.  An export writes ``ledgers`` last, so an archive without it is incomplete.  An archive contains no
-passwords.  An export reads each ledger with the password in its metadata, and with the option ``bookkeeper.passwd`` if
-there is none.  An import writes all ledgers with the password in that option.
+passwords.  An export reads each ledger with the password in its metadata, and with the option ``bookkeeper.password``
+if there is none.  An import writes all ledgers with the password in that option.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,10 +14,9 @@ from pyspark.sql import functions as f
 
 from ...errors import ConfigError
 from ..driver.cluster import connected
-from ..options import client_config
+from ..options import PASSWORD, client_config, without_password
 
 _ENTRIES = "ledger_id BIGINT, entry_id BIGINT, payload BINARY"
-_PASSWORD = "bookkeeper.passwd"
 _FACTS = ("ensemble_size", "write_quorum", "ack_quorum", "digest_type", "last_entry_id", "length")
 
 
@@ -30,6 +29,8 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
     :raises bookkeeper_twisted.errors.ConfigError: the password of a ledger is not UTF-8, so no option can contain it.
     """
 
+    options, usual = without_password(options)
+
     def read(**more: str) -> DataFrame:
         given = {"metadataServiceUri": uri, **options, **more}
         return spark.read.format("bookkeeper").options(**given).load()
@@ -38,22 +39,24 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
     ids = [row.ledger_id for row in closed.where("last_entry_id >= 0").select("ledger_id").collect()]
     # drop the options that select ledgers, because each group of ledgers below is selected by its ids
     options = {key: value for key, value in options.items() if not key.startswith("ledger")}
-    groups = _by_password(uri, ids, options)
+    groups = _by_password(uri, ids, usual, options)
     spark.createDataFrame([], _ENTRIES).write.mode("errorifexists").parquet(f"{path}/entries")
     for password, ledgers in groups.items():
-        entries = read(**{"ledgers": ",".join(map(str, ledgers)), _PASSWORD: password})
+        entries = read(**{"ledgers": ",".join(map(str, ledgers)), PASSWORD: password})
         entries.select("ledger_id", "entry_id", "payload").write.mode("append").parquet(f"{path}/entries")
     closed.write.mode("errorifexists").parquet(f"{path}/ledgers")
     closed.unpersist()
     return spark.read.parquet(f"{path}/ledgers")
 
 
-def _by_password(uri: str, ledger_ids: Iterable[int], options: Mapping[str, str]) -> Mapping[str, list[int]]:
+def _by_password(
+    uri: str, ledger_ids: Iterable[int], usual: str, options: Mapping[str, str]
+) -> Mapping[str, list[int]]:  # fmt: skip
     """Group ledgers by the passwords in their metadata, because one read of the source uses one password.
 
-    :param options: options of the source, with the password of ledgers whose metadata have none.
+    :param usual: password of ledgers whose metadata have none.
+    :param options: options of the source.
     """
-    usual = options.get(_PASSWORD, "")
     with connected(uri, client_config(options)) as cluster:
         known = cluster.metadata(ledger_ids)
     groups: dict[str, list[int]] = {}

@@ -128,7 +128,7 @@ def check_password(ledger_id: int, metadata: LedgerMetadata, password: bytes) ->
     :raises UnauthorizedAccessError: the ledger has another password.
     """
     if metadata.has_password and metadata.password != password:
-        raise UnauthorizedAccessError(ledger_id, detail="wrong password, option bookkeeper.passwd")
+        raise UnauthorizedAccessError(ledger_id, detail="wrong password, option bookkeeper.password")
 
 
 def extents(
