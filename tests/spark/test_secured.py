@@ -52,7 +52,9 @@ class SecuredSparkTests(SecuredCase):
         states = [row.status for row in findings.collect()]
         self.assertGreater(len(states), 5)
         self.assertEqual(set(states), {"ok"})
-        self.assert_no_secrets(_shown(self.spark, frame, findings))
+        shown = _shown(self.spark, frame, findings)
+        self.assertIn("bookkeeper.password=*********(redacted)", "".join(shown))  # of the write
+        self.assert_no_secrets(shown)
 
     def test_refused(self) -> None:
         """A wrong password is one sentence that names the bookies, at once and without a traceback."""
