@@ -51,12 +51,14 @@ class ConnectionSecurity:
     :ivar authentication: how this client proves to bookies who it is.
     :ivar authentication_is_required: whether to refuse bookies that do not authenticate their clients.
     :ivar now: a function that returns the seconds of a monotonic clock.
+    :ivar is_direct: whether TLS begins at once, without StartTLS.
     """
 
     encryption: CreatorOf | None
     authentication: IClientAuthentication
     authentication_is_required: bool
     now: Callable[[], float]
+    is_direct: bool = False
 
 
 def dial_secured(
@@ -235,12 +237,13 @@ class _SecuredStream:
                 security.authentication_is_required, peer.is_encrypted,
             )  # fmt: skip
 
+        bookie = Peer(address.bookie_id, host=address.host)
         if security.encryption is None:
-            protocol = authenticated(Peer(address.bookie_id))
+            protocol = authenticated(bookie)
         else:
             creator = security.encryption(address.host)
             protocol = EncryptingConnection(
-                self._transport.clock, address.bookie_id, creator, patience, authenticated
+                self._transport.clock, bookie, creator, patience, authenticated, security.is_direct
             )  # fmt: skip
         self._transport.protocol = protocol
         protocol.makeConnection(self._transport)

@@ -131,11 +131,12 @@ class SecuredCase(SynchronousTestCase):
         return ClientTls(settings, lambda: NOW).connecting_to
 
     def connect(
-        self, stream: Any, wire: int = 2, encryption: Any = None, authentication: Any = None, required: bool = False
-    ) -> IBookieConnection:
+        self, stream: Any, wire: int = 2, encryption: Any = None, authentication: Any = None, required: bool = False,
+        is_direct: bool = False,
+    ) -> IBookieConnection:  # fmt: skip
         """Secure a connection."""
         now = (lambda: stream.now) if isinstance(stream, ScriptedStream) else (lambda: 0.0)
-        security = ConnectionSecurity(encryption, authentication or AuthenticationDisabled(), required, now)
+        security = ConnectionSecurity(encryption, authentication or AuthenticationDisabled(), required, now, is_direct)
         return secured_connection(stream, ADDRESS, wire, Timeouts(1, 5), security)
 
     def refused(self, kind: type[Exception], stream: Any, wanted: str, **more: Any) -> None:
@@ -162,6 +163,14 @@ class TlsTests(SecuredCase):
             self.assertEqual(connection.wire, wire)
             connection.close()
             self.assertTrue(stream.closed)
+
+    def test_direct(self) -> None:
+        """With direct TLS no byte is in clear, not even StartTLS."""
+        stream = BookieStream(self.rig())
+        connection = self.connect(stream, 2, self.encryption(), is_direct=True)
+        self.assertEqual(stream.sent[0], 22)
+        requests.send_batch_read(connection, 1, 0, 40, 4 << 20)
+        self.assertEqual(requests.receive_batch(connection, 1, 0).entries(), ENTRIES.entries())
 
     def test_large_replies(self) -> None:
         """A reply of many records arrives whole, and a part of it where less is asked for."""

@@ -18,6 +18,7 @@ from bookkeeper_twisted.codec.runs import AddReplies, BatchReply, ReadReply
 from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.config.authentication import AuthenticationConfig
 from bookkeeper_twisted.errors import Status
+from bookkeeper_twisted.protocol.authentication import Peer
 from bookkeeper_twisted.protocol.client.authentication import AuthenticatedConnection
 from bookkeeper_twisted.protocol.client.encryption import EncryptingConnection
 from bookkeeper_twisted.security.contexts import ClientTls, TlsSettings
@@ -126,7 +127,7 @@ class Keys:
         await made.authenticated
 
     async def _connect(self, port: int, make: Any, tls: ClientTls) -> Protocol:
-        made = EncryptingConnection(self._reactor, "b", tls.connecting_to("127.0.0.1"), _TIME, make)
+        made = EncryptingConnection(self._reactor, Peer("b"), tls.connecting_to("127.0.0.1"), _TIME, make)
         await connectProtocol(TCP4ClientEndpoint(self._reactor, "127.0.0.1", port), made)
         return await made.encrypted
 

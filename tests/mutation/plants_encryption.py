@@ -260,7 +260,7 @@ PLANTS = (
     ),
     Plant(
         "the first bytes of a handshake are lost", _SERVER,
-        "self.transport.dataReceived(data)", "pass", _CLIENT, where="ServerConnection.dataReceived",
+        "self.transport.protocol.dataReceived(data)", "pass", _CLIENT, where="ServerConnection.dataReceived",
     ),
     Plant(
         "a client with direct TLS begins in clear", _STARTING,

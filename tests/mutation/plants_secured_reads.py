@@ -22,8 +22,8 @@ PLANTS = (
     ),
     Plant(
         "a blocking reader says that every connection is encrypted", _STREAM,
-        "Peer(address.bookie_id)", "Peer(address.bookie_id, is_encrypted=True)", _SECURED,
-        where="_SecuredStream.__init__",
+        "Peer(address.bookie_id, host=address.host)", "Peer(address.bookie_id, host=address.host, is_encrypted=True)",
+        _SECURED, where="_SecuredStream.__init__",
     ),
     Plant(
         "a blocking reader takes a bookie that authenticates nobody", _STREAM,
@@ -61,6 +61,10 @@ PLANTS = (
     Plant(
         "the view of a cluster in Spark has no settings of TLS", "spark/driver/cluster.py",
         "security_settings(config)", "()", _TASKS, where="connect",
+    ),
+    Plant(
+        "tasks of Spark send StartTLS though TLS is to begin at once", _STREAM,
+        "security.is_direct", "False", _SECURED, where="_SecuredStream.__init__",
     ),
     Plant(
         "settings of the metadata store travel with those of TLS", _TASK,

@@ -40,4 +40,5 @@ def connection_security(settings: SecuritySettings) -> "ConnectionSecurity":
     config = AuthenticationConfig(**cast(Any, dict(settings)))
     encryption = ClientTls(settings_of(config), time_of_day).connecting_to if config.encrypts else None
     authentication = client_authentication(config)
-    return ConnectionSecurity(encryption, authentication, config.client_auth_required, monotonic_seconds)
+    required, is_direct = config.client_auth_required, config.tls_direct
+    return ConnectionSecurity(encryption, authentication, required, monotonic_seconds, is_direct)

@@ -7,6 +7,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.metadata.zookeeper.encryption import EncryptedHandler
 
+_SECONDS = 2
+"""How long a socket is waited for that is ready at once."""
+
 
 class _Tls:
     """Wraps sockets by nothing.
@@ -85,10 +88,10 @@ class EncryptedHandlerTests(SynchronousTestCase):
         """A socket with decrypted bytes is ready at once, whatever else is waited for."""
         handler = self.handler(_Tls())
         waiting, other = _Socket(self.pair[0], 5), self.pair[1]
-        self.assertEqual(handler.select([waiting], [], [], 60), ([waiting], [], []))
-        self.assertEqual(handler.select([waiting, other], [], [], 60)[0], [waiting])
+        self.assertEqual(handler.select([waiting], [], [], _SECONDS), ([waiting], [], []))
+        self.assertEqual(handler.select([waiting, other], [], [], _SECONDS)[0], [waiting])
         self.pair[0].send(b"x")
-        self.assertEqual(handler.select([waiting, other], [], [], 60)[0], [waiting, other])
+        self.assertEqual(handler.select([waiting, other], [], [], _SECONDS)[0], [waiting, other])
         idle = _Socket(self.pair[0], 0)
         self.assertEqual(handler.select([idle], [], [], 0)[0], [])
-        self.assertEqual(handler.select([], [self.pair[1]], [], 60)[1], [self.pair[1]])
+        self.assertEqual(handler.select([], [self.pair[1]], [], _SECONDS)[1], [self.pair[1]])
