@@ -41,6 +41,8 @@ MODULES = (
 _HEADER = """\
 # What the Makefile, and so CI, installs: the newest versions that setup.cfg allowed when "make constraints" wrote this.
 """
+UNPINNED_EXTRAS = ("kerberos",)
+"""Extras whose libraries are compiled with those of the system, without which pip cannot say what they need."""
 _UNPINNED = ("bookkeeper-twisted", "pip")
 """The package itself, and the program that reads the file."""
 
@@ -92,7 +94,8 @@ def pinned(report: dict[str, Any]) -> str:
 
 def pin() -> int:
     """Write the constraints file; return the exit status."""
-    wanted = f"{ROOT}[{','.join(all_extras((ROOT / 'setup.cfg').read_text()))}]"
+    extras = [name for name in all_extras((ROOT / "setup.cfg").read_text()) if name not in UNPINNED_EXTRAS]
+    wanted = f"{ROOT}[{','.join(extras)}]"
     with tempfile.TemporaryDirectory() as directory:
         report = Path(directory, "report.json")
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]

@@ -98,6 +98,9 @@ class SocketPool:
         """Record for :data:`FAILURE_REMEMBERED` seconds that the bookie at an ``address`` could not be reached."""
         self._failed[address] = self._now() + FAILURE_REMEMBERED
 
+    def __del__(self) -> None:
+        self.close()  # a process keeps a few pools only, and drops the others with their idle connections
+
     def close(self) -> None:
         """Close the idle connections."""
         with self._lock:

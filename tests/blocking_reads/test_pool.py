@@ -53,3 +53,10 @@ class PoolTests(SynchronousTestCase):
             pass
         self.cluster.pool.close()
         self.assertTrue(self.cluster.connections[0].closed)
+
+    def test_dropped(self) -> None:
+        """So does dropping the last reference to the pool."""
+        with self.cluster.pool.use(self.address, 2):
+            pass
+        del self.cluster.pool
+        self.assertTrue(self.cluster.connections[0].closed)

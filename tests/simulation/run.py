@@ -24,7 +24,8 @@ from .world.clock import START
 
 WARM_UP = 3.0
 PEACE = 60.0
-REPAIR = 180.0
+REPAIR = 1500.0
+"""Seconds in which autorecovery has to end: a check asks a bookie that did not answer again for 21 minutes."""
 _LONGEST_CALL = 20.0
 _MAX_EVENTS = 2_000_000
 

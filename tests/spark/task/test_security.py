@@ -46,7 +46,6 @@ def _connections_of(timeouts: Timeouts, security: SecuritySettings) -> Iterator[
         yield pool
     finally:
         pool.close()
-        connections.cache_clear()
 
 
 class TaskCase(SecuredCase):
