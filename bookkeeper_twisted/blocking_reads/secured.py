@@ -187,25 +187,21 @@ class _SocketTransport:
 class _Inbox(Protocol):
     """The protocol of a connection that is ready for requests: it keeps the bytes that were received, in clear.
 
-    :ivar size: the number of these bytes.
+    :ivar received: these bytes.
     :ivar ended: the reason why the connection has ended; None while it has not.
     """
 
     def __init__(self) -> None:
-        self.size = 0
+        self.received = bytearray()
         self.ended: BaseException | None = None
-        self._chunks: list[bytes] = []
 
     def dataReceived(self, data: bytes) -> None:
-        self._chunks.append(data)
-        self.size += len(data)
+        self.received += data
 
     def take(self, size: int) -> bytes:
         """Return at most ``size`` of the received bytes."""
-        whole = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
-        taken, rest = whole[:size], whole[size:]
-        self._chunks = [rest] if rest else []
-        self.size = len(rest)
+        taken = bytes(self.received[:size])
+        del self.received[:size]  # does not move the bytes behind them
         return taken
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -279,9 +275,9 @@ class _SecuredStream:
     def recv(self, size: int, flags: int, /) -> bytes:
         """See :meth:`.IByteStream.recv`."""
         wanted = size if flags & WAIT_ALL else 1
-        while self._inbox.size < wanted and self._inbox.ended is None:
+        while len(self._inbox.received) < wanted and self._inbox.ended is None:
             self._transport.pump()
-        if not self._inbox.size:
+        if not self._inbox.received:
             self._check()
         return self._inbox.take(size)
 

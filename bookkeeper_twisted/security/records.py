@@ -23,8 +23,7 @@ RECORD = 16 * 1024
 GROUP = 64 * 1024
 """Bytes that are encrypted before they are taken from OpenSSL.
 
-The buffer in which OpenSSL keeps them grows to this size, and stays as long as the connection.  A reply of 110 KB costs
-15 % less with twice as many, which is 4 % of what it costs the bookie.
+The buffer in which OpenSSL keeps them grows to this size, and stays as long as the connection.
 """
 
 _OF_MODULE = ("_lib", "_ffi")

@@ -32,12 +32,14 @@ class BookieCase(TestCase):
     """A bookie, and clients of it.
 
     :ivar keys: of both sides.
+    :ivar principal: whom the bookie knows a client with these keys as.
     :ivar place: the keys that say where the bookie is.
     """
 
     timeout = 30
     place: dict[str, Any] = {"bookie_port": 0, "listening_interface": HOST}
     keys: dict[str, Any]
+    principal = Principal("sasl", USER)
 
     def setUp(self) -> None:
         self.directory = tempfile.mkdtemp(prefix="sasl-")
@@ -68,6 +70,20 @@ class BookieCase(TestCase):
         self.assertRegex(str(refused.exception), reason)
         await client.close()
         self.assertEqual(self.principals(), set())
+
+    async def exchange(self, **more: Any) -> None:
+        """Entries are written and read by clients of every wire protocol, whose principal the bookie knows."""
+        keys = {**self.keys, **more}
+        uri = await self.start(BookieConfig(**keys))
+        for wire in ("v2", "v3", "auto"):
+            client = await self.connect(uri, ClientConfig(wire_protocol=wire, **keys))
+            writer = await client.create_ledger(1, 1, 1)
+            await writer.append_many([b"entry"] * 100)
+            await writer.close()
+            reader = await client.open_ledger(writer.ledger_id)
+            self.assertEqual([entry.data for entry in await reader.read(0, 99)], [b"entry"] * 100)
+            self.assertEqual(self.principals(), {self.principal})
+            await client.close()
 
     def principals(self) -> set[Principal]:
         """Who may send requests to the bookie."""
@@ -119,20 +135,6 @@ class SaslTests(BookieCase):
         folder = Folder(Path(self.directory, "keys"))
         folder.put_pair(issued("anybody", authority(), (HOST,)), authority())
         self.tls = tls_keys(folder)
-
-    async def exchange(self, **more: Any) -> None:
-        """Entries are written and read by clients of every wire protocol, whose user the bookie knows."""
-        keys = {**self.keys, **more}
-        uri = await self.start(BookieConfig(**keys))
-        for wire in ("v2", "v3", "auto"):
-            client = await self.connect(uri, ClientConfig(wire_protocol=wire, **keys))
-            writer = await client.create_ledger(1, 1, 1)
-            await writer.append_many([b"entry"] * 100)
-            await writer.close()
-            reader = await client.open_ledger(writer.ledger_id)
-            self.assertEqual([entry.data for entry in await reader.read(0, 99)], [b"entry"] * 100)
-            self.assertEqual(self.principals(), {Principal("sasl", USER)})
-            await client.close()
 
     async def test_digest(self) -> None:
         """DIGEST-MD5 in clear; who is not admitted gets nothing."""

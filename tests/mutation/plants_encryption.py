@@ -251,7 +251,7 @@ PLANTS = (
     ),
     Plant(
         "a bookie takes the handshake of TLS for a frame", _SERVER,
-        "hello is not None and data[0] == _HANDSHAKE", "False", _FIRST, where="ServerConnection.dataReceived",
+        "hello is not None and data[:1] == HANDSHAKE", "False", _FIRST, where="ServerConnection.dataReceived",
     ),
     Plant(
         "TLS may begin behind frames in clear", _SERVER,

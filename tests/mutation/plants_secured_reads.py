@@ -63,6 +63,10 @@ PLANTS = (
         "security_settings(config)", "()", _TASKS, where="connect",
     ),
     Plant(
+        "a pool that is dropped leaves its connections open", "blocking_reads/pool.py",
+        "self.close()", "pass", ["tests.blocking_reads.test_pool"], where="SocketPool.__del__",
+    ),
+    Plant(
         "tasks of Spark send StartTLS though TLS is to begin at once", _STREAM,
         "security.is_direct", "False", _SECURED, where="_SecuredStream.__init__",
     ),

@@ -21,7 +21,7 @@ from ..authentication import MAX_TOKEN
 from ..connection_state import ConnectionState, following
 from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
 from ..turns import Turns
-from .greeting import Greeting
+from .greeting import HANDSHAKE, Greeting
 from .limits import SECONDS_STALLED, SECONDS_TO_CLOSE
 from .shared_limits import SharedLimits
 
@@ -34,9 +34,6 @@ _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 LONGEST_TOKEN_FRAME = 2 * MAX_TOKEN
 """Bytes of the longest frame of a peer that is not authenticated: a token, and what is around it."""
-
-_HANDSHAKE = 22
-"""The first byte of a TLS connection; in clear, it would begin the length of a frame of 352 MiB or more."""
 
 
 @implementer(IServerConnection, IPushProducer)
@@ -97,7 +94,7 @@ class ServerConnection(Protocol):
             return
         self.heard_at = self._factory.clock.seconds()
         hello, self._hello = self._hello, None
-        if hello is not None and data[0] == _HANDSHAKE:
+        if hello is not None and data[:1] == HANDSHAKE:
             hello()
             self.transport.protocol.dataReceived(data)  # type: ignore[union-attr]  # the protocol until TLS begins
             return

@@ -29,8 +29,11 @@ LONGEST_RECORD = 4096
 LONGEST_MESSAGE = 16 * 1024
 """Bytes of the longest first message; OpenSSL would take 128 KiB, which it holds until the message is whole."""
 
-_HANDSHAKE, _HEAD = b"\x16", 5
-"""The first byte of the first record, and the bytes in front of its body, whose length is the last two of them."""
+HANDSHAKE = b"\x16"
+"""The first byte of the first record; in clear, it would begin the length of a frame of 352 MiB or more."""
+
+_HEAD = 5
+"""The bytes of a record in front of its body, whose length is the last two of them."""
 
 
 class Greeting(Protocol):
@@ -88,11 +91,11 @@ class Greeting(Protocol):
 def _is_half_record(data: bytes) -> bool:
     """Test whether bytes begin a record of a handshake which is not complete and not too long."""
     size = _HEAD + (int.from_bytes(data[3:_HEAD], "big") if len(data) >= _HEAD else 0)
-    return data[:1] == _HANDSHAKE and len(data) < size <= LONGEST_RECORD
+    return data[:1] == HANDSHAKE and len(data) < size <= LONGEST_RECORD
 
 
 def _is_too_long(data: bytes) -> bool:
     """Test whether a first record begins a message that is too long, or has not enough of it to tell."""
-    if data[:1] != _HANDSHAKE:
+    if data[:1] != HANDSHAKE:
         return False  # OpenSSL finds it wrong
     return len(data) < _HEAD + 4 or int.from_bytes(data[_HEAD + 1 : _HEAD + 4], "big") > LONGEST_MESSAGE
