@@ -1,4 +1,4 @@
-"""A limit on the peers that have begun TLS and are not let in yet: each takes some 100 KiB in OpenSSL (S11)."""
+"""A limit on the peers that have begun TLS and are not let in yet: each takes some 60 KiB in OpenSSL (S11)."""
 
 from collections import OrderedDict
 from collections.abc import Callable
