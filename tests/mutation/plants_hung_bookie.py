@@ -48,7 +48,8 @@ PLANTS = (
     ),
     Plant(
         "ledgers of a hung bookie are read on the others again and again", "autorecovery/auditing/ledger_checks.py",
-        "unsure.bookies.issubset(self.checker.unanswering())", "False", _HUNG, where="AllLedgersCheck._is_hopeless",
+        "unsure.bookies <= (silent if among is None else silent & set(among))", "False", _HUNG,
+        where="AllLedgersCheck._is_hopeless",
     ),
     Plant(
         "nothing finds out whether a hung bookie goes on", "autorecovery/auditing/ledger_checks.py",
@@ -57,7 +58,12 @@ PLANTS = (
     ),
     Plant(
         "a check gives up a hung bookie as early as an overloaded one", "autorecovery/auditing/ledger_checks.py",
-        "number >= LATER_ROUNDS and not self.checker.unanswering()", "number >= LATER_ROUNDS", _HUNG,
+        "number < LATER_ROUNDS or self._is_hopeless(one)", "number < LATER_ROUNDS", _HUNG,
+        where="AllLedgersCheck._run",
+    ),
+    Plant(
+        "a check waits for a hung bookie that is lost meanwhile", "autorecovery/auditing/ledger_checks.py",
+        "self._is_hopeless(unsure[ledger_id], still_silent)", "self._is_hopeless(unsure[ledger_id])", _HUNG,
         where="AllLedgersCheck._run",
     ),
     Plant(

@@ -24,9 +24,7 @@ from .world.clock import START
 
 WARM_UP = 3.0
 PEACE = 60.0
-REPAIR = 420.0
-"""Seconds in which autorecovery has to end: a check repeats ledgers of a bookie that did not answer for the sixth time
-after 315 s, and no fault here is longer."""
+REPAIR = 180.0
 _LONGEST_CALL = 20.0
 _MAX_EVENTS = 2_000_000
 

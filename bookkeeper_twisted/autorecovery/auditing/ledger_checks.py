@@ -126,13 +126,13 @@ class AllLedgersCheck:
                 await self._check(marker, later, ledger_id, metadata, unsure[ledger_id].losses)
 
         async def again_if_answered(ledger_id: int) -> None:
-            if self._is_hopeless(unsure[ledger_id]):
+            if self._is_hopeless(unsure[ledger_id], still_silent):
                 later[ledger_id] = unsure[ledger_id]
             else:
                 await again(ledger_id)
 
         for number in range(MOST_ROUNDS):
-            if not later or (number >= LATER_ROUNDS and not self.checker.unanswering()):
+            if not any(number < LATER_ROUNDS or self._is_hopeless(one) for one in later.values()):
                 break
             await self.context.pause(FIRST_PAUSE * 2**number)
             unsure, later = later, {}
@@ -141,6 +141,9 @@ class AllLedgersCheck:
             first = {bookie_id: ledger_id for ledger_id, one in hopeless.items() for bookie_id in one.bookies}
             chosen = set(first.values())
             await for_each(chosen, again, self.context.scan.parallel)
+            # A bookie may be in the record of silent ones although no check waits for it any more: it is lost, or has
+            # no entries of the chosen ledger left.  So only what was inconclusive again counts.
+            still_silent = {bookie_id for ledger_id in chosen & later.keys() for bookie_id in later[ledger_id].bookies}
             others = [ledger_id for ledger_id in unsure if ledger_id not in chosen]
             await for_each(others, again_if_answered, self.context.scan.parallel)
         self.context.metrics.inconclusive.value += len(later)
@@ -172,9 +175,13 @@ class AllLedgersCheck:
             unsure = (position.bookie_id for one in report.fragments for position in one.inconclusive)
             later[ledger_id] = _Unsure(losses, frozenset(unsure))
 
-    def _is_hopeless(self, unsure: _Unsure) -> bool:
-        """Test whether another check would be inconclusive again: none of the bookies answers any request."""
-        return unsure.bookies.issubset(self.checker.unanswering())
+    def _is_hopeless(self, unsure: _Unsure, among: Collection[str] | None = None) -> bool:
+        """Test whether another check would be inconclusive again, because its bookies answer no request.
+
+        :param among: ids of bookies; only those in the record of silent ones count; None for all of that record.
+        """
+        silent = set(self.checker.unanswering())
+        return unsure.bookies <= (silent if among is None else silent & set(among))
 
     def _is_waited_for(self, loss: ReplicaLoss) -> bool:
         return loss.kind is LossKind.GONE and self.is_expected(loss.bookie_id)

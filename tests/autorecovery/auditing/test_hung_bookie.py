@@ -121,6 +121,17 @@ class HungBookieTests(RecoveryCase):
         self.assertLess(self.asked(_HUNG) - asked[0], 30)
         self.assertLess(self.asked("b1:1") - asked[1], 30)
 
+    def test_lost(self) -> None:
+        """If the bookie is lost meanwhile, no check asks it any more, and the check of all ledgers ends soon."""
+        self.ledgers()
+        self.auditor(auditor_periodic_check_interval=7200)
+        self.wait(30)
+        self.assertFalse(self.ended(AuditorCheck.ALL_LEDGERS))
+        self.kill(_HUNG)
+        self.wait(60)
+        self.assertTrue(self.ended(AuditorCheck.ALL_LEDGERS))
+        self.assertEqual(self.metrics.inconclusive.value, 0)
+
     def test_listings(self) -> None:
         """The check of what bookies list takes no more, either."""
         self.ledgers()
