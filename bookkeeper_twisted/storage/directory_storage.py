@@ -34,7 +34,7 @@ from .rebuild import Rebuilt
 _MOST_FOUND = 64
 """Most look-ups of the read lane whose index rows wait until the reactor thread adds them to ``looked_up``."""
 
-_ROWS_AHEAD = 500
+_ROWS_AHEAD = 2048
 """Most index rows that one look-up reads: a look-up of its own for each would cost two thread switches, some 100 us."""
 
 _NEAR = 2048

@@ -248,7 +248,8 @@ class IRunIndex(Interface):
     def rows_ahead(ledger_id: int, entry_id: int, limit: int) -> Sequence[IndexRow | bytes]:
         """Return the index row of an entry, and some of the next rows of the ledger, if these are cheap to read.
 
-        :returns: at most ``limit`` rows, sorted; a packed row is 36 bytes.  Empty if the index lacks the entry.
+        :returns: at most ``limit`` rows, sorted; a byte string is one or more packed rows (36 bytes each), joined.
+            Empty if the index lacks the entry.
         """
 
     def rows(ledger_id: int) -> Iterator[IndexRow]:

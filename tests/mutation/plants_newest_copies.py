@@ -126,7 +126,7 @@ PLANTS = (
     ),
     Plant(
         "a row outlives a newer copy of its last entries", _LOOKED_UP,
-        "begin and _last_of(self._rows[begin - 1]) >= first", "False", _LOOK_UPS, where="FoundRows.discard",
+        "begin and last_of(*self._cut(begin - 1, begin)) >= first", "False", _LOOK_UPS, where="FoundRows.discard",
     ),
     Plant(
         "what other threads have found changes with what is kept of it", _LOOKED_UP,
@@ -138,8 +138,17 @@ PLANTS = (
     ),
     Plant(
         "a later look-up hides rows that an earlier one found", _LOOKED_UP,
-        "chain(held, zip(found._firsts, found._rows, strict=True))", "zip(found._firsts, found._rows, strict=True)",
+        "dict(zip(self._firsts[begin:end], self._cut(begin, end), strict=True))", "dict[int, bytes]()",
         _LOOK_UPS, where="FoundRows.add",
+    ),
+    Plant(
+        "a later look-up hides rows without packed form that an earlier one found", _LOOKED_UP,
+        "chain(self._others, found._others)", "found._others", _LOOK_UPS, where="FoundRows.add",
+    ),
+    Plant(
+        "a row without packed form outlives a newer copy of its last entries", _LOOKED_UP,
+        "bisect_left(self._others, low, key=_last)", "bisect_left(self._others, low, key=_first)", _LOOK_UPS,
+        where="FoundRows._others_between",
     ),
     Plant(
         "a look-up unpacks all rows between the entries", _SCATTERED_MODULE,
@@ -189,7 +198,8 @@ PLANTS = (
     ),
     Plant(
         "a row that is not packed is left out where rows are unpacked together", "storage/index/looked_up.py",
-        "len(rows) == end - begin", "rows", _SCATTERED, where="FoundRows.packed_between",
+        "end - begin > most or first_other < end_of_others", "end - begin > most", _SCATTERED,
+        where="FoundRows.packed_between",
     ),
     Plant(
         "the rows of the ledger before are found, too", "storage/index/recent_blocks.py",

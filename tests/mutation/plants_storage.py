@@ -448,7 +448,7 @@ PLANTS = (
     ),
     Plant(
         "rows that follow a row are those of the next ledgers, too", "storage/index/stored_blocks.py",
-        "packed[:8] == key[:8]", "True", _PACKED, where="StoredBlocks.rows_ahead",
+        "block.last[:8] != key[:8]", "False", _PACKED, where="StoredBlocks.rows_ahead",
     ),
     Plant(
         "rows of a striped ledger are looked up one by one", "storage/directory_storage.py",

@@ -26,11 +26,11 @@ _LOAD_BYTES = 2 * 1024 * 1024
 _MOST_LOADS = 32
 """Missing pieces of a run that are collected before one call of the read lane loads them."""
 
-_FIRST_LOADS = 8
+_FIRST_LOADS = 2
 """Missing scattered reads that are loaded before the other reads of their run.
 
-The read lane then also finds the index rows of the following entries.  An entry costs several times less if its row is
-known.
+The read lane then also finds the index rows of the following entries: for the first entry only its own row, for the
+second entry many.  An entry costs several times less if its row is known.
 """
 
 

@@ -6,13 +6,14 @@ merge of several generations wrote.  Its blocks are sorted, and no entry is in t
 """
 
 import struct
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
-from ...crc32c import crc32c_of_bytes
+from ...crc32c import Buffer, crc32c_of_bytes
 from ...errors import DamageError
 from ..interfaces import IndexRow
 from ..mixed_rows import PACKED_ROW
@@ -27,6 +28,7 @@ _COLUMNS = len(_FORM)
 _COLUMNS_OF_ROW = struct.Struct(PACKED_ROW.format.removesuffix("I") + "4s")  # keeps the checksum as bytes
 _new_row = partial(tuple.__new__, IndexRow)
 _LOG = slice(20, 24)
+_FIRST = struct.Struct(f">8xq{ROW_BYTES - 16}x")
 _KEY = struct.Struct(">qq")
 _NUMBER = struct.Struct(">Q")
 _CRC = struct.Struct(">I")
@@ -49,12 +51,24 @@ def row_of_packed(packed: bytes) -> IndexRow:
     return unpack_rows(packed)[0]
 
 
+def pack_row(row: IndexRow) -> bytes:
+    """Encode an index ``row`` in its packed form of 36 bytes; its records have one size and one checksum."""
+    assert isinstance(row.sizes, int)
+    ledger_id, first, last, log_id, offset, size, checksum = row
+    return PACKED_ROW.pack(ledger_id, first, last - first + 1, log_id, offset, size, int.from_bytes(checksum, "big"))
+
+
+def firsts_of(rows: Buffer) -> "array[int]":
+    """Return the first entry id of each of the packed ``rows``, which are joined."""
+    return array("q", chain.from_iterable(_FIRST.iter_unpack(rows)))
+
+
 def rows_of_packed(packed: Iterable[bytes]) -> list[IndexRow]:
     """Decode several ``packed`` index rows of 36 bytes each."""
     return unpack_rows(b"".join(packed))
 
 
-def unpack_rows(rows: bytes) -> list[IndexRow]:
+def unpack_rows(rows: Buffer) -> list[IndexRow]:
     """Decode ``rows``, several packed index rows that are joined to one byte string."""
     # tuple.__new__ does what the constructor of a named tuple does, but without calling a Python function for each row
     return [

@@ -1,99 +1,125 @@
 """A cache of index rows that look-ups in the index found, so that a reader needs no look-up for each entry.
 
-Rows that the index stores in packed form (36 bytes) stay packed here.  They take a quarter of the memory of an
+Rows that have a packed form (36 bytes) are kept in this form.  They take a seventh of the memory of an
 :class:`~..interfaces.IndexRow`, and most of them are needed once or never.
 """
 
-from array import array
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from ..interfaces import IndexRow
-from .blocks import ROW_BYTES, last_of, row_of_packed
+from .blocks import ROW_BYTES, firsts_of, last_of, pack_row, row_of_packed, unpack_rows
 from .recent_rows import cost_of
+from .rows import can_be_packed
 
-_PACKED_COST = ROW_BYTES + 49
-"""The memory cost in bytes of a packed row: its bytes, the bytes object, a reference to it, and its first entry id."""
+_PACKED_COST = (ROW_BYTES + 8) * 9 // 8 + 1
+"""The memory cost in bytes of a packed row: its bytes, its first entry id, and the free space of growing arrays."""
 
-_LEDGER_COST = 600
+_LEDGER_COST = 800
 
 
 class FoundRows:
     """The cached index rows of one ledger, sorted by entry; no entry is in two rows.
 
-    :ivar cost: bytes of memory that the rows take.
+    :param rows: the rows; a byte string is one or more packed rows, joined.
     """
 
-    __slots__ = ("ledger_id", "cost", "_firsts", "_rows")
+    __slots__ = ("ledger_id", "_firsts", "_packed", "_others")
 
-    def __init__(self, ledger_id: int, rows: Sequence[IndexRow | bytes]) -> None:
+    def __init__(self, ledger_id: int, rows: Iterable[IndexRow | bytes]) -> None:
         self.ledger_id = ledger_id
-        self._firsts = array("q", map(_first_of, rows))
-        self._rows = list(rows)
-        self.cost = _LEDGER_COST + _cost(rows)
+        self._packed = bytearray()
+        self._others: list[IndexRow] = []  # the rows that have no packed form
+        for row in rows:
+            if isinstance(row, bytes):
+                self._packed += row
+            elif can_be_packed(row):
+                self._packed += pack_row(row)
+            else:
+                self._others.append(row)
+        self._firsts = firsts_of(self._packed)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._firsts) + len(self._others)
+
+    @property
+    def cost(self) -> int:
+        """Return the number of bytes of memory that the rows take."""
+        return _LEDGER_COST + len(self._firsts) * _PACKED_COST + sum(map(cost_of, self._others))
 
     @property
     def first(self) -> int:
         """Return the first entry id in these rows."""
-        return self._firsts[0]
+        return min([*self._firsts[:1], *[row.first for row in self._others[:1]]])
 
     @property
     def last(self) -> int:
         """Return the last entry id in these rows."""
-        return _last_of(self._rows[-1])
+        return max([*map(last_of, self._cut(len(self._firsts) - 1)), *[row.last for row in self._others[-1:]]])
 
     def rows(self) -> Sequence[IndexRow]:
-        """Return all these index rows, unpacked."""
-        return list(map(_unpacked, self._rows))
+        """Return all these index rows, unpacked, in no particular order."""
+        return [*unpack_rows(self._packed), *self._others]
 
     def find(self, entry_id: int) -> IndexRow | None:
         """Return the row that contains ``entry_id``, or None."""
         index = bisect_right(self._firsts, entry_id) - 1
-        if index < 0 or _last_of(self._rows[index]) < entry_id:
-            return None
-        return _unpacked(self._rows[index])
+        if index >= 0:
+            (packed,) = self._cut(index, index + 1)
+            if last_of(packed) >= entry_id:
+                return row_of_packed(packed)
+        index = bisect_right(self._others, entry_id, key=_first) - 1
+        return self._others[index] if index >= 0 and self._others[index].last >= entry_id else None
 
     def packed_between(self, low: int, high: int, most: int) -> bytes | None:
         """Return the packed rows, joined, that may contain any of the entries ``low`` to ``high``.
 
-        :returns: None if there are more than ``most`` rows, or if one of them is not packed.
+        :returns: None if there are more than ``most`` rows, or if an entry of the range is in a row without packed
+            form.
         """
         begin, end = max(bisect_right(self._firsts, low) - 1, 0), bisect_right(self._firsts, high)
-        if end - begin > most:
+        first_other, end_of_others = self._others_between(low, high)
+        if end - begin > most or first_other < end_of_others:
             return None
-        rows = [row for row in self._rows[begin:end] if isinstance(row, bytes)]
-        return b"".join(rows) if len(rows) == end - begin else None
+        return bytes(self._packed[ROW_BYTES * begin : ROW_BYTES * end])
 
     def add(self, found: "FoundRows") -> None:
         """Add ``found``, rows of another look-up in the same ledger; they replace rows with the same first entry."""
-        if not self or self.last < found.first:
-            begin = end = len(self)
-            firsts, rows = found._firsts, found._rows
-        else:
-            begin, end = bisect_left(self._firsts, found.first), bisect_right(self._firsts, found.last)
-            held = zip(self._firsts[begin:end], self._rows[begin:end], strict=True)
-            both = dict(chain(held, zip(found._firsts, found._rows, strict=True)))
-            firsts = array("q", sorted(both))
-            rows = [both[first] for first in firsts]
-        self._replace(begin, end, firsts, rows)
+        if found._firsts:
+            begin, end = bisect_left(self._firsts, found._firsts[0]), bisect_right(self._firsts, found._firsts[-1])
+            packed = bytes(found._packed)
+            if begin < end:
+                rows = dict(zip(self._firsts[begin:end], self._cut(begin, end), strict=True))
+                rows.update(zip(found._firsts, found._cut(), strict=True))
+                packed = b"".join([rows[first] for first in sorted(rows)])
+            self._replace(begin, end, packed)
+        if found._others:
+            others = {row.first: row for row in chain(self._others, found._others)}
+            self._others = [others[first] for first in sorted(others)]
 
     def discard(self, first: int, last: int) -> None:
         """Remove the index rows that contain any of the entries ``first`` to ``last``."""
         begin, end = bisect_right(self._firsts, first), bisect_right(self._firsts, last)
-        if begin and _last_of(self._rows[begin - 1]) >= first:
+        if begin and last_of(*self._cut(begin - 1, begin)) >= first:
             begin -= 1
-        if begin < end:
-            self._replace(begin, end, array("q"), [])
+        self._replace(begin, end, b"")
+        begin, end = self._others_between(first, last)
+        del self._others[begin:end]
 
-    def _replace(self, begin: int, end: int, firsts: "array[int]", rows: Sequence[IndexRow | bytes]) -> None:
-        self.cost += _cost(rows) - _cost(self._rows[begin:end])
-        self._firsts[begin:end] = firsts
-        self._rows[begin:end] = rows
+    def _others_between(self, low: int, high: int) -> tuple[int, int]:
+        """Return the range in :attr:`_others` of the rows that contain any of the entries ``low`` to ``high``."""
+        return bisect_left(self._others, low, key=_last), bisect_right(self._others, high, key=_first)
+
+    def _cut(self, begin: int = 0, end: int | None = None) -> list[bytes]:
+        """Return the packed rows from index ``begin`` to index ``end``, each for itself."""
+        part = bytes(self._packed[ROW_BYTES * max(begin, 0) : None if end is None else ROW_BYTES * end])
+        return [part[at : at + ROW_BYTES] for at in range(0, len(part), ROW_BYTES)]
+
+    def _replace(self, begin: int, end: int, packed: bytes) -> None:
+        self._firsts[begin:end] = firsts_of(packed)
+        self._packed[ROW_BYTES * begin : ROW_BYTES * end] = packed
 
 
 class LookedUpRows:
@@ -154,17 +180,9 @@ class LookedUpRows:
             del self._ledgers[ledger_id]
 
 
-def _unpacked(row: IndexRow | bytes) -> IndexRow:
-    return row_of_packed(row) if isinstance(row, bytes) else row
+def _first(row: IndexRow) -> int:
+    return row.first
 
 
-def _first_of(row: IndexRow | bytes) -> int:
-    return int.from_bytes(row[8:16], "big") if isinstance(row, bytes) else row.first
-
-
-def _last_of(row: IndexRow | bytes) -> int:
-    return last_of(row) if isinstance(row, bytes) else row.last
-
-
-def _cost(rows: Sequence[IndexRow | bytes]) -> int:
-    return sum([_PACKED_COST if isinstance(row, bytes) else cost_of(row) for row in rows])
+def _last(row: IndexRow) -> int:
+    return row.last

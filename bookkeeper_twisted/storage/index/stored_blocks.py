@@ -66,14 +66,19 @@ class StoredBlocks:
         """Return the packed index row that contains an entry, and the next rows of the ledger in the same generation.
 
         :param limit: most rows to return.
-        :returns: no rows if no block contains the entry.
+        :returns: the rows of each block, joined; nothing if no block contains the entry.
         """
         key = key_of(ledger_id, entry_id)
         found = self._search(key, entry_id)
-        if found is None:
-            return []
-        of_ledger = takewhile(lambda packed: packed[:8] == key[:8], self._packed(found[0], key))
-        return list(islice(of_ledger, limit))
+        parts: list[bytes] = []
+        for block, begin in self._blocks_from(found[0], key) if found is not None else ():
+            ends = block.last[:8] != key[:8]
+            end = block.floor(key_of(ledger_id, MAX_ID)) + 1 if ends else len(block)
+            parts.append(block.packed(begin, min(end - begin, limit)))
+            limit -= end - begin
+            if ends or limit <= 0:
+                break
+        return parts
 
     def _search(self, key: bytes, entry_id: int) -> tuple[int, bytes] | None:
         """Return the packed row that contains an entry, and the number of its generation, or None.
@@ -160,12 +165,20 @@ class StoredBlocks:
 
     def _packed(self, number: int, key: bytes) -> Iterator[bytes]:
         """Yield the packed rows of a generation, beginning with the last row at or before a key."""
+        for block, begin in self._blocks_from(number, key):
+            yield from cut_rows(block.rows)[begin:]
+
+    def _blocks_from(self, number: int, key: bytes) -> Iterator[tuple[Block, int]]:
+        """Yield the blocks of a generation from a key onwards, each with the index of the row at which to begin.
+
+        In the first block, this is the last row at or before the key.
+        """
         block = self.floor(number, key)
         if block is not None:
-            yield from cut_rows(block.rows)[block.floor(key) :]
+            yield block, block.floor(key)
             key = block.last
         while (block := self.following(number, key)) is not None:
-            yield from cut_rows(block.rows)
+            yield block, 0
             key = block.last
 
     def live(self) -> dict[int, tuple[int, int]]:

@@ -57,6 +57,16 @@ class LookedUpRowsTests(SynchronousTestCase):
         self.assertEqual([each.first for each in held.rows()], sorted(expected))
         self.assertEqual(self.looked_up.cost, FoundRows(1, [packed(short(i)) for i in sorted(expected)]).cost)
 
+    def test_overlapping_look_ups_without_packed_form(self) -> None:
+        """The same of rows that cannot be packed."""
+        rows = [row(1, 10 * i, 10 * i + 5) for i in range(6)]
+        for part in (rows[1:4], rows[3:5], rows[:2], rows[5:]):
+            self.looked_up.add(FoundRows(1, part))
+        self.assertEqual([self.looked_up.find(1, each.last) for each in rows], rows)
+        held = self.looked_up.rows_of(1)
+        assert held is not None
+        self.assertEqual(len(held), 6)
+
     def test_found_rows_stay(self) -> None:
         """What a look-up found is used by other threads: it doesn't change with what is kept of it."""
         found = FoundRows(1, [row(1, 0, 9), row(1, 20, 29)])
@@ -89,7 +99,7 @@ class LookedUpRowsTests(SynchronousTestCase):
             self.looked_up.add(found)
             self.assertLessEqual(self.looked_up.cost, self.looked_up.limit)
             self.assertIsNotNone(self.looked_up.find(1, found.first))
-        self.assertEqual(self.known(0, 700), [False, False])
+        self.assertEqual(self.known(0, 500), [False, False])
         self.looked_up.limit = 10
         self.looked_up.add(one)
         self.assertEqual((bool(self.looked_up), self.looked_up.cost), (False, 0))

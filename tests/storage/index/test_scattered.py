@@ -119,14 +119,17 @@ class PackedTests(SynchronousTestCase):
     """Packed rows, which are unpacked together."""
 
     def tables(self, rows: list[IndexRow]) -> list[Any]:
-        """The rows of ledger 2 in tables of each kind, the first of them unpacked."""
+        """The rows of ledger 2 in each kind of table: first unpacked; in the last, one row has no packed form."""
         recent = RecentBlocks(1 << 30)
         others = [row(ledger_id, 0, 1 << 20)._replace(checksums=b"abcd") for ledger_id in (1, 3)]
         recent.add(packed_rows([*others, *rows]))
         packed = packed_of(packed_rows(rows))
+        last = rows[-1]
+        assert isinstance(last.sizes, int)
+        listed = last._replace(sizes=last.sizes.to_bytes(4, "big") * (last.last - last.first + 1))
         return [
             SortedRows().joined(tuple(rows)), *recent.tables_of(2, 0, 1 << 30), FoundRows(2, packed),
-            FoundRows(2, [*packed[:-1], rows[-1]]),
+            FoundRows(2, [*packed[:-1], listed]),
         ]  # fmt: skip
 
     def records(self, table: Any, entry_ids: list[int]) -> dict[int, list[tuple[Any, ...]]]:
