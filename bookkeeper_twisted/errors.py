@@ -41,8 +41,8 @@ class Status(IntEnum):
     def v2(self) -> int:
         """The error code in protocol V2.
 
-        In V2, an unknown ledger state is sent as an I/O error (safety S5): Java's V2 client does not know code 107 and
-        would close the connection.
+        In V2, an unknown ledger state is sent as an I/O error (safety rule S5): Java's V2 client does not know code 107
+        and would close the connection.
         """
         return _V2_OF[self]
 
@@ -103,7 +103,7 @@ class BookieError(BookKeeperError):
 
 @attrs.define(eq=False)
 class NoSuchLedgerError(BookieError):
-    """The bookie knows for certain that it keeps no entry of the ledger (S5)."""
+    """The bookie knows for certain that it keeps no entry of the ledger (safety rule S5)."""
 
     status = Status.ENOLEDGER
     text = "no such ledger on this bookie"
@@ -112,7 +112,7 @@ class NoSuchLedgerError(BookieError):
 
 @attrs.define(eq=False)
 class NoSuchEntryError(BookieError):
-    """The bookie knows for certain that it does not keep the entry (S5)."""
+    """The bookie knows for certain that it does not keep the entry (safety rule S5)."""
 
     status = Status.ENOENTRY
     text = "no such entry"
@@ -157,7 +157,7 @@ class ProtocolVersionError(BookieError):
 
 @attrs.define(eq=False)
 class LedgerFencedError(BookieError):
-    """The ledger was opened with recovery: its writer cannot add entries any more (S3)."""
+    """The ledger was opened with recovery: its writer cannot add entries any more (safety rule S3)."""
 
     status = Status.EFENCED
     text = "ledger is fenced"
@@ -175,7 +175,7 @@ class WriteOnReadOnlyBookieError(BookieError):
 
 @attrs.define(eq=False)
 class TooManyRequestsError(BookieError):
-    """The bookie refused the request because a limit of the bookie is reached (S11)."""
+    """The bookie refused the request because a limit of the bookie is reached (safety rule S11)."""
 
     status = Status.ETOOMANYREQUESTS
     text = "too many requests"
@@ -260,7 +260,7 @@ class NoAuditorError(IllegalOperationError):
 
 
 class LedgerClosedError(ClientError):
-    """The handle or the ledger is closed."""
+    """The ledger is closed, or the handle that was used is closed."""
 
     code = -11
 
@@ -309,7 +309,7 @@ class EntriesLostError(ClientError):
 
 @attrs.define(eq=False)
 class DigestMatchError(ClientError):
-    """An entry has a wrong digest, ledger id or entry id (S18).
+    """An entry has a wrong digest, ledger id or entry id (safety rule S18).
 
     :ivar entry_id: id of the first bad entry, -1 if the request named none; entries before it in the same reply are
         good.
@@ -439,7 +439,7 @@ class StorageError(BookKeeperError):
 
 
 class DamageError(StorageError):
-    """Bytes on disk differ from those that were written (S5, S9); a bookie never reports this as "no such entry"."""
+    """Bytes on disk differ from those written.  This never becomes a "no such entry" (safety rules S5 and S9)."""
 
 
 class LostLogError(DamageError):
@@ -447,7 +447,7 @@ class LostLogError(DamageError):
 
 
 class LogDamageError(DamageError):
-    """An entry log does not contain entries at the place that the index has for them.
+    """An entry log does not contain certain entries at the offset that the index has for them.
 
     :ivar log_id: id of the entry log.
     :ivar ledger_id: id of the ledger of these entries; the index has one row for ``first .. last`` (inclusive).
@@ -462,19 +462,19 @@ class LogDamageError(DamageError):
 
 
 class JournalDamageError(DamageError):
-    """A journal has lost records that were synced before, so the bookie must not start (safety 3.3)."""
+    """A journal has lost records that were synced before, so the bookie must not start (safety rule 3.3)."""
 
 
 class InvalidCookieError(StorageError):
-    """A directory belongs to another bookie or another cluster, or has no owner (S6)."""
+    """A directory belongs to another bookie or another cluster, or has no owner (safety rule S6)."""
 
 
 class DirectoryLockedError(StorageError):
-    """Another process has locked the directory to serve it (S6)."""
+    """Another process has locked the directory to serve it (safety rule S6)."""
 
 
 class StorageFailedError(StorageError):
-    """An earlier write, sync or rename failed, so the storage accepts no more entries (S10)."""
+    """An earlier write, sync or rename failed, so the storage accepts no more entries (safety rule S10)."""
 
 
 class NoWritableDirectoryError(StorageError):

@@ -236,7 +236,7 @@ class RequestMetrics:
         self._instruments = instruments
 
     def watch_lane(self, lane: str, waiting: Callable[[], float]) -> None:
-        """Export the number of pieces of work that wait for a lane (the threads for one kind of storage work).
+        """Export how many calls wait for a ``lane`` (the threads for one kind of storage work).
 
         :param lane: name of the lane, and value of the label ``thread``.
         :param waiting: returns the number.

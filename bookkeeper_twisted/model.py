@@ -46,7 +46,7 @@ def digest_type_of(digest_type: "DigestType | str") -> DigestType:
 
 
 class LedgerState(IntEnum):
-    """The state of a ledger in its metadata: first OPEN, then possibly IN_RECOVERY, at last CLOSED for ever (S15)."""
+    """The state of a ledger: first OPEN, then possibly IN_RECOVERY, at last CLOSED, never back (safety rule S15)."""
 
     OPEN = 1
     IN_RECOVERY = 2

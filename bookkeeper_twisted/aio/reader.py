@@ -13,9 +13,10 @@ from .reactor import result_of
 class LedgerReader(Handle[client.LedgerReader]):
     """A reader of one ledger up to its last add confirmed.
 
-    Every entry is verified by its digest (S18).  All reads raise IncorrectParameterError, ReadError for an entry above
-    the LAC, and LedgerClosedError after :meth:`close`.  If no replica returned an entry, one of the replicas' errors is
-    raised: NoSuchEntryError only if every replica answered it, and a lost connection only if there is no other error.
+    Every entry is verified by its digest (safety rule S18).  All reads raise IncorrectParameterError, ReadError for an
+    entry above the LAC, and LedgerClosedError after :meth:`close`.  If no replica returned an entry, one of the
+    replicas' errors is raised: NoSuchEntryError only if every replica answered it, and a lost connection only if there
+    is no other error.
 
     If the ledger was not closed when it was opened, its reader watches the metadata for new ensembles and for the close
     of the ledger.  Call :meth:`close` when the reader is not needed any more.
@@ -108,7 +109,7 @@ class LedgerReader(Handle[client.LedgerReader]):
     def entries(self, start: int = 0, end: int | None = None) -> AsyncGenerator[Entry, None]:
         """Iterate over the entries ``start .. end``, with the read-ahead of :meth:`batches`; leaving the loop ends it.
 
-        :param start: as in :meth:`batches`.
+        :param start: id of the first entry; 0 or more.
         :param end: as in :meth:`batches`.
         :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`batches`.
         """

@@ -78,7 +78,7 @@ class CertificateBookie:
         self._lines = PeerLines(seconds)
 
     def bookie_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """See :meth:`~bookkeeper_twisted.protocol.authentication.IBookieAuthentication.bookie_exchange`."""
+        """Return an exchange without tokens, which admits or refuses the client by its TLS certificate."""
         reason = self._refusal(peer.certified)
         if not reason:
             return NoExchange(peer)
@@ -122,5 +122,5 @@ class CertificateClient:
     plugin = PLUGIN
 
     def client_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """See :meth:`~bookkeeper_twisted.protocol.authentication.IClientAuthentication.client_exchange`."""
+        """Return an exchange without tokens: the client has shown its certificate in the TLS handshake."""
         return NoExchange(peer)

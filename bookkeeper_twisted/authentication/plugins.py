@@ -49,11 +49,11 @@ class DisabledPlugin:
     )  # fmt: skip
 
     def for_bookie(self, config: AuthenticationConfig) -> IBookieAuthentication:
-        """See :meth:`IAuthenticationPlugin.for_bookie`."""
+        """Return the bookie's side for a cluster without authentication: every client is admitted."""
         return AuthenticationDisabled()
 
     def for_client(self, config: AuthenticationConfig) -> IClientAuthentication:
-        """See :meth:`IAuthenticationPlugin.for_client`."""
+        """Return the client's side for a cluster without authentication: the client sends no token."""
         return AuthenticationDisabled()
 
 
@@ -70,13 +70,13 @@ class TokenPlugin:
         self._seconds = seconds
 
     def for_bookie(self, config: AuthenticationConfig) -> IBookieAuthentication:
-        """See :meth:`IAuthenticationPlugin.for_bookie`."""
+        """Return the bookie's side of authentication by signed tokens."""
         from .tokens import token_bookie
 
         return token_bookie(config, self._seconds)
 
     def for_client(self, config: AuthenticationConfig) -> IClientAuthentication:
-        """See :meth:`IAuthenticationPlugin.for_client`."""
+        """Return the client's side of authentication by signed tokens."""
         from .tokens import token_client
 
         return token_client(config)
@@ -95,13 +95,13 @@ class CertificatePlugin:
         self._seconds = seconds
 
     def for_bookie(self, config: AuthenticationConfig) -> IBookieAuthentication:
-        """See :meth:`IAuthenticationPlugin.for_bookie`."""
+        """Return the bookie's side of authentication by roles in TLS certificates."""
         from .certificates import certificate_bookie
 
         return certificate_bookie(config, self._seconds)
 
     def for_client(self, config: AuthenticationConfig) -> IClientAuthentication:
-        """See :meth:`IAuthenticationPlugin.for_client`."""
+        """Return the client's side of authentication by TLS certificates."""
         from .certificates import certificate_client
 
         return certificate_client(config)
@@ -114,14 +114,14 @@ class SaslPlugin:
     names = frozenset({"sasl", _SASL + "SASLBookieAuthProviderFactory", _SASL + "SASLClientProviderFactory"})
 
     def for_bookie(self, config: AuthenticationConfig) -> IBookieAuthentication:
-        """See :meth:`IAuthenticationPlugin.for_bookie`."""
+        """Return the bookie's side of SASL authentication (passwords or Kerberos)."""
         from .sasl.production import system_world
         from .sasl.sides import SaslBookie
 
         return SaslBookie(config, system_world())
 
     def for_client(self, config: AuthenticationConfig) -> IClientAuthentication:
-        """See :meth:`IAuthenticationPlugin.for_client`."""
+        """Return the client's side of SASL authentication (passwords or Kerberos)."""
         from .sasl.production import system_world
         from .sasl.sides import SaslClient
 

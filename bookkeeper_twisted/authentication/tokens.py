@@ -78,7 +78,7 @@ class TokenBookie:
         self._in_clear = in_clear
 
     def bookie_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """See :meth:`~bookkeeper_twisted.protocol.authentication.IBookieAuthentication.bookie_exchange`."""
+        """Return the bookie's side of an exchange in which the client ``peer`` sends its signed token."""
         return _BookieSide(self._verifier, peer.is_encrypted or self._in_clear)
 
 
@@ -114,7 +114,7 @@ class TokenClient:
         self._in_clear = in_clear
 
     def client_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """See :meth:`~bookkeeper_twisted.protocol.authentication.IClientAuthentication.client_exchange`."""
+        """Return the client's side of an exchange in which the client sends its signed token to the bookie ``peer``."""
         return _ClientSide(self._path, peer, self._in_clear)
 
 
@@ -127,7 +127,7 @@ class _ClientSide:
         self._is_private = peer.is_encrypted or in_clear
 
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
-        if received is not None:  # the bookie has accepted the token; a refusal would be an error
+        if received is not None:  # the bookie has accepted the token; a refusal would have arrived as an error
             self.complete = True
             return succeed(b"")
         if not self._is_private:

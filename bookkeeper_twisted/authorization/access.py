@@ -38,7 +38,7 @@ class Decisions:
     )
 
     def keep(self, action: Permission, ledger_id: int | None, allowed: bool) -> None:
-        """Keep a decision.  If there are too many for the same permission, forget these first.
+        """Keep a decision.  If too many decisions for this permission are kept, forget those first.
 
         :param ledger_id: id of the ledger; None if the request is about no ledger.
         """
@@ -133,7 +133,7 @@ class AccessControl:
             return False
 
     def failed(self, failure: Failure) -> None:
-        """Log the ``failure`` of a decision, at most once a minute; look-ups log their failures themselves."""
+        """Log the ``failure`` of a decision, at most once a minute; failed reads of metadata are logged elsewhere."""
         if not failure.check(CancelledError, MetadataError):
             self._log_failure(failure)
 

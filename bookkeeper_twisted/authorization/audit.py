@@ -20,7 +20,7 @@ from .audit_file import AuditFile
 from .interfaces import Permission
 
 MOST_QUEUED = 10_000
-"""Lines that may wait for the lane."""
+"""Most lines of the audit log that may wait to be written."""
 
 INTERVAL = 1.0
 """Seconds between two lines about refusals of one principal."""
@@ -45,7 +45,7 @@ class _Refusals:
 
 
 class AuditLog:
-    """The audit log of one process.  Reactor thread.
+    """The audit log of one process.  Its methods are called on the reactor thread.
 
     :param submit: runs work on a lane (a worker thread) of the audit log, one piece of work at a time.
     :ivar lost: number of lines that were lost so far, because they did not fit into the queue or the file.

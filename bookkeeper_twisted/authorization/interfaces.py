@@ -51,7 +51,7 @@ class Surroundings:
 
 
 class IAuthorizer(Interface):
-    """The rules of one process about who may do what.  Reactor thread."""
+    """Decides for one process which principal may do what with which ledger.  Called on the reactor thread."""
 
     revision: int = Attribute(
         "A number that changes whenever an earlier decision may have become wrong: kept decisions are then dropped."
@@ -64,7 +64,7 @@ class IAuthorizer(Interface):
 
         :param action: the permission.
         :param ledger_id: id of the ledger, which need not exist; None if the request is about no ledger.
-        :returns: the decision, or a Deferred for it if the decision needs a look-up.  If the Deferred fails, the
+        :returns: the decision, or a Deferred for it if metadata must be read first.  If the Deferred fails, the
             request is refused.  Cancelling the Deferred ends only the wait of this caller.
         """
 
@@ -72,11 +72,11 @@ class IAuthorizer(Interface):
         """Begin to look for changed rules; called one time, before the first connection."""
 
     def stop() -> None:
-        """Stop looking for changed rules, and cancel look-ups in progress."""
+        """Stop looking for changed rules, and cancel reads of the metadata store in progress."""
 
 
 class IAuthorizerPlugin(Interface):
-    """A plugin that makes authorizers."""
+    """A plugin that makes authorizers, which decide who may do what with which ledger."""
 
     names: frozenset[str] = Attribute("Values of ``authorizerClass`` it answers to.")
 

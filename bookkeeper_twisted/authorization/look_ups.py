@@ -1,8 +1,8 @@
-"""Look-ups of the custom metadata of ledgers in the metadata store, for rules that depend on them (S11).
+"""Reads of the custom metadata of ledgers from the metadata store, for authorization rules that depend on them.
 
-Only the entries that rules ask for are kept.  The custom metadata of a ledger do not change after its creation.  The
-look-ups for different principals take turns, so that a principal with requests for many ledgers does not delay the
-others.
+Only the metadata entries that rules ask for are kept, to bound the memory (safety rule S11).  The custom metadata of a
+ledger do not change after its creation.  The reads for different principals take turns, so that a principal with
+requests for many ledgers does not delay the others.
 """
 
 from collections import OrderedDict, deque
@@ -20,16 +20,16 @@ from .rules import MOST_VALUE
 MOST_KEPT = 10_000
 AT_ONCE = 32
 TIME_LIMIT = 5.0
-"""Seconds from the question to the answer, a wait for other look-ups included."""
+"""Most seconds from a question to its answer, including the wait for other reads of the metadata store."""
 
 REFUSED_FOR = 1.0
-"""Seconds for which a failed look-up is not repeated, so that refused peers cannot overload the metadata store."""
+"""Seconds for which a failed read is not repeated, so that refused peers cannot overload the metadata store."""
 
 _QUIET = 60.0
 
 
 class CustomMetadata:
-    """A cache of the custom metadata of ledgers, which looks up the ledgers that it does not have."""
+    """A cache of the custom metadata of ledgers, which reads missing ones from the metadata store."""
 
     _log = Logger()
 
@@ -40,7 +40,7 @@ class CustomMetadata:
         self._known: OrderedDict[int, Mapping[str, bytes]] = OrderedDict()
         self._failed: OrderedDict[int, float] = OrderedDict()
         self._waiting: dict[int, list[Deferred[None]]] = {}
-        # the ledgers to look up for each principal; the principal at the front is next
+        # for each principal, the ledgers whose metadata must be read; the principal at the front is next
         self._queues: OrderedDict[Hashable, deque[int]] = OrderedDict()
         self._reading: dict[int, Deferred[None]] = {}
         self._logged_at: float | None = None
@@ -52,7 +52,7 @@ class CustomMetadata:
         self._known.clear()
 
     def known(self, ledger_id: int) -> Mapping[str, bytes] | None:
-        """Return the custom metadata of the ledger ``ledger_id``, None if they must be looked up."""
+        """Return the custom metadata of the ledger ``ledger_id``, None if they must be read from the metadata store."""
         found = self._known.get(ledger_id)
         if found is not None:
             self._known.move_to_end(ledger_id)
@@ -142,7 +142,7 @@ class CustomMetadata:
         return Failure(MetadataError(f"ledger {ledger_id}: {error}"))
 
     def _log_failure(self, ledger_id: int, error: str) -> None:
-        """Log a failed look-up, at most once a minute."""
+        """Log that the metadata of a ledger could not be read, at most once a minute."""
         now = self._clock.seconds()
         if self._logged_at is not None and now - self._logged_at < _QUIET:
             self._left_out += 1
@@ -162,7 +162,7 @@ class CustomMetadata:
         self._begin()
 
     def stop(self) -> None:
-        """Cancel all look-ups, so that the Deferreds of their callers fail."""
+        """Cancel all reads of metadata, so that the Deferreds of their callers fail."""
         self._queues.clear()
         for reading in list(self._reading.values()):
             reading.cancel()

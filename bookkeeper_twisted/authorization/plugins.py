@@ -16,7 +16,7 @@ class EverybodyPlugin:
     names = frozenset({"", "none", "everybody"})
 
     def make(self, config: BookieConfig, surroundings: Surroundings) -> IAuthorizer | None:
-        """See :meth:`.IAuthorizerPlugin.make`."""
+        """Return None, which means that everybody may do everything."""
         return None
 
 
@@ -27,7 +27,10 @@ class RulesPlugin:
     names = frozenset({"rules"})
 
     def make(self, config: BookieConfig, surroundings: Surroundings) -> IAuthorizer | None:
-        """See :meth:`.IAuthorizerPlugin.make`."""
+        """Return an authorizer that follows the file of rules that ``authorizationRules`` names.
+
+        See :meth:`.IAuthorizerPlugin.make` for parameters and errors.
+        """
         from .rules_authorizer import RulesAuthorizer
 
         if not config.authorization_rules:

@@ -13,7 +13,7 @@ from .look_ups import CustomMetadata
 from .rules import Rule, Rules, parse
 
 READ_AGAIN = 5.0
-"""Seconds between two looks at the file."""
+"""Seconds between two checks whether the file of rules has changed."""
 MOST_BYTES = 256 * 1024
 """The size of the largest file."""
 
@@ -24,7 +24,7 @@ _MOST_TRIES = 3
 
 @implementer(IAuthorizer)
 class RulesAuthorizer:
-    """The authorizer of the rules in one file.
+    """The authorizer that decides by the rules in one file.
 
     :ivar revision: the number of times that changed rules were taken over; see :attr:`.IAuthorizer.revision`.
     :raises ConfigError: the file cannot be read, everybody may write to it, or it has a line that is no rule.
@@ -36,7 +36,7 @@ class RulesAuthorizer:
         self._clock = surroundings.clock
         self._custom = CustomMetadata(surroundings.custom_metadata, surroundings.clock)
         self._text: str | None = None
-        # Kept decisions ask for no rules, so the clock decides when to look at the file, and each look is one.
+        # Cached decisions do not use the rules, so a timer checks the file of rules for changes.
         self._file = FromFiles(f"the rules of {path}", (path,), self._read, self._clock.seconds, refresh=0)
         self._rules = self._file.get()
         self._custom.keep_only(self._rules.keys)
@@ -63,7 +63,7 @@ class RulesAuthorizer:
             self.revision += 1
 
     def _read(self) -> Rules:
-        """Read the file; return the present rules if the text is as before."""
+        """Read the file of rules; return the present rules if its text has not changed."""
         text = read_text(_KEY, self._path, MOST_BYTES, guarded=True)
         if text == self._text:
             return self._rules
@@ -83,14 +83,14 @@ class RulesAuthorizer:
         return found
 
     async def _decide_later(self, principal: Principal, action: Permission, ledger_id: int | None) -> bool:
-        """Look up the custom metadata of a ledger; then decide by the rules that are in force at that time."""
+        """Read the custom metadata of a ledger; then decide by the rules that are in force at that time."""
         for _ in range(_MOST_TRIES):
             assert ledger_id is not None
             await self._custom.look_up(ledger_id, principal)
             found = self._decide(principal, action, ledger_id)
             if found is not None:
                 return found
-        return False  # so many other ledgers were looked up that this one was forgotten after each look-up
+        return False  # the metadata of this ledger were dropped each time, for those of other ledgers
 
     def _decide(self, principal: Principal, action: Permission, ledger_id: int | None) -> bool | None:
         """Return the decision of the first rule that applies.

@@ -17,7 +17,7 @@ REPLICATION_WRITE = "replication-write"
 """Name of the limiter of entries and bytes that the replicator writes, counted for each bookie that gets them."""
 
 REPLICATION_METADATA = "replication-metadata"
-"""Name of the limiter of requests about marks, locks, registered bookies and the metadata of repaired ledgers."""
+"""Name of the limiter of metadata requests: marks of ledgers, locks, registrations, metadata of repaired ledgers."""
 
 CHECKER_READ = "checker-read"
 """Name of the limiter of entries and bytes that the checker reads."""

@@ -31,7 +31,7 @@ _ANY_NUMBER = 1 << 30
 
 @attrs.frozen
 class Identity:
-    """The names of this process in the metadata store.
+    """The names by which this process is known in the metadata store.
 
     :ivar candidate: name in the election of the auditor: as in Apache BookKeeper, the id that a bookie with this
         configuration would have.
@@ -115,7 +115,7 @@ class AutoRecovery:
         for step in (stop for name, stop in services if name in self._services):
             try:
                 await step()
-            # Go on: votes and locks that are left are removed at the end of the session.
+            # Go on: an election vote and locks that are left are removed at the end of the session.
             except BookKeeperError as error:
                 self._log.warn("autorecovery ends: {error}", error=error)
         self.adaptive.stop()

@@ -17,7 +17,7 @@ from .retries import NO_REPLY
 T = TypeVar("T")
 
 ENOUGH = 3
-"""Number of unanswered requests in a row after which a bookie is left out."""
+"""Number of consecutive unanswered requests after which checks leave a bookie out for a while."""
 FIRST_PAUSE = 30.0
 """Seconds for which a bookie is left out at first; then one request finds out whether it answers again."""
 LONGEST_PAUSE = 120.0
@@ -26,9 +26,9 @@ LONGEST_PAUSE = 120.0
 
 @attrs.define
 class _Silence:
-    """A bookie that is left out.
+    """A bookie that checks leave out for a while, because it does not answer requests.
 
-    :ivar since: clock time of the last of the requests in a row, in seconds.
+    :ivar since: clock time of the last of the unanswered requests, in seconds.
     :ivar until: clock time from which on one request is sent.
     """
 

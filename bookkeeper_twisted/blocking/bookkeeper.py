@@ -15,7 +15,7 @@ from .writers import AdvLedgerWriter, LedgerWriter
 
 
 class BookKeeper(Handle[client.BookKeeper]):
-    """A client of one cluster, made by :meth:`connect`.
+    """A client of one BookKeeper cluster; :meth:`connect` makes it.
 
     :meth:`close` closes its connections.  Every later call raises ClientClosedError, and so do appends and reads that
     are still running.

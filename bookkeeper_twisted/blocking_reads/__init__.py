@@ -6,9 +6,10 @@ The kernel keeps the time-outs, so that one system call can receive a reply of a
 process.  :mod:`.requests` sends batch reads, single reads and reads of the last add confirmed, and returns the entries
 as an :class:`~bookkeeper_twisted.entries.entry_run.EntryRun` that is not verified yet.
 :class:`~.fragment_reader.FragmentReader` reads a range of entries that one ensemble keeps: it verifies every entry by
-its digest (S18), asks the next replica after any error, and requests the next batch before the caller works on the
-present one. :mod:`.confirmed` reads the last add confirmed of unclosed ledgers.  :mod:`.adds` copies stored entries to
-several bookies.  :mod:`.secured` makes connections that are encrypted or authenticated, by the client's own code.
+its digest (safety rule S18), asks the next replica after any error, and requests the next batch before the caller works
+on the present one. :mod:`.confirmed` reads the last add confirmed of unclosed ledgers.  :mod:`.adds` copies stored
+entries to several bookies.  :mod:`.secured` makes connections that are encrypted or authenticated, by the client's own
+code.
 
 Only :mod:`.secured` imports Twisted, and no other module here imports :mod:`.secured`: who needs it passes its
 :func:`~.secured.dial_secured` to the pool.  Only :mod:`.connection` opens sockets; functions that need the time get a

@@ -62,7 +62,7 @@ class _Question:
 
     @property
     def covered(self) -> bool:
-        """Whether enough bookies have answered (S17): those without an answer are too few for an ack quorum."""
+        """Whether the bookies that have not answered are too few for an ack quorum (safety rule S17)."""
         return self._schedule.is_covered(self._heard)
 
     def answered(self, address: Address, answer: requests.LacAnswer | Exception) -> None:

@@ -99,7 +99,7 @@ class IByteStream(Protocol):
 
 
 class BookieConnection:
-    """An open connection to a bookie; see :class:`IBookieConnection`.
+    """An open connection to a bookie over a blocking socket.
 
     :param opened: the socket, or the stream of an encrypted connection over a socket.
     :param address: the address of the bookie, for messages.
@@ -113,14 +113,14 @@ class BookieConnection:
         self._max_frame_size = max_frame_size
 
     def send(self, data: bytes) -> None:
-        """See :meth:`IBookieConnection.send`."""
+        """Send ``data``, which consists of whole frames; return when the kernel has taken all bytes."""
         try:
             self._socket.sendall(data)
         except OSError as error:
             raise self._failure(error) from None
 
     def receive(self, size: int) -> bytes:
-        """See :meth:`IBookieConnection.receive`."""
+        """Receive exactly ``size`` bytes."""
         if not size:
             return b""
         data = self._some(size, WAIT_ALL)
@@ -134,11 +134,11 @@ class BookieConnection:
         return b"".join(pieces)
 
     def receive_some(self, size: int) -> bytes:
-        """See :meth:`IBookieConnection.receive_some`."""
+        """Receive the bytes that have arrived, at most ``size``; wait for at least one byte."""
         return self._some(size, 0)
 
     def receive_frame(self) -> bytes:
-        """See :meth:`IBookieConnection.receive_frame`."""
+        """Receive one frame, and return it with its length word."""
         head = self.receive(LENGTH_SIZE)
         return head + self.receive(frame_length(head, 0, self._max_frame_size))
 

@@ -110,7 +110,7 @@ class FragmentReader:
         self._usual_size = UsualSize()
 
     def runs(self) -> Generator[EntryRun, None, None]:
-        """Yield the entries in order, in runs (consecutive entries), all verified.
+        """Yield the verified entries in order, in runs (consecutive entries).
 
         If the iterator is closed early, the outstanding request is given up.
 

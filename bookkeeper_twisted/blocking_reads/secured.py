@@ -51,7 +51,7 @@ class ConnectionSecurity:
     :ivar authentication: how this client proves to bookies who it is.
     :ivar authentication_is_required: whether to refuse bookies that do not authenticate their clients.
     :ivar now: a function that returns the seconds of a monotonic clock.
-    :ivar is_direct: whether TLS begins at once, without StartTLS.
+    :ivar is_direct: whether TLS begins immediately, without StartTLS.
     """
 
     encryption: CreatorOf | None
@@ -105,7 +105,7 @@ def _named(error: BookKeeperError, address: Address) -> BookKeeperError:
     """Return an error like ``error`` whose text names the bookie."""
     if isinstance(error, UnauthorizedAccessError):
         return UnauthorizedAccessError(detail=f"bookie {address.bookie_id}: {error.detail}")
-    if isinstance(error, SecurityError):  # its text names the bookie
+    if isinstance(error, SecurityError):  # the error's text names the bookie already
         return error
     kind = RequestTimeoutError if isinstance(error, RequestTimeoutError) else BookieHandleNotAvailableError
     return kind(f"no connection to bookie {address.bookie_id} at {address.host}:{address.port}: {error}")
@@ -201,7 +201,7 @@ class _Inbox(Protocol):
     def take(self, size: int) -> bytes:
         """Return at most ``size`` of the received bytes."""
         taken = bytes(self.received[:size])
-        del self.received[:size]  # does not move the bytes behind them
+        del self.received[:size]  # this does not move the remaining bytes
         return taken
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -262,7 +262,7 @@ class _SecuredStream:
         return found[0]
 
     def sendall(self, data: bytes, /) -> None:
-        """See :meth:`.IByteStream.sendall`."""
+        """Encrypt ``data`` and send all of its bytes."""
         try:
             if self._inbox.ended is None:
                 self._inbox.transport.write(data)  # type: ignore[union-attr]
@@ -273,7 +273,10 @@ class _SecuredStream:
             self._check()
 
     def recv(self, size: int, flags: int, /) -> bytes:
-        """See :meth:`.IByteStream.recv`."""
+        """Return at most ``size`` decrypted bytes, b"" if the peer has closed the connection.
+
+        See :meth:`.IByteStream.recv` for parameters and errors.
+        """
         wanted = size if flags & WAIT_ALL else 1
         while len(self._inbox.received) < wanted and self._inbox.ended is None:
             self._transport.pump()
@@ -294,5 +297,5 @@ class _SecuredStream:
         raise SecurityError(f"bookie {self._address.bookie_id} ended the encrypted connection: {tls_reason(ended)}")
 
     def close(self) -> None:
-        """See :meth:`.IByteStream.close`."""
+        """Close the socket under the TLS connection.  Closing twice is harmless."""
         self._socket.close()

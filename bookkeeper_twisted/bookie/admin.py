@@ -74,7 +74,7 @@ class StoredFiles:
 
 @attrs.frozen
 class JournalMark:
-    """The mark of one journal: the position from which the next start would replay the journal.
+    """The replay mark of one journal: the position from which the next start would replay the journal.
 
     :ivar file_id: id of the journal file.
     :ivar offset: offset in this file, in bytes.
@@ -97,7 +97,7 @@ class IBookieAdmin(Interface):
     )
 
     def state() -> BookieState:
-        """Return the present state."""
+        """Return the phase of the bookie's life, and whether and why the bookie is read-only."""
 
     def set_read_only(read_only: bool) -> None:
         """Make the bookie read-only at the administrator's request, or withdraw this request.
@@ -204,7 +204,7 @@ class CollectionStatus:
     """The status of the garbage collection.
 
     :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
-    :ivar forced: whether an operator has requested the present run.
+    :ivar forced: whether an operator has requested the present garbage collection.
     :ivar runs, failures, deleted_ledgers: number of runs, of failures and of deleted ledgers since the start of the
         bookie.
     :ivar last_failure: text of the last failure; empty before the first failure.
@@ -225,7 +225,7 @@ class CollectionStatus:
 
 @attrs.frozen
 class EntryLogFile:
-    """The place and size of an entry log, for an administrator.
+    """The directory and size of an entry log, for an administrator.
 
     :ivar directory: path of the ``current`` directory that contains the log.
     :ivar n_bytes: size of the file in bytes.
@@ -243,8 +243,8 @@ class ScrubStatus:
     :ivar progress: progress in the directory that is being verified; None while no pass runs.
     :ivar passes, failures: number of complete and of failed passes since the start.
     :ivar last_pass: end of the last complete pass, in seconds since the epoch; None before the first pass.
-    :ivar findings: the known damage.  For the part that a running pass has verified already, these are its findings;
-        for the other part, the findings of the pass before.  Damage that compactions have found is included.
+    :ivar findings: the known damage: where a running pass has verified entries already, the damage that it found;
+        elsewhere, the damage that the pass before found.  Damage that compactions have found is included.
     """
 
     suspended: bool
@@ -293,7 +293,7 @@ class IBackgroundWork(ISpeedLimits):
         """
 
     def scrub() -> ScrubStatus:
-        """Return the status and the findings of the scrub."""
+        """Return the status of the scrub, and the damage that it has found."""
 
     def start_scrub() -> None:
         """Begin a pass of the scrub; no effect if a pass is in progress."""
@@ -302,7 +302,7 @@ class IBackgroundWork(ISpeedLimits):
         """Suspend the present pass and later passes, until :meth:`resume_scrub` or the end of the process."""
 
     def cancel_scrub() -> None:
-        """End the present pass; its findings are kept, and the next timed pass continues at this position."""
+        """End the present scrub pass; the damage found is kept, and the next timed pass continues at this position."""
 
     def resume_scrub() -> None:
         """Allow suspended scrubs again."""

@@ -36,7 +36,7 @@ class BookieOptions:
 
     :ivar write_data: whether entries are written to the journal (``journalWriteData``).
     :ivar max_throttle_time: most seconds that an add waits for room in the write cache and the journal's queue.
-    :ivar max_waiting_bytes: most bytes of adds that wait for room (S11).
+    :ivar max_waiting_bytes: most bytes of adds that wait for room; more adds are refused (safety rule S11).
     :ivar max_waiting_reads: most reads that wait for the disk.
     :ivar max_long_polls: most requests that wait for a LAC to advance.
     """
@@ -103,7 +103,7 @@ class Bookie:
         return 0 if self.mode.read_only else 1
 
     def marks(self) -> list[JournalPosition]:
-        """Return a position in each journal; all records before it are also in the storage (S7)."""
+        """Return a position in each journal; all records before it are also in the storage (safety rule S7)."""
         return [commit.mark for commit in self._commits]
 
     # -- adds --
@@ -141,14 +141,14 @@ class Bookie:
         self, entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
         done: AddDone,
     ) -> None:  # fmt: skip
-        # a read-only bookie may accept some runs of entries and refuse others, so each run is checked by itself
+        # a read-only bookie may accept some runs (consecutive entries) and refuse others, so each is checked by itself
         alone = len(entries.ledger_ids) == 1 or self.mode.read_only
         if alone or not self._admit_together(entries, master_key, deferred_sync, done):
             for run in entries.runs():
                 self._admit_run(run, master_key, recovery, deferred_sync, high_priority, done)
 
     def _admit_together(self, entries: Entries, master_key: bytes, deferred_sync: bool, done: AddDone) -> bool:
-        """Admit entries of several ledgers at once.
+        """Admit entries of several ledgers in one call.
 
         Return False if one of the ledgers needs a check of its fence or key.
         """
@@ -179,7 +179,8 @@ class Bookie:
         except BookKeeperError as error:
             done(run, error)
             return
-        # put the key record before the entries, because a replay needs the key first (S7: the storage has both already)
+        # Put the key record before the entries, because a replay needs the key first.  The storage has both already, so
+        # a journal mark may follow them (safety rule S7).
         records = self._adopt_key(handle, master_key)
         if run.last > handle.last_entry:
             handle.last_entry = run.last
@@ -232,11 +233,12 @@ class Bookie:
         # After a failure of the journal, the fence record may be lost, so the fence does not count as durable.
         if handle.row.fenced and not handle.commit.failed:
             return succeed(None)
-        # Set the fence in memory before its record is durable: an add that arrives later is refused (S3, S4).
+        # Set the fence in memory before its record is durable: an add that arrives later is refused (safety rules S3
+        # and S4).
         records = self._adopt_key(handle, master_key)
         self._handles.save(handle, attrs.evolve(handle.row, fenced=True))
         handle.fencing = [result]
-        # Key and fence are in one group of journal records: a replay needs the key to apply the fence (S2).
+        # Key and fence are in one group of journal records: a replay needs the key to apply the fence (safety rule S2).
         handle.commit.append(records + fence_record(ledger_id), 0, lambda error: self._fenced(handle, error))
         handle.wake()
         return result
@@ -262,7 +264,7 @@ class Bookie:
             return fail(error)
         records = self._adopt_key(handle, master_key)
         lac = lac_of_packet(body)
-        if lac >= lac_of_packet(handle.row.explicit_lac):  # the LAC never decreases (S13)
+        if lac >= lac_of_packet(handle.row.explicit_lac):  # the LAC never decreases (safety rule S13)
             self._handles.save(handle, attrs.evolve(handle.row, explicit_lac=body))
         handle.advance_lac(lac)
         return self._journal(handle, records + explicit_lac_record(ledger_id, body))
@@ -296,7 +298,8 @@ class Bookie:
 
         :param now: the present time, in seconds since the epoch.
         :param is_elsewhere: True if the ledgers still exist on other bookies: then their fences are kept here, and
-            recovery adds are accepted.  False if the ledgers are deleted in metadata (S8).
+            recovery adds are accepted.  False if the ledgers were looked up and do not exist in the metadata (safety
+            rule S8).
         :returns: the deleted ledgers.
         """
         forgotten = [ledger_id for ledger_id in ledger_ids if self._handles.forget(ledger_id)]
@@ -337,7 +340,7 @@ class Bookie:
         return loading if len(on_disk) == len(wanted) else loading.addCallback(_with_missing, missing)
 
     def _missing(self, ledger_id: int, entry_id: int) -> Exception | None:
-        """Return an error if an entry certainly does not exist; return None if the index must be searched (S5)."""
+        """Return an error if an entry surely does not exist, None if the index must be searched (safety rule S5)."""
         if entry_id < 0:  # no entry has a negative id; the callers have already replaced -1, which means the last entry
             return BadRequestError(ledger_id, detail=f"entry id {entry_id}")
         handle = self._handles.find(ledger_id)
@@ -353,7 +356,7 @@ class Bookie:
             return fail(NoSuchLedgerError(ledger_id))
         if handle.last_complete:
             return _last_of(handle)
-        # Record the last cached entry now: a checkpoint may move it to disk after the read lane has searched there.
+        # Record the last cached entry now: a checkpoint may move it to disk after a read has searched there.
         handle.last_entry = max(handle.last_entry, self._storage.last_cached(ledger_id))
         return self._reads.last_entry(ledger_id).addCallback(self._found_last, handle)
 

@@ -21,7 +21,7 @@ _LOG_INTERVAL = 60.0
 
 @attrs.frozen
 class LastCheckpoint:
-    """The last checkpoint of a bookie, when it stops.
+    """The result of the last checkpoint of a bookie, which runs when the bookie stops.
 
     :ivar marks: positions in the journals, from which the next start replays them.
     :ivar entries: number of entries that the checkpoint wrote.
@@ -100,7 +100,8 @@ class Checkpointer:
         :returns: fires with True if the checkpoint succeeded, else with False.
         """
         if self._waiting is None:
-            # S7: the storage already has the content of every record before these marks
+            # a mark never runs ahead (safety rule S7): the storage already has the content of every record before these
+            # marks
             marks, n_bytes = [commit.mark for commit in self._commits], self._storage.pending_bytes()
             checkpoint = self._storage.begin_checkpoint(marks)
             if checkpoint is None:
@@ -139,7 +140,7 @@ class Checkpointer:
         series.record((self._clock.seconds() - began) * 1000)
         waiting, self._waiting = self._waiting or [], None
         if failure is None:
-            # Release the journal files that end before the marks, and prepare the next files.
+            # Release the journal files that end before the replay marks, and prepare the next files.
             for commit, mark in zip(self._commits, marks, strict=True):
                 commit.release_files(mark)
             if n_bytes:  # a checkpoint without entries would distort the metric of the sizes
@@ -165,7 +166,7 @@ class Checkpointer:
             self._log.error(text, n=self._failures, error=failure)
 
     async def _write_directories(self, checkpoint: ICheckpoint) -> None:
-        """Write all ledger directories at the same time, each on its own lane; wait for all, even if one fails."""
+        """Write all ledger directories at the same time, each in its own thread; wait for all, even if one fails."""
         writing = [
             self._executor.submit(f"flush-{number}", checkpoint.write, number)
             for number in range(checkpoint.n_directories)

@@ -32,13 +32,13 @@ _LEAST_ROOM = 256 * 1024
 
 
 class DiskReads:
-    """A reader of entries on disk.
+    """Reads entries from disk for a bookie's requests.
 
     Callers use it on the reactor thread; the reads run on the threads of the read lane.
 
     :param flush: sends the replies that were collected for the connections; called after each result.
     :param seconds: returns the time in seconds.  Failed reads of a ledger are logged at most once a minute.
-    :param limit: most reads that wait; further reads are refused, so that they use limited memory (S11).
+    :param limit: most reads that wait; further reads are refused, so that they use limited memory (safety rule S11).
     """
 
     _log = Logger()
@@ -63,7 +63,12 @@ class DiskReads:
         return self._waiting
 
     def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[Loaded]]":
-        """See :meth:`~.interfaces.IBookie.load`; fails with TooManyRequestsError if too many reads are waiting."""
+        """Read entries from disk on the read lane, whose threads read files.
+
+        Fails with TooManyRequestsError if too many reads are waiting.
+
+        See :meth:`~.interfaces.IBookie.load` for parameters and errors.
+        """
         if self._waiting + len(wanted) > self._limit:
             return fail(TooManyRequestsError(wanted[0][0]))
         keep = partial(self._keep_all, self._storage.epoch)
@@ -113,7 +118,7 @@ class DiskReads:
     def _on_lane(
         self, work: Callable[..., T], *args: Any, finish: Callable[[T], T] = lambda outcome: outcome, count: int = 1
     ) -> "Deferred[T]":
-        """Run ``work`` on the read lane.
+        """Run ``work`` on the read lane, whose threads read files.
 
         After the callbacks of its result, send the replies that they have collected.
         """
@@ -167,7 +172,7 @@ class DiskReads:
     def _guarded(self, read: Callable[..., T], ledger_id: int, *args: Any) -> T:
         """Call ``read``; convert its error to DataUnknownError if the entry log is missing, else to BookieIOError.
 
-        A failed read must never look like a missing entry (S5).
+        A failed read must never look like a missing entry (safety rule S5).
         """
         try:
             return read(ledger_id, *args)

@@ -63,7 +63,7 @@ class Engine:
     :param journals: the journals, which were replayed before.
     :param disk_usage: returns total and free bytes of the ledger directories' disks.
     :param on_failure: called once, when a journal fails.  The process must then end: no entry can be made durable any
-        more (S10).
+        more (safety rule S10).
     :param on_checkpoint: called after each checkpoint with an empty text, or with :data:`NO_SPACE` or :data:`FAILED` if
         it failed.
     :param labels: labels of the storage's metrics, see :func:`~bookkeeper_twisted.metrics.directory_labels`.

@@ -36,7 +36,7 @@ class Work:
         self.cancelled = True
 
     def run(self) -> Any:
-        """Run the work on the lane; return its result or a Failure."""
+        """Run the work, on a thread of its lane; return its result or a Failure."""
         try:
             return self.function(*self.args)
         except BaseException:
@@ -60,7 +60,7 @@ class Unfinished:
         self._waiting: list[Deferred[None]] = []
 
     def add(self, work: Work) -> None:
-        """Record ``work`` as submitted."""
+        """Record that ``work`` was submitted and has not ended."""
         self._works.add(work)
 
     def ended(self, work: Work, outcome: Any = None) -> None:
@@ -73,7 +73,7 @@ class Unfinished:
                 waiter.callback(None)
 
     def join(self) -> "Deferred[None]":
-        """See :meth:`~.interfaces.IStorageExecutor.join`."""
+        """Wait until no submitted work is left, including work that is submitted during the wait."""
         if not self._works:
             return succeed(None)
         result: Deferred[None] = Deferred()

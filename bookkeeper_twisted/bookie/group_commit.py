@@ -35,7 +35,7 @@ class CommitOptions:
     :ivar max_wait: seconds that an idle journal waits for more records before it writes; 0: it writes immediately.
     :ivar enough_bytes: number of bytes in the queue that end the wait of ``max_wait`` early.
     :ivar max_queued_bytes, max_queued_items: size of the queue in bytes and in items from which
-        :attr:`GroupCommit.is_full` is true (S11).
+        :attr:`GroupCommit.is_full` is true, so that the queue's memory is bounded (safety rule S11).
     """
 
     sync_data: bool = True
@@ -84,7 +84,8 @@ class GroupCommit:
     :param lane: name of the lane (a queue of work with its own thread) on which the journal is written.
     :param flush: sends the replies that were collected for the connections; called once after the completions of each
         group.
-    :param on_failure: called once, with the first failure; after that, no record is acknowledged any more (S10).
+    :param on_failure: called once, with the first failure; after that, no record is acknowledged any more (safety rule
+        S10).
     """
 
     _log = Logger()
@@ -107,7 +108,7 @@ class GroupCommit:
         self._metrics = metrics
         self._options = options
         self._queue: deque[_Item] = deque()
-        # has one token: who begins to write the queue takes it atomically, so that only one thread writes at a time
+        # holds one token: a thread takes it before it writes the queue, so that only one thread writes at a time
         self._idle: deque[None] = deque((None,))
         self._start: IDelayedCall | None = None
         self._sync_due: IDelayedCall | None = None
@@ -246,7 +247,7 @@ class GroupCommit:
         """Do the same as :meth:`finish`, and fail every later append.
 
         This comes before the journal is closed, which happens on another lane: a group that is written at the same time
-        would be acknowledged and lost (S1).
+        would be acknowledged and lost (safety rule S1).
         """
         finished = self.finish()
         self._closed = True
@@ -295,7 +296,8 @@ class GroupCommit:
         while True:
             group = self._commit()
             if group.failure is not None:
-                # Do not put the token back: without it, no thread writes again, which is forbidden now (S10).
+                # Do not put the token back: without it, no thread writes again, which is forbidden now (safety rule
+                # S10).
                 return group
             if not self._queue:
                 self._idle.append(None)

@@ -64,7 +64,7 @@ class IBookie(Interface):
     def add(
         entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool, done: AddDone
     ) -> None:
-        """Store entries of one or more ledgers.  Some of them may be stored while others are refused.
+        """Store entries of one or more ledgers.  Some entries may be stored while other entries are refused.
 
         :param master_key: the master key of all these ledgers; the first add to a ledger sets its key.
         :param recovery: whether fenced ledgers accept the entries.
@@ -82,12 +82,12 @@ class IBookie(Interface):
         """Fence a known or unknown ledger, so that only recovery can add to it.
 
         :param master_key: the master key of the ledger; an unknown ledger gets this key.
-        :returns: fires when the fence and the key are durable (S2); fails with UnauthorizedAccessError or
+        :returns: fires when the fence and the key are durable (safety rule S2); fails with UnauthorizedAccessError or
             BookieIOError.
         """
 
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run of entries from the caches that contains ``entry_id`` of ``ledger_id``, or None.
+        """Return consecutive entries from a cache that include ``entry_id`` of ``ledger_id``, or None.
 
         :param max_count: most entries that the caller can use, from ``entry_id`` on.  The run may have more or fewer,
             and may begin before ``entry_id``.
@@ -110,7 +110,7 @@ class IBookie(Interface):
         The item for an entry is None if the entry is not in memory, or if only :meth:`cached` or :meth:`resident` can
         find it.
 
-        :param max_bytes: the look-up stops when the found entries have so many bytes; at least one entry is looked up.
+        :param max_bytes: bytes of found entries after which the search ends; it is for at least one entry.
         """
 
     def load(wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":

@@ -2,7 +2,7 @@
 
 This state is the handle of the ledger; a ledger has at most one.  All decisions about the ledger are made on the
 reactor thread.  A handle is not closed while a fence or a wait for a LAC is in progress.  So the adds and fences of a
-ledger are processed in one serial order (S3).
+ledger are processed in one serial order (safety rule S3).
 """
 
 from collections import OrderedDict, deque
@@ -119,7 +119,7 @@ def take_note(handles: Sequence[LedgerHandle], entries: Entries) -> None:
 class LedgerHandles:
     """The handles of the most recently used ledgers.
 
-    Idle handles above a limit are closed, to limit their memory (S11).
+    Idle handles above a limit are closed, to limit their memory (safety rule S11).
     """
 
     def __init__(self, storage: ILedgerStorage, commits: Sequence[GroupCommit], limit: int = 131_072) -> None:
@@ -217,7 +217,7 @@ class LedgerHandles:
 
 
 class LacWatches:
-    """The long polls in progress, at most ``limit``; each waits until the LAC of its ledger advances (S11).
+    """The long polls in progress, at most ``limit``; each waits until the LAC of its ledger advances (safety rule S11).
 
     :param flush: sends the replies that were collected for the connections; called after a timeout.
     """
@@ -229,7 +229,10 @@ class LacWatches:
         self._count = 0
 
     def wait(self, handle: LedgerHandle, previous_lac: int, timeout: float) -> "Deferred[float | None]":
-        """See :meth:`~.interfaces.IBookie.wait_lac`; the present LAC must not be above ``previous_lac``."""
+        """Wait until the LAC of a ledger is above ``previous_lac``.  The present LAC must not be above it yet.
+
+        See :meth:`~.interfaces.IBookie.wait_lac` for parameters and errors.
+        """
         if self._count >= self._limit:
             return fail(TooManyRequestsError(handle.ledger_id))
         self._count += 1

@@ -1,4 +1,4 @@
-"""A queue of adds that wait for room in the write cache or the journal, limited in bytes and in time (S11)."""
+"""A queue of adds that wait for room in the write cache or the journal, bounded in bytes and time (safety rule S11)."""
 
 from collections import deque
 from collections.abc import Callable

@@ -36,7 +36,8 @@ class Startable(Protocol):
 class Bookies(Service):
     """Starts the bookies of one process one after another, and stops them in reverse order.
 
-    :param make: makes the bookies.  Its argument is the function that a bookie calls if it fails after its start (S10).
+    :param make: makes the bookies.  Its argument is the function that a bookie calls if it fails after its start
+        (safety rule S10).
     :param fail: ends the process with status 1.
     :param what: name in the log for what runs in this process.
     """

@@ -1,8 +1,8 @@
 """The exit status of a twistd process.
 
 Without this module, twistd ends in two ways: with status 0, or by the signal that stopped it, which it sends to itself
-again after the reactor has stopped.  A bookie ends with status 1 if it could not start or had to stop by itself (S10),
-and with status 0 after SIGTERM or SIGINT.  SIGHUP would end the process; here it is only logged.
+again after the reactor has stopped.  A bookie ends with status 1 if it could not start or had to stop by itself (safety
+rule S10), and with status 0 after SIGTERM or SIGINT.  SIGHUP would end the process; here it is only logged.
 """
 
 import atexit

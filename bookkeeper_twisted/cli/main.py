@@ -62,11 +62,11 @@ class DiskFiles:
     """Reads and writes files of this machine for commands of the shell."""
 
     def read(self, name: str) -> bytes:
-        """See :meth:`.Files.read`."""
+        """Return the bytes of the file ``name``."""
         return Path(name).read_bytes()
 
     def write(self, name: str, data: bytes) -> None:
-        """See :meth:`.Files.write`; an existing file is replaced."""
+        """Write ``data`` to the file ``name``; replace an existing file."""
         Path(name).write_bytes(data)
 
 

@@ -215,7 +215,7 @@ class Argument:
 
 @attrs.frozen
 class Command:
-    """A command of the shell.
+    """A command of the shell: its name, its arguments, and the function that runs it.
 
     :ivar run: runs the command.  Its arguments are the context and the parsed arguments.  These have an attribute for
         each :class:`Argument`: its last name, without leading dashes and with underscores for other dashes.  The

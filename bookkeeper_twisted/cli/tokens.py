@@ -54,7 +54,7 @@ class TokenWorld:
 
 
 def run_tokens(arguments: Sequence[str], world: TokenWorld | None = None) -> int:
-    """Run the command; return its exit status.
+    """Run a command that creates or verifies tokens; return its exit status.
 
     :param arguments: those behind ``token``.
     :param world: for tests; None for this process.

@@ -4,12 +4,12 @@ Theory of operation.  :class:`BookKeeper` creates, opens and deletes ledgers.  A
 in the order of the calls.  It seals a batch of entries once (header, LAC, length, digest) and sends the same bytes to
 the write quorum of each entry.  Adds complete strictly in id order once they have their ack quorum; the LAC is the
 highest completed id.  Threads append through a :class:`ThreadAppender`.  If bookies fail, the writer replaces them in
-the ledger's metadata; until that has succeeded, no entry completes (S16).
+the ledger's metadata; until that has succeeded, no entry completes (safety rule S16).
 
 A :class:`LedgerReader` reads single entries, ranges and batches.  It verifies every entry by ledger id, entry id and
-digest (S18), and asks the next replica after any error.  It can follow a ledger that is still being written.  A ledger
-that its writer did not close is recovered when it is opened (:mod:`.recovery.ledger_recovery`, S17).  The arithmetic
-and the rules are in :mod:`bookkeeper_twisted.ledger`.
+digest (safety rule S18), and asks the next replica after any error.  It can follow a ledger that is still being
+written.  A ledger that its writer did not close is recovered when it is opened (:mod:`.recovery.ledger_recovery`,
+safety rule S17).  The arithmetic and the rules are in :mod:`bookkeeper_twisted.ledger`.
 
 All network traffic goes through one :class:`~.interfaces.IBookieClient`, which owns the connections
 (:mod:`.connections`); handles never touch a socket.  Every asynchronous call returns a Deferred, which can be awaited

@@ -97,7 +97,10 @@ class BookKeeperAdmin:
 
     @classmethod
     def connect(cls, reactor: Any, uri: str, config: ClientConfig | None = None) -> "Deferred[BookKeeperAdmin]":
-        """See :meth:`~.bookkeeper.BookKeeper.connect`."""
+        """Connect to the cluster that a metadata service URI names, over TCP.
+
+        See :meth:`~.bookkeeper.BookKeeper.connect` for parameters and errors.
+        """
         return BookKeeper.connect(reactor, uri, config).addCallback(cls)
 
     # ---- ledgers -------------------------------------------------------------------------------------
@@ -158,7 +161,7 @@ class BookKeeperAdmin:
         return Digester(metadata.digest_type, metadata.password).entry(ledger_id, entry_id, reply.entry)
 
     def delete_ledger(self, ledger_id: int) -> "Deferred[None]":
-        """See :meth:`~.bookkeeper.BookKeeper.delete_ledger`."""
+        """Delete the ledger ``ledger_id``.  Its bookies free the space when they next collect garbage."""
         return self.client.delete_ledger(ledger_id)
 
     # ---- bookies -------------------------------------------------------------------------------------

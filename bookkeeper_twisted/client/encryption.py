@@ -60,7 +60,7 @@ class NewKey:
 
 @attrs.frozen
 class LedgerEncryption:
-    """The means by which one client encrypts and decrypts the entries of ledgers.
+    """Encrypts and decrypts the entries of ledgers for one client.
 
     :ivar provider: wraps and unwraps the keys of ledgers.
     :ivar encrypts: whether the client encrypts the ledgers that it creates.

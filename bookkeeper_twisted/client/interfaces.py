@@ -34,7 +34,7 @@ class IBookieClient(Interface):
     def read(
         bookie_id: str, ledger_id: int, entry_id: int, flags: int = 0, master_key: bytes | None = None
     ) -> "Deferred[ReadReply]":
-        """Read one entry.
+        """Read one entry of a ledger from a bookie.
 
         :param entry_id: -1 for the last entry.
         :param flags: bits of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
@@ -123,10 +123,10 @@ class IEnsembleChange(Interface):
     async def replace(
         failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()
     ) -> tuple[str, ...]:
-        """Replace bookies of the newest ensemble.
+        """Replace failed bookies of the newest ensemble.
 
         The caller must complete no entry from ``first_entry_id`` upwards until this call has ended, because this is the
-        first entry of the new ensemble (S16).
+        first entry of the new ensemble (safety rule S16).
 
         :param failed: the ids of the failed bookies by position in the ensemble, at least one.
         :param first_entry_id: id of the first entry that has not completed.

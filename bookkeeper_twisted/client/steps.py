@@ -86,7 +86,7 @@ class _Crew:
             self._failure.raiseException()
 
     def begin(self, work: Coroutine[Deferred[Any], Any, object]) -> None:
-        """Start a coroutine."""
+        """Start one more coroutine of the call."""
         running = Deferred.fromCoroutine(work)
         self._running[running] = None
         running.addBoth(self._ended, running)

@@ -68,7 +68,7 @@ class Adds:
         return len(self.entry_ids)
 
     def some(self, places: Sequence[int]) -> "Adds":
-        """Return the add requests at ``places`` as a separate batch.
+        """Return the add requests at ``places`` (indexes) as an object of their own.
 
         :param places: indexes into :attr:`entry_ids`, ascending and without repetition, at least one.
         :returns: this object if ``places`` has all indexes; else a new object with copies of the frames.
@@ -212,7 +212,7 @@ def mix_headers(*fields: Sequence[int]) -> bytes:
 
 
 def _offsets_of(run: EntryRun) -> Sequence[int]:
-    """Return the offset of each add frame for a run of stored entries, and the end of the last frame."""
+    """Return the offset of each add frame for a ``run`` of stored entries, and the end of the last frame."""
     if run.offsets is None:
         stride = run.stride + layout.ADD_OVERHEAD  # an entry in a run has a length word already
         return range(0, run.count * stride + 1, stride)

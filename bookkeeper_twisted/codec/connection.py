@@ -39,7 +39,7 @@ class ServerDecoder:
 
     @property
     def rest(self) -> bytes:
-        """The buffered bytes."""
+        """The received bytes that are buffered, because their frame is not complete."""
         return bytes(self._buffer)
 
     @property
@@ -56,7 +56,7 @@ class ServerDecoder:
         self._buffer.limit(max_frame_size)
 
     def receive(self, chunk: bytes) -> list[object]:
-        """Decode the requests that are complete with this chunk.
+        """Decode the requests that are complete with this ``chunk`` of received bytes.
 
         :param chunk: the next bytes of the stream.
         :returns: runs, messages and refusals (RejectedRequest), in order; none after an error.  If there are very many
@@ -80,7 +80,7 @@ class ServerDecoder:
         return items
 
     def receive_all(self, chunk: bytes) -> Iterator[object]:
-        """Yield all requests that are complete with this ``chunk``, even very many."""
+        """Yield all requests that are complete with this ``chunk`` of received bytes, even very many."""
         yield from self.receive(chunk)
         while self.ready:
             yield from self.receive(b"")
@@ -106,7 +106,7 @@ class ClientDecoder:
         self._scan = wire.scan_replies
 
     def receive(self, chunk: bytes) -> list[object]:
-        """Decode the replies that are complete with this chunk.
+        """Decode the replies that are complete with this ``chunk`` of received bytes.
 
         :param chunk: the next bytes of the stream.
         :returns: complete replies, in order; none after an error.
@@ -114,7 +114,7 @@ class ClientDecoder:
         return self.scan(self.add(chunk), 0)
 
     def add(self, chunk: bytes) -> bytes:
-        """Add a chunk to the buffered bytes without decoding it.
+        """Add a ``chunk`` of received bytes to the buffered bytes, without decoding it.
 
         :param chunk: the next bytes of the stream.
         :returns: bytes for :meth:`scan`, which begin at the start of a reply; empty while a buffered reply is

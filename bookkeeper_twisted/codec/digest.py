@@ -148,7 +148,7 @@ class Digester:
         return self._digests(map(add, headers, payloads))
 
     def verify(self, run: EntryRun) -> None:
-        """Check the size, digest, ledger id and entry id of every entry of a run (S18).
+        """Check size, digest, ledger id and entry id of every entry of a ``run`` (safety rule S18).
 
         :raises DigestMatchError: an entry is invalid; the error names the first such entry.
         """
@@ -163,7 +163,7 @@ class Digester:
             self._blame(run)
 
     def payloads(self, run: EntryRun) -> Sequence[bytes]:
-        """Return a copy of the payload of each entry of a run that :meth:`verify` has accepted.
+        """Return a copy of the payload of each entry of a ``run`` that :meth:`verify` has accepted.
 
         :param run: the entries; this method does not check them.
         """
@@ -246,7 +246,7 @@ class Digester:
         return b"".join([data[a + _HEAD_END : a + start] for a in at]) == self._digests(covered)
 
     def _blame(self, run: EntryRun) -> None:
-        """Find the first invalid entry of a run, by verifying the entries one by one, and raise its error."""
+        """Find the first invalid entry of a ``run``, by verifying the entries one by one, and raise its error."""
         for entry_id, stored in enumerate(run.entries(), run.first):
             self._open(run.ledger_id, entry_id, stored)
         raise AssertionError(f"columns and entries of {run!r} disagree")

@@ -61,7 +61,7 @@ class FrameBuffer:
         return 0 < self._need <= self._have
 
     def add(self, chunk: bytes) -> bytes:
-        """Add a ``chunk`` of the stream, and return the bytes that can be decoded now.
+        """Add a ``chunk`` of received bytes, and return the bytes that can be decoded now.
 
         :returns: the buffered bytes and the chunk, which begin at the start of a frame; empty if this frame is still
             incomplete.
@@ -104,6 +104,6 @@ class FrameBuffer:
         self._limit = limit
 
     def clear(self) -> None:
-        """Drop the buffered bytes."""
+        """Drop the buffered bytes of the incomplete frame."""
         self._pieces = []
         self._have = self._need = 0

@@ -1,4 +1,4 @@
-"""Runs of adds or reads: the requests of one kind in a chunk are one object, whose replies are encoded by one call.
+"""Runs of adds or reads: requests of one kind that arrived together are one object, with one call for all replies.
 
 A bookie's decoder makes the requests, a client's decoder the replies.  In all requests, ``wire`` is the protocol of the
 request, which also encodes its replies.  ``version`` is the version byte of a V2 header, which the reply repeats.
@@ -34,10 +34,10 @@ class IReplyEncoding(Interface):
     batch_counts_by_first: bool = Attribute("Whether the size of the first entry limits the number of all of a batch.")
 
     def add_replies(run: "AddRun", status: Status, part: Entries | None) -> bytes:
-        """See :meth:`AddRun.replies`."""
+        """Encode the replies with ``status`` to the adds of ``part``, or to all adds of ``run`` if ``part`` is None."""
 
     def read_reply(run: "ReadRun", index: int, status: Status, entry: bytes | None, max_lac: int | None) -> bytes:
-        """Encode the reply to one read of a run.
+        """Encode the reply to one read of a ``run`` (reads that were received together).
 
         :param index: index of the read in the run, from 0.
         :param entry: the entry, None unless ``status`` is EOK.
@@ -46,7 +46,10 @@ class IReplyEncoding(Interface):
         """
 
     def read_replies(run: "ReadRun", first: int, entries: Sequence[bytes], lacs: Sequence[int]) -> bytes:
-        """See :meth:`ReadRun.replies`."""
+        """Encode successful replies to consecutive reads of a run, beginning with the read at index ``first``.
+
+        See :meth:`ReadRun.replies` for parameters and errors.
+        """
 
     def batch_reply(
         request: "BatchRead", status: Status, runs: Sequence[EntryRun], max_lac: int | None
@@ -103,7 +106,7 @@ class AddRun:
         self._unanswered: dict[tuple[int, int], list[int]] | None = None
 
     def replies(self, status: Status, part: Entries | None = None) -> bytes:
-        """Encode the replies to the adds of the run, in order.
+        """Encode the replies to the adds of the run (adds that were received together), in order.
 
         :param part: the entries whose adds are answered; None for all of the run.
         """

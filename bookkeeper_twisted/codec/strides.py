@@ -16,13 +16,13 @@ from operator import eq, ne, sub
 from ..entries.columns import Unpack, column, unpack_all
 
 FEW_A_RUN = 16
-"""If runs of consecutive entries have at most so many entries on average, one mixed run costs less than these runs."""
+"""Most entries of a run (consecutive entries), on average, with which one mixed run (single entries) is faster."""
 
 _FIRST_TRY = 16
 _GROWTH = 8
 _FEW = 24
 _CUT_PER_BYTE = 5
-"""With at most so many records for each byte of the key, copying all keys is faster than comparing their bytes."""
+"""Most records for each byte of the key with which copying all keys is faster than comparing their bytes."""
 _LOW = bytes(range(256)) * 256
 _HIGH = b"".join([bytes((byte,)) * 256 for byte in range(256)])
 """The low bytes, and the high bytes, of all numbers below 2**16, in order."""
@@ -218,7 +218,7 @@ def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[
 
 
 def take_turns(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
-    """Test whether the given entries cost less as one mixed run than as several runs of consecutive entries.
+    """Test whether entries cost less as one mixed run of single entries than as several runs of consecutive entries.
 
     :param ledger_ids: the ledger id of each entry.
     :param entry_ids: the entry id of each entry.

@@ -53,7 +53,7 @@ class IWireProtocol(IReplyEncoding):
     def batch_read(
         ledger_id: int, first: int, number: int, max_count: int, max_size: int, flags: int, master_key: bytes | None
     ) -> BatchRead:
-        """Make a batch read of this protocol.
+        """Make a request for a batch read in this protocol.
 
         :param first: id of the first entry.
         :param number: the number of the request, which the reply repeats in every protocol.

@@ -56,33 +56,47 @@ class V2Protocol:
         return "V2"
 
     def encode_reads(self, ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:
-        """See :meth:`.IWireProtocol.encode_reads`."""
+        """Encode the V2 frames of plain reads of entries of one ledger."""
         return v2_requests_out.encode_reads(ledger_id, entry_ids)
 
     def batch_read(
         self, ledger_id: int, first: int, number: int, max_count: int, max_size: int, flags: int = 0,
         master_key: bytes | None = None,
     ) -> BatchRead:  # fmt: skip
-        """See :meth:`.IWireProtocol.batch_read`."""
+        """Return a V2 batch read of consecutive entries from ``first`` on.
+
+        See :meth:`.IWireProtocol.batch_read` for parameters and errors.
+        """
         return BatchRead(self, v2_layout.VERSION, flags, ledger_id, first, number, max_count, max_size, master_key)
 
     def header(self, operation: Operation, number: int = 0, priority: int = 0) -> Header:
-        """See :meth:`.IWireProtocol.header`."""
+        """Return the V2 header of a request that is neither an add, nor a plain read, nor a batch read.
+
+        See :meth:`.IWireProtocol.header` for parameters and errors.
+        """
         opcode = _V2_OPERATIONS.get(operation)
         if opcode is None:
             raise CodecError(f"V2 has no {operation.name}")
         return Header(self, v2_layout.VERSION, opcode)
 
     def scan_replies(self, data: bytes, at: int, limit: int, items: list[object]) -> int:
-        """See :meth:`.IWireProtocol.scan_replies`."""
+        """Decode all complete V2 replies in the bytes ``data`` that a client received, from offset ``at`` on.
+
+        See :meth:`.IWireProtocol.scan_replies` for parameters and errors.
+        """
         return v2_replies_in.scan(self, data, at, limit, items)
 
     def scan_requests(self, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
-        """See :meth:`.IWireProtocol.scan_requests`: any frame that is not V2 is an error."""
+        """Decode complete V2 requests in ``data`` that a bookie received, from offset ``at`` on.
+
+        A frame that is not V2 is an error.
+
+        See :meth:`.IWireProtocol.scan_requests` for parameters and errors.
+        """
         return v2_requests_in.scan(self, data, at, limit, items), True
 
     def add_replies(self, run: AddRun, status: Status, part: Entries | None = None) -> bytes:
-        """See :meth:`.AddRun.replies`."""
+        """Encode V2 replies with ``status`` to the adds of ``part``, or to all adds of ``run`` if ``part`` is None."""
         entries = run.entries if part is None else part
         head = run.version, V2Op.ADD, status
         replies = entries.each(
@@ -94,26 +108,38 @@ class V2Protocol:
     def read_reply(
         self, run: ReadRun, index: int, status: Status, entry: bytes | None = None, max_lac: int | None = None
     ) -> bytes:
-        """See :meth:`.IReplyEncoding.read_reply`."""
+        """Encode the V2 reply to one read of a run (reads that were received together).
+
+        See :meth:`.IReplyEncoding.read_reply` for parameters and errors.
+        """
         ids = run.ledger_ids[index], run.entry_ids[index]
         return v2_replies_out.read_reply(run.version, V2Op.READ, status, *ids, entry)
 
     def read_replies(
         self, run: ReadRun, first: int, entries: Sequence[bytes], lacs: Sequence[int] = ()
     ) -> bytes:  # fmt: skip
-        """See :meth:`.ReadRun.replies`."""
+        """Encode successful V2 replies to consecutive reads of a run, beginning with the read at index ``first``.
+
+        See :meth:`.ReadRun.replies` for parameters and errors.
+        """
         part = slice(first, first + len(entries))
         return v2_replies_out.read_replies(run.version, V2Op.READ, run.ledger_ids[part], run.entry_ids[part], entries)
 
     def batch_reply(
         self, request: BatchRead, status: Status, runs: Sequence[EntryRun] = (), max_lac: int | None = None
     ) -> list[bytes]:
-        """See :meth:`.IReplyEncoding.batch_reply`."""
+        """Encode the V2 reply to a batch read, as a list of byte strings to write one after the other.
+
+        See :meth:`.IReplyEncoding.batch_reply` for parameters and errors.
+        """
         ids = request.ledger_id, request.first, request.request_id
         return v2_replies_out.batch_reply(request.version, V2Op.BATCH_READ, status, *ids, runs)
 
     def refusal(self, request: object, status: Status) -> bytes | None:
-        """See :meth:`.IReplyEncoding.refusal`: V2 can refuse only adds and reads."""
+        """Encode the V2 replies to a request that the bookie refuses; None unless the request is an add or a read.
+
+        See :meth:`.IReplyEncoding.refusal` for parameters and errors.
+        """
         if isinstance(request, AddRun):
             return request.replies(status)
         if isinstance(request, ReadRun):
@@ -150,7 +176,10 @@ class V3Protocol:
         return "V3"
 
     def encode_adds(self, adds: Adds, first_number: int) -> tuple[bytes, bytes]:
-        """See :meth:`.IWireProtocol.encode_adds`; the replies repeat the numbers of the requests."""
+        """Encode the V3 frames of add requests, and the replies of a bookie that executes all adds in order.
+
+        See :meth:`.IWireProtocol.encode_adds` for parameters and errors.
+        """
         key, flags, entries = adds.master_key, adds.flags, adds.entries()
         frames = [
             v3_requests_out.encode_adds(
@@ -162,30 +191,44 @@ class V3Protocol:
         return b"".join(frames), b""
 
     def encode_reads(self, ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:
-        """See :meth:`.IWireProtocol.encode_reads`."""
+        """Encode the V3 frames of plain reads of entries of one ledger, numbered from ``first_number`` on."""
         return v3_requests_out.encode_reads(ledger_id, entry_ids, 0, first_number)
 
     def batch_read(
         self, ledger_id: int, first: int, number: int, max_count: int, max_size: int, flags: int = 0,
         master_key: bytes | None = None,
     ) -> BatchRead:  # fmt: skip
-        """See :meth:`.IWireProtocol.batch_read`."""
+        """Return a V3 batch read of consecutive entries from ``first`` on.
+
+        See :meth:`.IWireProtocol.batch_read` for parameters and errors.
+        """
         return BatchRead(self, v3_layout.VERSION, flags, ledger_id, first, number, max_count, max_size, master_key)
 
     def header(self, operation: Operation, number: int = 0, priority: int = 0) -> Header:
-        """See :meth:`.IWireProtocol.header`."""
+        """Return the V3 header of a request that is neither an add, nor a plain read, nor a batch read.
+
+        See :meth:`.IWireProtocol.header` for parameters and errors.
+        """
         return Header(self, v3_layout.VERSION, operation, number, priority)
 
     def scan_replies(self, data: bytes, at: int, limit: int, items: list[object]) -> int:
-        """See :meth:`.IWireProtocol.scan_replies`."""
+        """Decode all complete V3 replies in the bytes ``data`` that a client received, from offset ``at`` on.
+
+        See :meth:`.IWireProtocol.scan_replies` for parameters and errors.
+        """
         return v3_replies_in.scan(self, data, at, limit, items)
 
     def scan_requests(self, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
-        """See :meth:`.IWireProtocol.scan_requests`: a frame that is no ``Request`` message means another protocol."""
+        """Decode complete V3 requests in ``data`` that a bookie received, from offset ``at`` on.
+
+        Decoding ends at a frame that is no ``Request`` message: it is of another protocol.
+
+        See :meth:`.IWireProtocol.scan_requests` for parameters and errors.
+        """
         return v3_requests_in.scan(self, data, at, limit, items)
 
     def add_replies(self, run: AddRun, status: Status, part: Entries | None = None) -> bytes:
-        """See :meth:`.AddRun.replies`."""
+        """Encode V3 replies with ``status`` to the adds of ``part``, or to all adds of ``run`` if ``part`` is None."""
         entries, numbers = run.entries if part is None else part, run.numbers(part)
         at = 0
 
@@ -203,14 +246,20 @@ class V3Protocol:
     def read_reply(
         self, run: ReadRun, index: int, status: Status, entry: bytes | None = None, max_lac: int | None = None
     ) -> bytes:
-        """See :meth:`.IReplyEncoding.read_reply`."""
+        """Encode the V3 reply to one read of a run (reads that were received together).
+
+        See :meth:`.IReplyEncoding.read_reply` for parameters and errors.
+        """
         ids = run.ledger_ids[index], run.entry_ids[index]
         return v3_replies_out.read_reply(Operation.READ, run.txn_ids[index], status, *ids, entry, max_lac)
 
     def read_replies(
         self, run: ReadRun, first: int, entries: Sequence[bytes], lacs: Sequence[int] = ()
     ) -> bytes:  # fmt: skip
-        """See :meth:`.ReadRun.replies`."""
+        """Encode successful V3 replies to consecutive reads of a run, beginning with the read at index ``first``.
+
+        See :meth:`.ReadRun.replies` for parameters and errors.
+        """
         part = slice(first, first + len(entries))
         return v3_replies_out.read_replies(
             run.txn_ids[part], run.ledger_ids[part], run.entry_ids[part], entries, lacs
@@ -219,12 +268,18 @@ class V3Protocol:
     def batch_reply(
         self, request: BatchRead, status: Status, runs: Sequence[EntryRun] = (), max_lac: int | None = None
     ) -> list[bytes]:
-        """See :meth:`.IReplyEncoding.batch_reply`."""
+        """Encode the V3 reply to a batch read, as a list of byte strings to write one after the other.
+
+        See :meth:`.IReplyEncoding.batch_reply` for parameters and errors.
+        """
         ids = request.ledger_id, request.first
         return v3_replies_out.batch_reply(request.request_id, status, *ids, runs, max_lac)
 
     def refusal(self, request: object, status: Status) -> bytes | None:
-        """See :meth:`.IReplyEncoding.refusal`: V3 sends an error reply to each request of a run."""
+        """Encode a V3 error reply to each request of a run, or to a single request, that the bookie refuses.
+
+        See :meth:`.IReplyEncoding.refusal` for parameters and errors.
+        """
         if isinstance(request, AddRun | ReadRun | BatchRead):
             operation, numbers = _numbers(request)
             priority = V3_HIGH_PRIORITY if request.flags & HIGH_PRIORITY else 0
@@ -235,7 +290,7 @@ class V3Protocol:
 
 
 def _numbers(request: AddRun | ReadRun | BatchRead) -> tuple[Operation, Sequence[int]]:
-    """Return the operation of a run or a batch read, and the number of each of its requests."""
+    """Return the operation of a run of adds or reads, or of a batch read, and the number of each of its requests."""
     if isinstance(request, BatchRead):
         return Operation.BATCH_READ, (request.request_id,)
     return (Operation.ADD if isinstance(request, AddRun) else Operation.READ), request.txn_ids

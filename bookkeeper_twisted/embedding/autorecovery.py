@@ -52,7 +52,7 @@ def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) 
 
 
 def _attached_nowhere(limits: ISpeedLimits | None) -> None:
-    """Do nothing with the speed ``limits``: autorecovery shows them in the HTTP server of its own process."""
+    """Ignore the speed ``limits``: no other service in this process shows them."""
 
 
 def make_daemon(

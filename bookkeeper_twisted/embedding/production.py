@@ -41,7 +41,8 @@ def make_bookie(
     """Make a bookie; it opens files and ports only when it is started.
 
     :param config: configuration of the bookie.
-    :param on_failure: called if a journal fails while the bookie serves, after the bookie has stopped (S10).
+    :param on_failure: called if a journal fails while the bookie serves, after the bookie has stopped (safety rule
+        S10).
     :raises ConfigError: the address of the bookie cannot be found, the limit of open files is too low, or the user of
         this process may not start a bookie.
     :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no metadata driver knows the URI.

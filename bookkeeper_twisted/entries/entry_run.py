@@ -21,12 +21,12 @@ _IDS = struct.Struct(">qq")
 _LAC = struct.Struct(">q")
 
 NOWHERE: Mapping[int, int] = MappingProxyType({})
-"""An empty mapping for :meth:`.Entries.split`: each ledger belongs to the part with the number ``ledger id mod n``."""
+"""An empty mapping for :meth:`.Entries.split`: each ledger belongs to part ``ledger id mod n``, without exception."""
 
 T = TypeVar("T")
 
 _VIEWED = 512
-"""For records of at least so many bytes, a memory view of an entry costs less than a copy."""
+"""Record size in bytes from which on a memory view of an entry costs less than a copy."""
 
 
 def lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]:
@@ -68,7 +68,7 @@ class EntryRun:
 
     @classmethod
     def of_entries(cls, ledger_id: int, first: int, entries: Sequence[bytes]) -> "EntryRun":
-        """Return a run of the given entries.
+        """Return a run (consecutive entries of one ledger) with the bytes of the given ``entries``.
 
         :param first: id of the first entry.
         :param entries: header, digest and payload of each entry, at least one; the ids in the headers are not checked.
@@ -77,7 +77,7 @@ class EntryRun:
 
     @classmethod
     def join(cls, runs: Sequence["EntryRun"]) -> "EntryRun":
-        """Join several runs to one, with a copy of their data; return a single run unchanged.
+        """Join several consecutive runs to one, with a copy of their data; return a single run unchanged.
 
         :param runs: the runs, at least one; each run begins where the one before it ends.
         """
@@ -114,27 +114,30 @@ class EntryRun:
         return (self.last_add_confirmed(),)
 
     def runs(self) -> "Iterator[EntryRun]":
-        """See :meth:`.Entries.runs`."""
+        """Return an iterator over this run alone."""
         return iter((self,))
 
     def ids(self) -> Iterator[tuple[int, int]]:
-        """See :meth:`.Entries.ids`."""
+        """Return (ledger id, entry id) of every entry, in order."""
         return ((self.ledger_id, entry_id) for entry_id in range(self.first, self.last + 1))
 
     def spans(self) -> Sequence[tuple[int, int, int]]:
-        """See :meth:`.Entries.spans`."""
+        """Return (ledger id, first entry id, last entry id) of this run, as a sequence of one."""
         return ((self.ledger_id, self.first, self.last),)
 
     def each(self, of_run: "Callable[[EntryRun], T]", of_mixed: object) -> list[T]:
-        """See :meth:`.Entries.each`."""
+        """Return the result of ``of_run`` for this run, as a list of one; ``of_mixed`` is not used."""
         return [of_run(self)]
 
     def numbers(self, n: int) -> Sequence[int]:
-        """See :meth:`.Entries.numbers`."""
+        """Return the number of the one part that :meth:`split` with the same ``n`` returns."""
         return (self.ledger_id % n,)
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Sequence[tuple[int, EntryRun]]":
-        """See :meth:`.Entries.split`."""
+        """Return this run with the number of its part: ``ledger id mod n``, or its number in ``elsewhere``.
+
+        See :meth:`.Entries.split` for parameters and errors.
+        """
         number = self.ledger_id % n
         return ((elsewhere.get(self.ledger_id, number) if elsewhere else number, self),)
 

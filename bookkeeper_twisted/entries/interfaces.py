@@ -43,7 +43,7 @@ class Entries(Protocol):
     def lacs(self) -> Sequence[int]: ...
 
     def runs(self) -> Iterator[EntryRun]:
-        """Return all runs, in order; a single entry is a run of its own."""
+        """Return all runs (consecutive entries of one ledger), in order; a single entry is a run of its own."""
 
     def ids(self) -> Iterable[tuple[int, int]]:
         """Return (ledger id, entry id) of every entry, in order."""
@@ -59,9 +59,9 @@ class Entries(Protocol):
         """
 
     def numbers(self, n: int) -> Iterable[int]:
-        """Return the numbers of the parts that :meth:`split` with the same ``n`` may return.
+        """Return the numbers of the parts (groups of entries) that :meth:`split` with the same ``n`` may return.
 
-        :param n: as in :meth:`split`.
+        :param n: the number of parts.
         """
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Iterable[tuple[int, Entries]]":

@@ -40,28 +40,31 @@ class MixedRun:
         self.size = len(self.data)
 
     def runs(self) -> Iterator[EntryRun]:
-        """See :meth:`.Entries.runs`."""
+        """Yield each entry as a run of its own, in order."""
         for ledger_id, entry_id, entry in zip(self.ledger_ids, self.entry_ids, self.entries, strict=True):
             yield EntryRun.of_entries(ledger_id, entry_id, [entry])
 
     def ids(self) -> Iterator[tuple[int, int]]:
-        """See :meth:`.Entries.ids`."""
+        """Return (ledger id, entry id) of every entry, in order."""
         return zip(self.ledger_ids, self.entry_ids, strict=True)
 
     def spans(self) -> Iterator[tuple[int, int, int]]:
-        """See :meth:`.Entries.spans`."""
+        """Return (ledger id, entry id, entry id) of each entry, as if each entry were a run, in order."""
         return zip(self.ledger_ids, self.entry_ids, self.entry_ids, strict=True)
 
     def each(self, of_run: object, of_mixed: "Callable[[MixedRun], T]") -> list[T]:
-        """See :meth:`.Entries.each`."""
+        """Return the result of ``of_mixed`` for all entries, as a list of one; ``of_run`` is not used."""
         return [of_mixed(self)]
 
     def numbers(self, n: int) -> Sequence[int]:
-        """See :meth:`.Entries.numbers`."""
+        """Return the numbers of the parts that :meth:`split` with the same ``n`` may return: 0 to ``n`` - 1."""
         return range(n)
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Iterator[tuple[int, MixedRun]]":
-        """See :meth:`.Entries.split`."""
+        """Split the entries by ``ledger id mod n``; yield (number, entries) of each part that is not empty.
+
+        See :meth:`.Entries.split` for parameters and errors.
+        """
         if n == 1:
             yield 0, self
             return
@@ -96,31 +99,34 @@ class RunSequence:
 
     @property
     def data(self) -> bytes:
-        """Return the records of all runs, which each call joins again."""
+        """Return the joined records of all runs; each call joins them again."""
         return b"".join([run.data for run in self._runs])
 
     def runs(self) -> Iterator[EntryRun]:
-        """See :meth:`.Entries.runs`."""
+        """Return an iterator over the runs, in order."""
         return iter(self._runs)
 
     def ids(self) -> Iterator[tuple[int, int]]:
-        """See :meth:`.Entries.ids`."""
+        """Return (ledger id, entry id) of every entry, in order."""
         return chain.from_iterable(run.ids() for run in self._runs)
 
     def spans(self) -> Iterator[tuple[int, int, int]]:
-        """See :meth:`.Entries.spans`."""
+        """Return (ledger id, first entry id, last entry id) of each run, in order."""
         return ((run.ledger_id, run.first, run.last) for run in self._runs)
 
     def each(self, of_run: Callable[[EntryRun], T], of_mixed: object) -> list[T]:
-        """See :meth:`.Entries.each`."""
+        """Return the result of ``of_run`` for each run, in order; ``of_mixed`` is not used."""
         return list(map(of_run, self._runs))
 
     def numbers(self, n: int) -> Sequence[int]:
-        """See :meth:`.Entries.numbers`."""
+        """Return the numbers of the parts that :meth:`split` with the same ``n`` may return: 0 to ``n`` - 1."""
         return range(n)
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Iterator[tuple[int, RunSequence]]":
-        """See :meth:`.Entries.split`."""
+        """Split the runs by ``ledger id mod n``; yield (number, runs) of each part that is not empty.
+
+        See :meth:`.Entries.split` for parameters and errors.
+        """
         if n == 1:
             yield 0, self
             return
@@ -132,7 +138,7 @@ class RunSequence:
 
 
 def _chosen(ledger_ids: Sequence[int], n: int, elsewhere: Mapping[int, int]) -> Iterator[tuple[int, Sequence[bool]]]:
-    """Yield, for each part of a split, its number, and which items of ``ledger_ids`` belong to the part."""
+    """Yield each part's number (``ledger id mod n``), and which items of ``ledger_ids`` belong to the part."""
     numbers = [ledger_id % n for ledger_id in ledger_ids]
     if elsewhere:
         numbers = list(map(elsewhere.get, ledger_ids, numbers))

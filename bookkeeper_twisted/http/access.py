@@ -167,7 +167,7 @@ class HttpProtection:
         self._verifier: Verifier | None = token_verifier(config, clock.seconds)
 
     def guard(self, instruments: Instruments) -> AccessGuard:
-        """Make the guard of the server.
+        """Make the guard of the HTTP server, which decides which requests are answered.
 
         :param instruments: export the numbers of refused requests.
         """

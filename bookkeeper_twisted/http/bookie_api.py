@@ -43,7 +43,7 @@ class BookieApi:
             "expand_storage": ApiPage(put=self._expand_storage),
         }
         if self._check_sanity is not None:
-            pages["sanity"] = ApiPage(self._sanity, action=Permission.ADMIN_GET)  # it writes a ledger
+            pages["sanity"] = ApiPage(self._sanity, action=Permission.ADMIN_GET)  # the check writes a ledger
         return pages
 
     def heartbeat(self) -> ApiPage:

@@ -173,13 +173,13 @@ class BoundedChannel(HTTPChannel):
         self._parse(held)
 
     def _parse(self, data: bytes) -> None:
-        """Parse the first bytes of ``data`` now, and the others when it is the turn of this connection."""
+        """Parse the first bytes of ``data`` now, and the other bytes when this connection has its turn."""
         if len(data) > _PIECE:
             self._held.insert(0, data[_PIECE:])
             data = data[:_PIECE]
         if not self._begun and data:
             self._begun = True
-            self.resetTimeout()  # once per request: bytes now and then must not keep the connection open
+            self.resetTimeout()  # once per request: a few bytes now and then must not keep a connection open
         try:
             LineReceiver.dataReceived(self, data)
         except Exception:
@@ -237,7 +237,8 @@ class BoundedChannel(HTTPChannel):
         self.transport.write(head + text)
         self._ending = True
         self.setTimeout(_LINGER)
-        # TLS can still receive after it has sent its end, but a half-closed TCP connection below would break it
+        # TLS can still receive after it has sent its end of data, but a half-closed TCP connection below would break
+        # that
         half_close = None if self.handshaken else getattr(self.transport, "loseWriteConnection", None)
         (half_close or self.loseConnection)()
 
@@ -414,9 +415,9 @@ class BoundedSite(Site):
             self._turn = self.reactor.callLater(max(0.0, min(rest, _LONGEST_REST)), self._serve_one)
 
     def _serve_one(self) -> None:
-        """Give the next connection its turn.
+        """Let the next connection parse and answer its requests.
 
-        Then rest for three times as long, to leave time for the bookie's requests.
+        Then wait three times as long as that took, to leave time for the bookie's own requests.
         """
         channel, began = self._waiting.popleft(), self.reactor.seconds()
         try:

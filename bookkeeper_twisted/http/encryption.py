@@ -22,7 +22,7 @@ from .channel import BoundedChannel, BoundedSite
 
 
 def http_tls(config: HttpConfig, seconds: Callable[[], float]) -> ServerTls:
-    """Return the TLS of an HTTP server.
+    """Return the object that makes the TLS connections of an HTTP server.
 
     :param seconds: returns the seconds since 1970.
     :raises bookkeeper_twisted.errors.ConfigError: a file cannot be used, or the extra ``tls`` is not installed.
@@ -76,7 +76,7 @@ class EncryptedHttpConnection(TlsLayer):
 
 
 class _AcceptedConnection(Protocol):
-    """A connection that was just accepted; a TLS layer takes its place at once."""
+    """A connection that was just accepted; a TLS layer replaces it immediately."""
 
     transport: Any
 
@@ -91,7 +91,7 @@ class _AcceptedConnection(Protocol):
 
 @implementer(ILoggingContext)
 class EncryptedSite(ServerFactory):
-    """The connections of a site over TLS.
+    """The factory of an HTTP site's connections over TLS.
 
     :param tls: makes the TLS of each connection from the newest files.
     :param clock: the reactor.
@@ -128,5 +128,8 @@ class EncryptedSite(ServerFactory):
         return _AcceptedConnection(begin)
 
     def opened(self, local: bool) -> str:
-        """See :meth:`.BoundedSite.opened`."""
+        """Record that the server listens; return who may use it, with the words "over TLS", for a sentence in the log.
+
+        See :meth:`.BoundedSite.opened` for parameters and errors.
+        """
         return f"over TLS, {self._site.opened(local)}"

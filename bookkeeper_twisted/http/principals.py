@@ -18,7 +18,7 @@ _LONGEST_NAME = 200
 
 
 class Verifier(Protocol):
-    """Verifies the tokens of requests."""
+    """Verifies the bearer tokens of HTTP requests."""
 
     def verify(self, token: str) -> Principal:
         """Return the principal of a ``token``.

@@ -30,7 +30,7 @@ class CopyRun:
 
 
 def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: Mapping[int, str]) -> Iterator[CopyRun]:
-    """Yield the runs of entries to copy so that no target bookie lacks an entry, by ascending entry id.
+    """Yield the runs (consecutive entries) to copy so that no target bookie lacks an entry, by ascending entry id.
 
     :param losses: the lost entries of this fragment, of no other one.
     :param targets: for each position in the ensemble, the bookie to copy to.  Nothing is copied for a position that is
@@ -78,7 +78,7 @@ def losses_of_targets(
 
 
 def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> Iterator[CopyRun]:
-    """Yield the runs of entries that all bookies of their write set have lost, according to ``losses``.
+    """Yield the runs (consecutive entries) that all bookies of their write set have lost, according to ``losses``.
 
     Losses of the kind ``LEAVING`` do not count, because such a bookie can still return its entries.
 
@@ -110,7 +110,7 @@ def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[Co
 
 
 def _kept(fragment: LedgerFragment, position: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last id of each series of entries in ``ranges`` that the bookie at a position keeps."""
+    """Yield (first id, last id) of each run of entries in ``ranges`` that the bookie at a position keeps."""
     done = fragment.first - 1
     for first, last in sorted(ranges):
         low, high = max(first, done + 1), min(last, fragment.last)

@@ -67,7 +67,7 @@ class EntryBatch:
 
     @property
     def size(self) -> int:
-        """The size in bytes of :attr:`buffer`, the overhead of the format included."""
+        """The size in bytes of :attr:`buffer`, including size words, headers and digests."""
         return self._run.size
 
     @property
@@ -85,7 +85,7 @@ class EntryBatch:
 
     @property
     def sizes(self) -> Sequence[int]:
-        """The number of data bytes of each entry."""
+        """The number of bytes of each entry's data, without header and digest."""
         start = self._digester.payload_at
         if self._run.offsets is None:
             return [self._run.stride - start] * self._run.count
@@ -145,7 +145,7 @@ def _made(count: int, columns: Sequence[Iterator[Any]]) -> Iterator[Sequence[Ent
 
 
 def verified_prefix(run: EntryRun, digester: Digester) -> EntryRun:
-    """Verify a ``run``; return its entries before the first one with wrong ids or a wrong digest (S18).
+    """Verify a ``run``; return the entries before the first one with wrong ids or a wrong digest (safety rule S18).
 
     :raises bookkeeper_twisted.errors.DigestMatchError: the first entry of the run has wrong ids or a wrong digest.
     """
@@ -159,7 +159,7 @@ def verified_prefix(run: EntryRun, digester: Digester) -> EntryRun:
 
 
 def record_batch(run: EntryRun, payload_at: int) -> Any:
-    """See :meth:`EntryBatch.to_arrow`.
+    """Return a ``pyarrow.RecordBatch`` with the columns of :meth:`EntryBatch.to_arrow` for the entries of ``run``.
 
     :param payload_at: offset of the payload in a record.
     """
@@ -220,7 +220,7 @@ def _payloads(run: EntryRun, payload_at: int) -> Any:
 
 
 def integers(run: EntryRun, at: int) -> "array[int]":
-    """Return a 64-bit integer field of each record of a ``run``.
+    """Return the 64-bit integer at offset ``at`` of each record of a ``run`` (consecutive entries).
 
     :param at: offset of the field in the record: :data:`LAC_AT` or :data:`LENGTH_AT`.
     """

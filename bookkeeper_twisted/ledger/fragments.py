@@ -19,7 +19,7 @@ class LedgerFragment:
 
     :ivar last: id of the last entry known to be acknowledged; ``first - 1`` if there is none.
     :ivar closed: whether its entries are final.  If not, the fragment belongs to a writer that may be alive: no other
-        process may add entries to it or change its ensemble (S15).
+        process may add entries to it or change its ensemble (safety rule S15).
     """
 
     ledger_id: int
@@ -90,7 +90,8 @@ class Moves:
     def are_needed(self, metadata: LedgerMetadata) -> bool:
         """Test whether the ledger ``metadata`` still has one of the old bookies at its position.
 
-        The newest ensemble of a ledger that is not closed does not count, because only the writer may change it (S15).
+        The newest ensemble of a ledger that is not closed does not count, because only the writer may change it (safety
+        rule S15).
         """
         return any(self._applied(segment) != segment.bookies for segment in self._segments(metadata))
 
@@ -127,7 +128,7 @@ def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) 
     schedule = schedule_of(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
     newest = metadata.segments[-1].first_entry_id
     end = metadata.last_entry_id if metadata.closed else last_confirmed
-    # The known LAC may be too low.  If it reaches the newest ensemble, all older fragments are final (S16).
+    # The known LAC may be too low.  If it reaches the newest ensemble, all older fragments are final (safety rule S16).
     settled = metadata.closed or last_confirmed >= newest - 1
     starts = [segment.first_entry_id for segment in metadata.segments]
     for segment, (start, following) in zip(metadata.segments, pairwise([*starts, end + 1]), strict=True):

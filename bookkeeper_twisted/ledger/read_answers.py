@@ -1,9 +1,9 @@
 """The rules for replies to reads, without I/O: verification, the next request, the error to raise.
 
-An entry is accepted if its ids and its digest are right, whichever bookie sent it (S18).  A batch read asks one bookie
-for consecutive entries; the entries before a damaged one are accepted.  Single reads (:class:`SingleReads`) ask one
-bookie for each entry, and then the next bookies for those that are missing.  An entry counts as missing only if every
-bookie of its write set answered that it does not have it (:func:`most_telling`).
+An entry is accepted if its ids and its digest are right, whichever bookie sent it (safety rule S18).  A batch read asks
+one bookie for consecutive entries; the entries before a damaged one are accepted.  Single reads (:class:`SingleReads`)
+ask one bookie for each entry, and then the next bookies for those that are missing.  An entry counts as missing only if
+every bookie of its write set answered that it does not have it (:func:`most_telling`).
 
 Three users send requests, each in its own way, and pass the answers to this module: the client, which does not wait for
 a slow bookie; Spark tasks, which use blocking sockets; and the repair of replicas.
@@ -101,7 +101,7 @@ def requested_batch(run: EntryRun | None, ledger_id: int, first: int, count: int
     :param run: the run in the reply; None if the reply has no entries.
     :param ledger_id: the requested ledger; ``first`` is the id of the first requested entry.
     :param count: number of requested entries; further entries of the run are left out.
-    :raises UnexpectedConditionError: the reply has no entries, or others than requested.
+    :raises UnexpectedConditionError: the reply has no entries, or other entries than requested.
     """
     if run is None or run.first != first or run.ledger_id != ledger_id:
         raise UnexpectedConditionError(f"a batch read of ledger {ledger_id} entry {first} gave no such entry")
@@ -109,11 +109,11 @@ def requested_batch(run: EntryRun | None, ledger_id: int, first: int, count: int
 
 
 def verified_batch(run: EntryRun | None, ledger_id: int, first: int, count: int, digester: Digester) -> EntryRun:
-    """Verify the reply to a batch read; return its entries before the first invalid one (S18).
+    """Verify the reply to a batch read; return its entries before the first invalid one (safety rule S18).
 
     :param run, ledger_id, first, count: see :func:`requested_batch`.
     :raises DigestMatchError: the first entry is invalid.
-    :raises UnexpectedConditionError: the reply has no entries, or others than requested.
+    :raises UnexpectedConditionError: the reply has no entries, or other entries than requested.
     """
     return verified_prefix(requested_batch(run, ledger_id, first, count), digester)
 
@@ -209,7 +209,7 @@ class SingleReads:
         self.errors.setdefault(entry_id, {})[bookie_id] = error
 
     def run(self) -> EntryRun:
-        """Return, as a run, the verified entries before the first missing entry.
+        """Return the verified entries before the first missing one, as a run (consecutive entries).
 
         :raises Exception: the first entry is missing; :func:`most_telling` chooses the error.
         """

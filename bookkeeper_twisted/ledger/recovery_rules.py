@@ -1,4 +1,4 @@
-"""The rules for the decisions of a recovery (S17), without I/O.
+"""The rules for the decisions of a recovery (safety rule S17), without I/O.
 
 Each rule is one method; the rest of a recovery makes no decisions.  The tests show the purpose of a rule: they replace
 it by a weaker rule, and acknowledged entries get lost.
@@ -14,7 +14,7 @@ from .schedule import Schedule
 
 
 class RecoveryRules:
-    """The rules for the recovery of one ledger.
+    """The rules by which the recovery of one ledger takes its decisions.
 
     :param metadata: the metadata of the ledger in the state IN_RECOVERY, in which its last ensemble does not change any
         more.
@@ -32,7 +32,7 @@ class RecoveryRules:
         """Return the flags for the reads of entries by a recovery.
 
         Each read also fences the ledger.  Otherwise a bookie that was not reached before could answer "no such entry"
-        now, and later accept the entry from its writer (S4).
+        now, and later accept the entry from its writer (safety rule S4).
         """
         return FENCE | HIGH_PRIORITY
 

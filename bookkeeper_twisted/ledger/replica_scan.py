@@ -1,11 +1,12 @@
 """A scan of the entries of which one bookie should have a replica, without I/O.
 
 A :class:`ReplicaScan` yields questions: batch reads, or single reads of some entries.  Its caller sends each question
-to the bookie, and sends the answer into the scan, which records findings.  The scan verifies every entry, and compares
-the ledger length in an entry with the length in the entry before it.  An entry is in one of five states: *ok*,
-*missing* (the bookie says that it does not have the entry), *damaged* (its bytes are not as they were written, or it
-cannot read its disk), *unreachable* (nothing is known: no connection, no reply in time, a bookie that is overloaded or
-refuses the reader), *length* (the entry is whole, but its length contradicts the entry before it).
+to the bookie, and sends the answer into the scan, which records findings: ranges of entries in the same state.  The
+scan verifies every entry, and compares the ledger length in an entry with the length in the entry before it.  An entry
+is in one of five states: *ok*, *missing* (the bookie says that it does not have the entry), *damaged* (its bytes are
+not as they were written, or it cannot read its disk), *unreachable* (nothing is known: no connection, no reply in time,
+a bookie that is overloaded or refuses the reader), *length* (the entry is whole, but its length contradicts the entry
+before it).
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -70,7 +71,7 @@ class Singles:
 Question = BatchQuestion | Singles
 
 Answer = EntryRun | Mapping[int, bytes | Exception] | BookKeeperError
-"""A run answers a :class:`BatchQuestion`; bytes or errors by entry id answer :class:`Singles`; an error, both."""
+"""An answer to a :class:`BatchQuestion` (a run) or to :class:`Singles` (bytes or errors by entry id), or an error."""
 
 Scanning = Generator[Question, Answer, None]
 
@@ -96,7 +97,8 @@ def _says_all(error: Exception) -> bool:
 class ReplicaScan:
     """A scan of the entries that one position of an ensemble keeps.
 
-    :ivar findings: the findings so far, in the order of the scan; adjacent findings of one state are joined.
+    :ivar findings: the findings so far (ranges of entries in the same state), in the order of the scan; adjacent
+        findings of one state are joined.
     :ivar batching: whether to send batch reads; set to False when the bookie refuses one.
     """
 
@@ -151,7 +153,7 @@ class ReplicaScan:
                 return
 
     def _each(self, wanted: Sequence[int], last: int) -> Generator[Question, Answer, bool]:
-        """Read entries one by one, and record a finding for each.
+        """Read entries one by one, and record for each whether it is ok, missing or damaged.
 
         :returns: False if an error also applies to all later entries, so that the scan ends.
         """
@@ -170,7 +172,7 @@ class ReplicaScan:
         return True
 
     def _rest(self, first: int, last: int, error: Exception) -> Finding:
-        """Return the finding for all entries from ``first`` on, because an error applies to all of them."""
+        """Return one finding (a range of entries in one state) for ``first`` to ``last``: the error applies to all."""
         count = self._schedule.count(self._position, first, last)
         return Finding(first, last, state_of(error), count, detail=str(error))
 
@@ -198,7 +200,7 @@ class ReplicaScan:
             self._sound(run)
 
     def _sound(self, run: EntryRun) -> None:
-        """Record findings for entries with correct ids and digests; their ledger lengths may still be wrong."""
+        """Record the states of entries with correct ids and digests; their ledger lengths may still be wrong."""
         while True:
             lengths = integers(run, LENGTH_AT).tolist()
             head = self._digester.payload_at
@@ -238,7 +240,7 @@ class ReplicaScan:
 
 
 def lost_ranges(findings: Sequence[Finding], state: str) -> Iterator[tuple[int, int]]:
-    """Yield (first id, last id) of each finding with a given state.
+    """Yield (first id, last id) of each finding, that is, of each range of entries in the given ``state``.
 
     :param state: one of the five states, for example :data:`MISSING`.
     """

@@ -53,7 +53,7 @@ class Schedule:
         return self._sets[entry_id % self.ensemble_size]
 
     def stretches(self, position: int, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield (first id, count) of each series of consecutive entries in a range that the bookie at a position keeps.
+        """Yield (first id, count) of each run of consecutive entries in a range that the bookie at a position keeps.
 
         :param position: index in the ensemble, from 0.
         :param first: first id of the range of entries; the range includes ``last``.
@@ -62,7 +62,8 @@ class Schedule:
             yield first, last - first + 1
             return
         size = self.ensemble_size
-        # The position keeps entry n if (position - n) mod E < Wq, so a series ends at n = position (mod E).
+        # The position keeps entry n if (position - n) mod E < Wq, so a run of kept entries ends at n = position (mod
+        # E).
         end = first + (position - first) % size
         while (start := end - self.write_quorum + 1) <= last:
             low, high = max(start, first), min(end, last)
@@ -95,7 +96,7 @@ class Schedule:
         return rounds * self.write_quorum + sum(self.keeps(position, n) for n in range(last - rest + 1, last + 1))
 
     def is_covered(self, answered: Collection[int]) -> bool:
-        """Test whether the positions without an answer are too few for an ack quorum of any write set (S17).
+        """Test whether the positions without an answer are too few for an ack quorum of a write set (safety rule S17).
 
         :param answered: positions that answered.
         """

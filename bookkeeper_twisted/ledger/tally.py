@@ -14,8 +14,8 @@ Item = TypeVar("Item")
 class Tally:
     """Counts the bookies that have answered for each entry of a batch, up to a threshold.
 
-    A bookie is called a voter here.  The place of an entry is its index in the batch; a set of bits has one bit for
-    each place.
+    A bookie that may answer is called a voter here.  The place of an entry is its index in the batch; a set of entries
+    is an integer with one bit for each place.
     """
 
     __slots__ = ("_levels", "_votes")
@@ -64,10 +64,11 @@ class Tally:
 class AckTally(Tally):
     """A tally of the answers of bookies to the adds of one batch.
 
-    Here, a voter is one request to one bookie.  If the request is repeated, to the same bookie or to another one, the
-    new request is another voter, and answers to the old one do not count any more (S16).
+    What is counted (the voter) is one request to one bookie.  If the request is repeated, to the same bookie or to
+    another one, the new request is another voter.  Answers to the old request do not count any more (safety rule S16:
+    an acknowledged entry is on the bookies that the metadata name).
 
-    :ivar replaced: for each replaced voter, the entries that another voter stores instead, as a set of bits.
+    :ivar replaced: for each replaced request, the entries that another request stores instead, as a set of bits.
     """
 
     __slots__ = ("_failures", "_spare", "replaced")
@@ -79,7 +80,7 @@ class AckTally(Tally):
         self.replaced: dict[Hashable, int] | None = None
 
     def acknowledge(self, voter: Hashable, places: int) -> int:
-        """Count that a bookie has stored the entries in ``places``, a set of bits, at the request ``voter``.
+        """Count that a bookie has stored the entries in ``places``, a set of bits, for the request ``voter``.
 
         :returns: the entries that reach their ack quorum by this answer, as a set of bits.
         """
@@ -114,7 +115,7 @@ class AckTally(Tally):
             self._failures.take_back(voter, places)
 
     def is_replaced(self, voter: Hashable, places: int) -> bool:
-        """Test whether other requests now store all entries in ``places``, a set of bits, instead of ``voter``."""
+        """Test whether requests other than ``voter`` now store all entries in ``places``, a set of bits."""
         return self.replaced is not None and not places & ~self.replaced.get(voter, 0)
 
     def failed(self, voter: Hashable, places: int) -> bool:

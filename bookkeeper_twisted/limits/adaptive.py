@@ -208,7 +208,7 @@ class LimitsStatus:
 
 
 class ISpeedLimits(Interface):
-    """The speed limits of background work, as an operator sees and changes them.  Reactor thread."""
+    """The speed limits of background work, as an operator sees and changes them.  Called on the reactor thread."""
 
     def limits() -> LimitsStatus:
         """Return all speed limits."""
@@ -232,11 +232,14 @@ class SpeedLimits:
         self._adaptive = adaptive
 
     def limits(self) -> LimitsStatus:
-        """See :meth:`ISpeedLimits.limits`."""
+        """Return all speed limits."""
         return LimitsStatus(self._adaptive.status, tuple(throttle.status for throttle in self._throttles))
 
     def set_limits(self, rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:
-        """See :meth:`ISpeedLimits.set_limits`."""
+        """Change speed limits until the end of the process; after an error, all limits are unchanged.
+
+        See :meth:`ISpeedLimits.set_limits` for parameters and errors.
+        """
         changes = [(self._throttles.find(name), rate) for name, rate in rates.items()]
         for throttle, rate in changes:
             throttle.change(rate)

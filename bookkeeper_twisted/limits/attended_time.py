@@ -8,7 +8,7 @@ could not use the seconds by which a timer is late, so the clock does not count 
 from collections.abc import Callable
 
 TOLERANCE = 0.1
-"""Seconds by which a timer may be late without the process being held up: the length of a reactor turn."""
+"""Seconds by which a timer may be late (the length of a reactor turn) before the process counts as held up."""
 
 
 class AttendedTime:

@@ -10,7 +10,7 @@ request waits for ever, and on average the rate is kept.
 
 import attrs
 
-_TICK = 1e-9  # a debt that the rate pays off within so many seconds is only a rounding error
+_TICK = 1e-9  # seconds: a debt that the rate pays off in less time is only a rounding error
 
 
 @attrs.frozen
@@ -94,7 +94,7 @@ class TokenBucket:
 
         :param entries: number of entries; negative to return the tokens of entries.
         :param n_bytes: number of bytes; negative to return tokens.
-        :param now: as of :meth:`delay`.
+        :param now: the present time of the clock, in seconds.
         :returns: seconds that the caller must wait before it acts; 0 if the bucket had no debt.
         """
         delay = self.delay(now)
@@ -108,7 +108,7 @@ class TokenBucket:
         """Change the limit from this call on.
 
         :param rate: entries and bytes a second, 0 for no limit.
-        :param now: as of :meth:`delay`.
+        :param now: the present time of the clock, in seconds.
         """
         self._fill(now)
         self.rate = rate

@@ -82,12 +82,12 @@ class Throttle:
 
     @property
     def rate(self) -> Rate:
-        """The present limit."""
+        """The present speed limit."""
         return self._bucket.rate
 
     @property
     def status(self) -> ThrottleStatus:
-        """Return the present limits and counts."""
+        """Return the present limit of this limiter, and how much work it has granted and delayed."""
         metrics = self._metrics
         entries, n_bytes = int(metrics.granted_entries.value), int(metrics.granted_bytes.value)
         return ThrottleStatus(self.name, self.limit, self.rate, entries, n_bytes, metrics.waited.value, self.waiting)
@@ -137,7 +137,7 @@ class Throttle:
         self._apply()
 
     def yield_to(self, factor: float, speed: Rate) -> None:
-        """Grant only a part of the limit, so that requests of clients are served first.
+        """Grant only the fraction ``factor`` of the limit, so that requests of clients are served first.
 
         :param factor: the part of the limit to grant, above 0; 1 to grant the full limit again.
         :param speed: the present speed of the work.  A limiter without a limit grants a part of the first speed that is
@@ -223,7 +223,7 @@ class Throttles:
         return self._by_name[name]
 
     def find(self, name: str) -> Throttle:
-        """Return the limiter ``name`` for an operator who reads or changes its limit; unlike :meth:`get`, create none.
+        """Return the existing limiter ``name``, for an operator who reads or changes its limit.
 
         :raises NoSuchThrottleError: no work uses a limiter of that name.
         """

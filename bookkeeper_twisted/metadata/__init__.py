@@ -7,7 +7,7 @@ manager* draws ledger ids, changes metadata by compare-and-set, and lists ledger
 
 Each stored value has a version.  A write names the version that was read, and fails with
 :class:`~bookkeeper_twisted.errors.MetadataVersionError` if another client has written since.  A listing is complete or
-raises an error; it never ends early (S8).  All drivers pass the suite in
+raises an error; it never ends early (safety rule S8).  All drivers pass the suite in
 :mod:`bookkeeper_twisted.testing.contracts.metadata.metadata_contract`.
 
 The same plugins provide :class:`~.interfaces.IClusterAdmin`, which creates, formats and removes clusters.

@@ -208,7 +208,7 @@ class IUnderreplication(Interface):
     """
 
     async def mark(ledger_id: int, replicas: Collection[str] = (), ctime: int | None = None) -> None:
-        """Mark a ledger as underreplicated, or add bookies to its mark; the mark always gets a new version.
+        """Mark a ledger as underreplicated, or add lost bookies to its mark; the mark always gets a new version.
 
         The new version prevents a process that read the mark before this call from removing it: the process may have
         checked the ledger before the loss.
@@ -218,7 +218,7 @@ class IUnderreplication(Interface):
         """
 
     async def read_mark(ledger_id: int) -> Versioned[UnderreplicatedLedger]:
-        """Return the mark of the ledger ``ledger_id``.
+        """Return the underreplicated mark of the ledger ``ledger_id``.
 
         :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked.
         """
@@ -226,7 +226,7 @@ class IUnderreplication(Interface):
     async def replace_mark(
         ledger_id: int, mark: UnderreplicatedLedger, version: int
     ) -> Versioned[UnderreplicatedLedger]:
-        """Replace a mark if the ledger was not marked again since the mark was read (compare-and-set).
+        """Replace an underreplicated mark if the ledger was not marked again since it was read (compare-and-set).
 
         :param version: the version that was read.
         :returns: the mark with its new version.
@@ -235,7 +235,7 @@ class IUnderreplication(Interface):
         """
 
     async def remove_mark(ledger_id: int, version: int) -> None:
-        """Remove the mark of a ledger, after the entries that its named bookies lack were written again.
+        """Remove a ledger's underreplicated mark, after the entries that its named bookies lacked were written again.
 
         :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked.
         :raises bookkeeper_twisted.errors.MetadataVersionError: the ledger was marked again since the mark was read.
@@ -249,7 +249,7 @@ class IUnderreplication(Interface):
         """
 
     def watch_marks(listener: Callable[[], None]) -> Callable[[], None]:
-        """Call the listener a moment after this call, and after marks are made or removed or locks are released.
+        """Call ``listener`` soon, and each time after underreplicated marks are made or removed or locks are released.
 
         One call may report many changes, or no change at all.
 
@@ -410,7 +410,7 @@ class IClusterAdmin(Interface):
         """Disconnect from the store; harmless if this was done before."""
 
     async def exists() -> bool:
-        """Test whether the place in the store that the URI names is taken, by a cluster or by anything else."""
+        """Test whether the store has a cluster, or anything else, at the location that the URI names."""
 
     async def instance_id() -> str:
         """Return the instance id of the cluster.
@@ -425,7 +425,7 @@ class IClusterAdmin(Interface):
         """
 
     async def format() -> None:
-        """Remove ledgers, cookies and marks, and draw a new instance id (``metaformat``).
+        """Remove ledgers, cookies and underreplicated marks, and draw a new instance id (``metaformat``).
 
         A cluster that does not exist is made.  Registrations stay; it is not checked whether bookies run.
         """

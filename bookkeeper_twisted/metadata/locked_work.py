@@ -38,7 +38,7 @@ class LedgerLock:
             self._running.cancel()
 
     async def run(self, work: Callable[[], Coroutine["Deferred[Any]", Any, T]]) -> T:
-        """Run a coroutine under the lock; if the lock is lost with its session, cancel the coroutine.
+        """Run a coroutine under the replication lock; if the lock is lost with its session, cancel the coroutine.
 
         Only one coroutine may run at a time.
 

@@ -21,7 +21,7 @@ MAX_DOUBTS = 3
 """Number of writes with an unknown outcome after which an update is given up."""
 
 MAX_RACES = 100
-"""Number of lost races (another client wrote first) after which an update is given up; so many suggest a fault of the
+"""Number of lost races (another client wrote first) after which an update is given up; more suggest a fault of the
 store.
 """
 

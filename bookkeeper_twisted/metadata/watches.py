@@ -1,4 +1,4 @@
-"""The watches of an embedded store: rounds of reads find changed values, and call their listeners.
+"""The watches of an embedded store: all watched values are read again and again, to find those that have changed.
 
 A round reads the watched values that depend on live sessions (bookies, locks, votes).  If anything was written since
 the last round, it also reads the other watched values (ledgers, settings).  It calls each listener whose value has
@@ -26,7 +26,7 @@ StoredLedger = Versioned[LedgerMetadata] | None
 _NOTHING = object()
 
 RETRY_SECONDS = 1.0
-"""Seconds from a failed round of reads to the next one, if rounds are not run at an interval."""
+"""Seconds from a failed round of reads (of all watched values) to the next, if rounds are not run at an interval."""
 
 
 @attrs.define(eq=False)
@@ -163,7 +163,7 @@ class Watches:
         return self._interval
 
     def _failed(self, failure: Failure) -> float:
-        """Log that a round of reads has failed, and return the seconds until the next one.
+        """Log that a round of reads of watched values has failed; return the seconds until the next round.
 
         For an outage of the store, one warning is logged at its beginning and one line at its end.
         """
@@ -175,7 +175,7 @@ class Watches:
         return RETRY_SECONDS if self._interval is None else self._interval
 
     def _ended(self, pause: float | None) -> None:
-        """Schedule the next round of reads after a round has ended."""
+        """Schedule the next round of reads of watched values after a round has ended."""
         self._round = None
         if not self._watches:
             return
@@ -187,7 +187,7 @@ class Watches:
     async def _tell_all(self) -> None:
         watches = list(self._watches)
         await self._read_and_tell(watch for watch in watches if watch.of_sessions)
-        # read the revision before the values: the next round then sees a write that comes in between
+        # read the revision before the values: the next round of reads then sees a write that comes in between
         revision = await self._read_revision()
         changed, self._revision = revision != self._revision, None
         others = [watch for watch in watches if not watch.of_sessions]

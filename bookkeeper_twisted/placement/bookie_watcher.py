@@ -45,7 +45,7 @@ class BookieWatcher:
         self._stop_watching = registration.watch_bookies(self._changed)
 
     async def look(self) -> None:
-        """Read now which bookies are registered: the watch has reported none yet just after its start.
+        """Read now which bookies are registered, because the watch reports them only some time after its start.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store does not answer.
         """

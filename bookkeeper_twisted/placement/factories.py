@@ -47,7 +47,10 @@ class RandomPlacementFactory:
     names = frozenset({"random", _JAVA + "DefaultEnsemblePlacementPolicy"})
 
     def create(self, chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
-        """See :meth:`.IPlacementPolicyFactory.create`."""
+        """Return a placement policy that chooses bookies at random.
+
+        See :meth:`.IPlacementPolicyFactory.create` for parameters and errors.
+        """
         return RandomPlacement(chance, config.bookie_max_multiple_for_weight_based_placement)
 
 
@@ -58,7 +61,10 @@ class RackAwarePlacementFactory:
     names = frozenset({"rack-aware", _JAVA + "RackawareEnsemblePlacementPolicy"})
 
     def create(self, chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
-        """See :meth:`.IPlacementPolicyFactory.create`."""
+        """Return a placement policy that places the copies of an entry on several racks.
+
+        See :meth:`.IPlacementPolicyFactory.create` for parameters and errors.
+        """
         return RackAwarePlacement(
             chance, racks, config.min_num_racks_per_write_quorum, config.enforce_min_num_racks_per_write_quorum,
             config.bookie_max_multiple_for_weight_based_placement,
@@ -76,7 +82,9 @@ class PulsarRacksFactory:
     _log = Logger()
 
     def create(self, clock: IReactorTime, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
-        """See :meth:`.IRackResolverFactory.create`.
+        """Return a resolver that reads the racks of bookies from the metadata store, where Pulsar's tools keep them.
+
+        See :meth:`.IRackResolverFactory.create` for parameters and errors.
 
         If the metadata store cannot read such racks, all bookies are in the default rack.
         """

@@ -44,7 +44,7 @@ class FreeSpace:
             loop.addErrback(self._ended, bookie_id)
 
     def stop(self) -> None:
-        """Stop the requests to all bookies."""
+        """Stop asking bookies for their free space."""
         for bookie_id in list(self._loops):
             self._forget(bookie_id)
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class IPlacementPolicy(Interface):
     """A policy that chooses the bookies of ensembles; users may write their own.
 
-    Only :meth:`prepare` may do I/O.  The other methods use their arguments and the facts that it has looked up.
+    Only :meth:`prepare` may do I/O.  The other methods use their arguments and the facts that :meth:`prepare` has found
+    out.
     """
 
     async def prepare(bookies: Collection[str]) -> None:
@@ -65,7 +66,7 @@ class IPlacementPolicyFactory(Interface):
     names: frozenset[str] = Attribute("Values of ``ensemblePlacementPolicy`` it answers to.")
 
     def create(chance: Chance, config: "ClientConfig", racks: "BookieRacks") -> IPlacementPolicy:
-        """Make a policy.
+        """Make a placement policy.
 
         :param chance: random numbers for choices; with the same seed, the policy makes the same choices.
         :param racks: the racks of bookies, which a policy may use.

@@ -74,7 +74,7 @@ class Quarantine:
         return frozenset([bookie_id for bookie_id, until in self.until.items() if until > now])
 
     def start(self) -> None:
-        """Start the regular checks."""
+        """Start to check regularly which bookies have failed requests."""
         if self._looks is None:
             self._looks = LoopingCall(self._look)
             self._looks.clock = self._clock
@@ -84,7 +84,7 @@ class Quarantine:
             running.addErrback(self._broken)
 
     def stop(self) -> None:
-        """Stop the regular checks."""
+        """Stop the regular checks of bookies."""
         if self._looks is not None and self._looks.running:
             self._looks.stop()
 

@@ -38,7 +38,7 @@ class RackAwarePlacement:
         self._max_multiple = max_multiple
 
     async def prepare(self, bookies: Collection[str]) -> None:
-        """Look up the racks of ``bookies`` that are not known yet."""
+        """Find out the racks of ``bookies`` whose racks are not known yet."""
         await self._racks.learn(bookies)
 
     # ---- a new ensemble ------------------------------------------------------------------------------
@@ -47,7 +47,10 @@ class RackAwarePlacement:
         self, size: int, write_quorum: int, candidates: Candidates,
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> Sequence[str]:  # fmt: skip
-        """See :meth:`~bookkeeper_twisted.placement.interfaces.IPlacementPolicy.new_ensemble`."""
+        """Choose the bookies of a new ledger's ensemble, all different, from as many racks as the policy demands.
+
+        See :meth:`~bookkeeper_twisted.placement.interfaces.IPlacementPolicy.new_ensemble` for parameters and errors.
+        """
         by_rack: dict[str, list[str]] = {}
         bookies = self._drawn(candidates, ())
         if len(bookies) < size:

@@ -17,14 +17,14 @@ from ..shared_result import SharedResult
 DEFAULT_RACK = "/default-rack"
 
 RETRY = 60.0
-"""Seconds after a failed look-up of racks until racks are looked up again."""
+"""Seconds after a failure to find out racks until the next attempt."""
 
 MAX_ARGUMENTS = 100
-"""The most hosts that one run of the program gets as arguments."""
+"""The most hosts that one call of the rack program gets as arguments."""
 
 
 class IRackResolver(Interface):
-    """A resolver that returns the racks of hosts of bookies; plugins may provide others than those here."""
+    """A resolver that returns the racks of hosts of bookies; plugins may provide further resolvers."""
 
     version: int = Attribute("Grows when racks that were returned before may have changed.")
 
@@ -50,7 +50,7 @@ class MappingResolver:
         self._table: Mapping[str, str] = {}
 
     async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
-        """See :meth:`IRackResolver.racks`.
+        """Return the racks of ``hosts`` from the table; read the table again if it lacks one of the hosts.
 
         :raises bookkeeper_twisted.errors.ConfigError: a line of the table is malformed.
         """
@@ -89,7 +89,7 @@ class ScriptResolver:
         self._run = run
 
     async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
-        """See :meth:`IRackResolver.racks`.
+        """Return the racks of ``hosts`` that the program prints, by host.
 
         :raises bookkeeper_twisted.errors.ConfigError: the program printed more or fewer paths than it got hosts.
         """
@@ -110,15 +110,15 @@ class NoRacks:
     version = 0
 
     async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
-        """See :meth:`IRackResolver.racks`."""
+        """Return no rack for any of ``hosts``."""
         return {}
 
 
 @attrs.define
 class BookieRacks:
-    """The racks of bookies.
+    """The racks of bookies, as far as a resolver has found them out.
 
-    The rack of a bookie is looked up one time, and again when the resolver has a new version of its racks.
+    The resolver is asked for the rack of a bookie one time, and again when the resolver has a new version of its racks.
 
     :ivar host_of: a function that returns the host of a bookie by its id.
     :ivar local_host: name of this machine; empty if placement must ignore its rack.
@@ -138,11 +138,11 @@ class BookieRacks:
     _running: SharedResult[None] | None = None
 
     def rack_of(self, bookie_id: str) -> str:
-        """Return the rack of the bookie ``bookie_id``; the default rack if it is unknown or was not looked up yet."""
+        """Return the rack of the bookie ``bookie_id``; the default rack if it is unknown."""
         return self._known.get(bookie_id, DEFAULT_RACK)
 
     def is_known(self, bookie_id: str) -> bool:
-        """Test whether the rack of ``bookie_id`` was looked up before, with or without success."""
+        """Test whether the resolver was asked for the rack of ``bookie_id`` before, with or without success."""
         return bookie_id in self._looked_up
 
     @property
@@ -151,19 +151,19 @@ class BookieRacks:
         return self._local
 
     async def learn(self, bookies: Collection[str]) -> None:
-        """Look up the racks of ``bookies``, unless they were looked up before.
+        """Find out the racks of ``bookies`` by the resolver, unless they are known already.
 
         If this fails, the error is logged, and a call after :data:`RETRY` seconds tries again.
         """
         if self._version != self.resolver.version:
             self._version, self._retry_at = self.resolver.version, 0.0
-            self._looked_up.clear()  # the old racks stay in _known and are used until the new look-up has ended
+            self._looked_up.clear()  # the old racks stay in _known and are used until new ones are found
         while not self._looked_up.issuperset(bookies) and self.clock.seconds() >= self._retry_at:
             running = self._running
             if running is None:
                 running = self._running = SharedResult()
                 running.run(self._look_up(sorted(set(bookies) - self._looked_up)))
-            await running.wait()  # only one look-up runs at a time; another caller may have begun this one
+            await running.wait()  # the resolver is called once at a time, perhaps for another caller
 
     async def _look_up(self, bookies: Sequence[str]) -> None:
         try:

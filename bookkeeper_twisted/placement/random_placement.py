@@ -28,14 +28,20 @@ class RandomPlacement:
         self, size: int, write_quorum: int, candidates: Candidates,
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> Sequence[str]:  # fmt: skip
-        """See :meth:`~bookkeeper_twisted.placement.interfaces.IPlacementPolicy.new_ensemble`."""
+        """Choose the bookies of a new ledger's ensemble at random, all different.
+
+        See :meth:`~bookkeeper_twisted.placement.interfaces.IPlacementPolicy.new_ensemble` for parameters and errors.
+        """
         return self._draw(size, candidates, ())
 
     def replace_bookie(
         self, position: int, ensemble: Sequence[str], write_quorum: int, candidates: Candidates,
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> str:  # fmt: skip
-        """See :meth:`~bookkeeper_twisted.placement.interfaces.IPlacementPolicy.replace_bookie`."""
+        """Choose a bookie at random for one position of an ensemble, never a member of the ensemble.
+
+        See :meth:`~bookkeeper_twisted.placement.interfaces.IPlacementPolicy.replace_bookie` for parameters and errors.
+        """
         return self._draw(1, candidates, ensemble)[0]
 
     def adherence(self, ensemble: Sequence[str], write_quorum: int) -> Adherence:

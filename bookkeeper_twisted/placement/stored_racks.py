@@ -10,14 +10,14 @@ from ..errors import MetadataError
 from .racks import IRackResolver
 
 PATIENCE = 10.0
-"""The most seconds that a look-up waits until the racks have been read for the first time."""
+"""The most seconds that a caller waits until the racks have been read for the first time."""
 
 
 @implementer(IRackResolver)
 class StoredRacks:
     """A rack resolver with the racks last read from the metadata store, by bookie id and by the host in this id.
 
-    :param clock: the reactor, which limits how long a look-up waits until the racks were read for the first time.
+    :param clock: the reactor, which limits how long a caller waits until the racks were read for the first time.
     """
 
     def __init__(self, clock: IReactorTime) -> None:
@@ -36,7 +36,7 @@ class StoredRacks:
                 waiter.callback(None)
 
     async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
-        """See :meth:`.IRackResolver.racks`.
+        """Return the racks of ``hosts`` that the metadata store has, by host.
 
         :raises MetadataError: the racks were not read within :data:`PATIENCE` seconds.
         """

@@ -38,7 +38,7 @@ class Peer:
 
 
 class IAuthenticationExchange(Interface):
-    """The exchange of authentication tokens on one connection, at one of its sides.  Reactor thread."""
+    """The exchange of authentication tokens on one connection, at one of its sides.  Called on the reactor thread."""
 
     complete: bool = Attribute("Whether this side has nothing more to ask of its peer.")
     principal: Principal = Attribute("Who the peer has proven to be, once the exchange is complete.")
@@ -100,7 +100,7 @@ class NoExchange:
         self.principal = peer.certified
 
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
-        """Return the empty token."""
+        """Return an empty token, because the exchange needs none."""
         return succeed(b"")
 
 
@@ -111,9 +111,9 @@ class AuthenticationDisabled:
     plugin = AUTH_DISABLED_PLUGIN
 
     def bookie_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """See :meth:`IBookieAuthentication.bookie_exchange`."""
+        """Return an exchange without tokens, which admits every client."""
         return NoExchange(peer)
 
     def client_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """See :meth:`IClientAuthentication.client_exchange`."""
+        """Return an exchange without tokens: the client need not say who it is."""
         return NoExchange(peer)

@@ -41,10 +41,10 @@ from .peer_lines import INTERVAL
 Piece = bytes | memoryview
 
 GATHER_SIZE = 16 * 1024
-"""Average size of pieces in bytes below which joining them is faster than passing several to the kernel."""
+"""Average size in bytes of byte strings below which joining them is faster than passing several to the kernel."""
 
 MAX_GATHERED = 1024
-"""Most pieces that one system call accepts (``IOV_MAX``)."""
+"""Most byte strings that one system call accepts (``IOV_MAX``)."""
 
 MAX_BURST = 1024 * 1024
 """Bytes sent between two events of a connection, after which its producer is paused so that others have their turn."""
@@ -203,7 +203,7 @@ class DirectConnection(Connection):
 
 
 def _rest(pieces: Iterable[Piece], sent: int) -> list[Piece]:
-    """Return ``pieces`` of bytes without the first ``sent`` bytes.
+    """Return ``pieces`` (byte strings) without the first ``sent`` bytes.
 
     Memory views are copied, because the owner of the memory may free it.
 

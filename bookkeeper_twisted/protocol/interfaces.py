@@ -12,7 +12,7 @@ from .turns import Turns
 
 
 class IServerConnection(Interface):
-    """A bookie's connection to a client, as the code that answers its requests sees it.  Reactor thread."""
+    """A bookie's connection to a client, for the code that answers its requests.  Called on the reactor thread."""
 
     peer: str = Attribute("The other end, for logs.")
     host: str = Attribute("The address of the other end, the same for all connections from there.")
@@ -40,7 +40,7 @@ class IServerConnection(Interface):
         """
 
     def expect(n_bytes: int) -> None:
-        """Count bytes of replies that are being prepared, because they are limited for all connections together (S11).
+        """Count bytes of replies that are being prepared: all connections share one limit for them (safety rule S11).
 
         :param n_bytes: bytes of replies that will be made; negative if counted bytes are queued now or will never be
             made.
@@ -66,7 +66,7 @@ class IServerConnection(Interface):
         """Lift the time limit for the first frame, because this peer need not authenticate."""
 
     def expect_hello(begin: Callable[[], None]) -> None:
-        """Let the peer begin TLS at once: if its first byte is that of a TLS handshake, call ``begin``.
+        """Let the peer begin TLS without StartTLS: if its first byte begins a TLS handshake, call ``begin``.
 
         :param begin: calls :meth:`encrypt`; the bytes of the handshake are passed to TLS then.
         """
@@ -101,7 +101,7 @@ class IRequestSession(Interface):
     busy: bool = Attribute("Whether requests are under way; those that only wait for the LAC of a ledger do not count.")
 
     def received(items: Sequence[Any]) -> None:
-        """Accept the requests of one chunk; the outbox is flushed afterwards.
+        """Accept the requests of one chunk of received bytes; the caller flushes the outbox afterwards.
 
         :param items: requests, as runs or single messages, in the order of arrival.
         """
@@ -123,4 +123,4 @@ class IGatheringTransport(ITransport):
     unread: int = Attribute("Of these, bytes of which the other end has not told that it has them; 0 if unknown.")
 
     def writeSequence(data: Iterable[bytes | memoryview]) -> None:
-        """Write the pieces in order.  The caller may change their bytes after the return."""
+        """Write the byte strings in ``data`` in order.  The caller may change their bytes after the return."""

@@ -25,7 +25,7 @@ def peer_name(address: IAddress | None) -> str:
 
 @attrs.define(eq=False)
 class _LinesOfKind:
-    """The log lines of one kind.
+    """A record of the logged and the omitted log lines of one kind.
 
     :ivar logged_at: the time of the last logged line about each host.
     :ivar left_out: the number of lines that were omitted since the last logged line.

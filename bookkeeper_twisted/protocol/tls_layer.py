@@ -209,9 +209,9 @@ class _Receiver:
 
 @implementer(IGatheringTransport, IConsumer)
 class TlsLayer(TLSMemoryBIOProtocol):
-    """The layer of one connection: the protocol of its transport, and the transport of its protocol.
+    """The TLS layer of one connection: the protocol of its transport, and the transport of its protocol.
 
-    :ivar taken: see :class:`.IGatheringTransport`; encrypted bytes, as is :attr:`unread`.
+    :ivar taken: as in :class:`.IGatheringTransport`, in encrypted bytes; so is :attr:`unread`.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
         self._clock = clock
         self._closing: IDelayedCall | None = None
         self._idle_answers = 0  # bytes that OpenSSL has written by itself since the last plain text was received
-        self._records: RecordConnection | None = None  # once nothing of the handshake is left
+        self._records: RecordConnection | None = None  # set once all bytes of the handshake are processed
         super().__init__(factory, self._above, False)
 
     @property
@@ -239,7 +239,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
         self._above.protocol = protocol
 
     def begin(self) -> None:
-        """Begin the handshake."""
+        """Begin the TLS handshake."""
         self._below.start()
         self.makeConnection(self._below)
 
@@ -282,13 +282,13 @@ class TlsLayer(TLSMemoryBIOProtocol):
         self.writeSequence([data])
 
     def writeSequence(self, data: Iterable[bytes | memoryview]) -> None:
-        """Encrypt pieces and send them by one write of the transport."""
+        """Encrypt the byte strings in ``data`` and send them by one write of the transport."""
         records, pieces = self._records, list(data)
         if records is not None and not self.disconnecting and not self._below.is_closing:
             self._below.write_pieces(records.encrypt(pieces))
             if not records.has_failed:
                 return
-            pieces = [b"."]  # the error is raised to Twisted's layer when this is encrypted
+            pieces = [b"."]  # encrypted by Twisted's layer, this raises the error there
         self._below.wait()
         try:
             super().write(b"".join(pieces))
@@ -318,7 +318,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
             super().abortConnection()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        closing, self._closing = self._closing, None  # a call that was made refers to the layer as well
+        closing, self._closing = self._closing, None  # drop the timer: even one that has fired refers to the layer
         if closing is not None and closing.active():
             closing.cancel()
         self._below.end()

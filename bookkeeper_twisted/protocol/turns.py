@@ -77,7 +77,7 @@ class Turns:
             self._go_on_later()
 
     def is_over(self) -> bool:
-        """Test whether the connection whose requests are processed now must stop, so that others get their turn."""
+        """Test whether the connection whose requests are processed now must let other connections have their turn."""
         if self._began is None:
             return self.is_spent
         elapsed = self._clock.seconds() - self._began

@@ -289,7 +289,7 @@ class SocketTls(_ClientStores["SSLContext"]):
 
 @implementer(IOpenSSLClientConnectionCreator)
 class _ToHost:
-    """Makes the connections to one host."""
+    """Makes the TLS objects of connections to one host."""
 
     def __init__(self, host: str, context: Callable[[], "Context"], verified: bool) -> None:
         self._host = host

@@ -1,7 +1,7 @@
 """Files with secrets, tokens and keys: how they are read, and read again when they have changed.
 
 Every error is a :class:`~bookkeeper_twisted.errors.ConfigError` that names the key of the configuration and the file,
-and nothing of what is in it.
+and none of its content.
 """
 
 import os
@@ -16,7 +16,7 @@ from ..errors import ConfigError
 T = TypeVar("T")
 
 REFRESH_SECONDS = 5.0
-"""The shortest time between two looks at files that may have changed."""
+"""The shortest time in seconds between two checks whether files have changed."""
 
 _log = Logger()
 
@@ -104,12 +104,12 @@ class FromFiles(Generic[T]):
         self._make = make
         self._seconds = seconds
         self._looked_at = seconds()
-        # look at the files before they are read, so that the next look finds a change in between
+        # check the state of the files before they are read, so that the next check finds a change in between
         self._seen = self._look()
         self._made = make()
 
     def get(self) -> T:
-        """Return the newest object.
+        """Return the object made from the newest content of the files.
 
         If the last check was long enough ago, first check whether the files have changed.
         """

@@ -40,13 +40,13 @@ class WrappedKey:
 
 
 class IKeyProvider(Interface):
-    """A holder of keys that wrap the keys of ledgers: a file, or a service of key management.  Reactor thread."""
+    """A holder of keys that wrap (encrypt) the keys of ledgers, for example a file.  Called on the reactor thread."""
 
     def wrap(key: bytes) -> "Deferred[WrappedKey]":
         """Encrypt the ``key`` of a ledger with the newest key of this provider."""
 
     def unwrap(wrapped: WrappedKey) -> "Deferred[bytes]":
-        """Return the key of a ledger.
+        """Decrypt and return the key of a ledger.
 
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: this provider does not have the key that wraps it, or
             the bytes were changed.
@@ -59,7 +59,7 @@ class IKeyProviderPlugin(Interface):
     names: frozenset[str] = Attribute("Values of ``ledgerKeyProvider`` it answers to.")
 
     def make(config: ClientConfig) -> IKeyProvider:
-        """Return a key provider.
+        """Return a provider of the keys that encrypt the keys of ledgers.
 
         :raises bookkeeper_twisted.errors.ConfigError: the plugin cannot use this configuration.
         """
@@ -84,7 +84,7 @@ class KeyRing:
         return f"<KeyRing of {', '.join(self._ciphers)} from {self._origin}>"
 
     def wrap(self, key: bytes) -> "Deferred[WrappedKey]":
-        """See :meth:`IKeyProvider.wrap`."""
+        """Encrypt the ``key`` of a ledger with the newest key of this provider."""
         return execute(self._wrap, key)
 
     def _wrap(self, key: bytes) -> WrappedKey:
@@ -92,7 +92,10 @@ class KeyRing:
         return WrappedKey(name, nonce + self._ciphers[name].encrypt(nonce, key, name.encode()))
 
     def unwrap(self, wrapped: WrappedKey) -> "Deferred[bytes]":
-        """See :meth:`IKeyProvider.unwrap`."""
+        """Decrypt ``wrapped``, and return the key of the ledger.
+
+        See :meth:`IKeyProvider.unwrap` for parameters and errors.
+        """
         return execute(self._unwrap, wrapped)
 
     def _unwrap(self, wrapped: WrappedKey) -> bytes:
@@ -122,7 +125,7 @@ class FileKeys:
     names = frozenset({"file"})
 
     def make(self, config: ClientConfig) -> IKeyProvider:
-        """See :meth:`IKeyProviderPlugin.make`."""
+        """Return a key provider with the keys in the file that ``ledgerKeyFile`` names."""
         path = config.ledger_key_file
         if not path:
             raise config.error("ledger_key_file", "ledgerKeyProvider=file needs a file")
@@ -136,7 +139,7 @@ class EnvironmentKeys:
     names = frozenset({"environment"})
 
     def make(self, config: ClientConfig) -> IKeyProvider:
-        """See :meth:`IKeyProviderPlugin.make`."""
+        """Return a key provider with the keys in the environment variable that ``ledgerKeyVariable`` names."""
         name = config.ledger_key_variable
         return KeyRing(_parsed(os.environ.get(name, ""), name), f"the environment variable {name}")
 

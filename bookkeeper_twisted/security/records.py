@@ -62,7 +62,7 @@ if DIRECT:
     _read, _write, _error = _lib.SSL_read, _lib.SSL_write, _lib.SSL_get_error
     _WANT_READ = _lib.SSL_ERROR_WANT_READ
     _new, _view, _address = _ffi.new_allocator(should_clear_after_alloc=False), _ffi.buffer, _ffi.from_buffer
-    _start = _ffi.new("char **")  # where a BIO's bytes are; nobody looks there
+    _start = _ffi.new("char **")  # BIO_get_mem_data stores an address here, which is not used
 
 
 class RecordConnection(SSL.Connection):
@@ -71,7 +71,7 @@ class RecordConnection(SSL.Connection):
     :ivar has_failed: whether TLS has ended, or has failed; the next :meth:`recv` or :meth:`send` raises the error.
     """
 
-    _failure: tuple[type[SSL.Error], tuple[Any, ...]] | None = None  # no error, whose traceback would refer to frames
+    _failure: tuple[type[SSL.Error], tuple[Any, ...]] | None = None  # no error object: its traceback would keep frames
 
     @property
     def has_failed(self) -> bool:
@@ -176,7 +176,7 @@ class RecordConnection(SSL.Connection):
         return super().recv(bufsiz, flags)
 
     def send(self, buf: Any, flags: int = 0) -> int:
-        """Encrypt bytes.
+        """Encrypt bytes of the application.
 
         :param buf: the bytes.
         :param flags: as of the base class.
@@ -211,7 +211,7 @@ class RecordConnection(SSL.Connection):
 
 
 def _long(pieces: Sequence[Piece]) -> Iterable[Piece]:
-    """Return pieces that are worth a record each: short ones are joined."""
+    """Join short byte strings, so that each of the returned ones is worth a TLS record of its own."""
     if len(pieces) == 1:
         return pieces
     if len(pieces) * RECORD > sum(map(len, pieces)):

@@ -41,7 +41,7 @@ _MALFORMED = "the token is malformed"
 
 @attrs.frozen
 class TokenRules:
-    """The claims that a token must contain.
+    """The claims (fields of a JSON web token) that a token must contain.
 
     :ivar issuer: the issuer that tokens have to name if a public key verifies them.
     :ivar audience: the audience that these tokens have to name; a token that a secret has signed may leave it out.
@@ -134,7 +134,7 @@ class TokenVerifier:
                 yield key
 
     def _checked(self, claims: Mapping[str, Any], key: TokenKey) -> VerifiedToken:
-        """Check the claims of a token whose signature is valid, and return the content of the token."""
+        """Check the claims (the fields of a JSON web token) of a token with a valid signature; return its content."""
         now, rules = self._seconds(), self._rules
         begins, expires = _time(claims, "nbf", 0), _time(claims, "exp", None)
         if now >= expires + rules.skew:

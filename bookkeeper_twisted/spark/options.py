@@ -357,7 +357,7 @@ def without_password(options: Mapping[str, str]) -> tuple[dict[str, str], str]:
 def client_config(options: Mapping[str, str] | None) -> ClientConfig:
     """Return the configuration of the client that the options of a source or a sink ask for.
 
-    :param options: options as of the source; only those that begin with ``bookkeeper.`` count.  None: the default
+    :param options: options of a source or sink; only those that begin with ``bookkeeper.`` are used.  None: the default
         configuration.
     :raises ConfigError: such an option is unknown or wrong.
     """

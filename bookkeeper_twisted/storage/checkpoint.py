@@ -1,9 +1,9 @@
 """A checkpoint: writes the entries in the write caches to entry logs, then moves the journal marks.
 
-The order of the steps makes it safe (S7).  For each directory, the entries are written to entry logs, the logs are
-synced, and the index rows and ledger states are committed.  The journal marks are moved only after all directories have
-done this.  The new marks are positions that were read before the write caches were swapped.  No directory waits for
-another one.
+The order of the steps makes it safe (safety rule S7).  For each directory, the entries are written to entry logs, the
+logs are synced, and the index rows and ledger states are committed.  The journal marks are moved only after all
+directories have done this.  The new marks are positions that were read before the write caches were swapped.  No
+directory waits for another one.
 
 On a full disk, a deletion must still succeed, because it frees space.  So if a directory has no space for its entries,
 it commits only the deletions.  A power cut after that is as safe as one between the commit of an index and the move of
@@ -73,7 +73,8 @@ class Checkpoint:
         self._written.add(directory)
 
     def persist_marks(self) -> None:
-        # S7: the marks stay if a directory was not written, because a replay from the new marks would miss its entries
+        # the marks stay if a directory was not written (safety rule S7): a replay from the new marks would miss its
+        # entries
         if len(self._written) < self.n_directories:
             raise StorageError("a directory was not written, so the marks stay where they are")
         try:
@@ -83,7 +84,7 @@ class Checkpoint:
         self._marked = True
 
     def finish(self) -> None:
-        """End the checkpoint.
+        """End the checkpoint, after it succeeded or failed.
 
         A directory that was written empties its flushing write cache.  A directory that failed keeps the entries in
         memory for the next checkpoint.

@@ -1,4 +1,4 @@
-"""Cookie files, by which a start makes sure that every directory belongs to this bookie (S6).
+"""Cookie files, by which a start makes sure that every directory belongs to this bookie (safety rule S6).
 
 Every journal, ledger and index directory has the file ``current/IDENTITY``, with the cookie that is also in the
 metadata store.  Apache's bookie has the same bytes in the file ``VERSION``.  The two bookies have different indexes, so
@@ -211,7 +211,7 @@ def _erase_below(fs: IFileSystem, path: str, names: Sequence[str]) -> None:
 
 
 class DirectoryLocks:
-    """The locks on all directories of a bookie, so that no second process uses them (S6)."""
+    """The locks on all directories of a bookie, so that no second process uses them (safety rule S6)."""
 
     def __init__(self, fs: IFileSystem, directories: Sequence[str]) -> None:
         """:param directories: the directories as configured, each once; all of them have the subdirectory ``current``.
@@ -226,7 +226,7 @@ class DirectoryLocks:
             raise
 
     def release(self) -> None:
-        """Release all locks."""
+        """Release the locks on all directories."""
         while self._locks:
             self._locks.pop().release()
 

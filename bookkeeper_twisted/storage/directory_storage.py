@@ -3,9 +3,9 @@
 There are two write caches.  The reactor thread adds entries to the active cache.  A flush swaps the two caches.  Then
 it writes out the other one, the flushing cache, which stays readable until its index rows are committed.  So an entry
 is always in a cache, in the index, or in both.  A reader that found an entry in neither cache finds it in the index.
-The look-ups in the index run on the *read lane* (threads for reads).
+The searches in the index run on the *read lane* (threads for reads).
 
-Two kinds of index rows are also in memory: rows of the newest flushes (``recent``), and rows that look-ups on the read
+Two kinds of index rows are also in memory: rows of the newest flushes (``recent``), and rows that searches on the read
 lane have found (``looked_up``).  The reactor thread adds and drops the looked-up rows.  It drops a row when a newer
 copy of one of its entries arrives.  A row that was found while the newer copy was being flushed is not kept.
 """
@@ -32,18 +32,18 @@ from .mixed_rows import MOST_APART
 from .rebuild import Rebuilt
 
 _MOST_FOUND = 64
-"""Most look-ups of the read lane whose index rows wait until the reactor thread adds them to ``looked_up``."""
+"""Most index searches of the read lane whose rows wait until the reactor thread adds them to ``looked_up``."""
 
 _ROWS_AHEAD = 2048
-"""Most index rows that one look-up reads: a look-up of its own for each would cost two thread switches, some 100 us."""
+"""Most index rows that one search reads: a search of its own for each would cost two thread switches, some 100 us."""
 
 _NEAR = 2048
-"""If a look-up is for an entry at most so many entries behind the previous look-up in its ledger, it reads more rows.
+"""Most entries by which a search is ahead of the previous search in its ledger, so that it also reads the next rows.
 
-The next look-up is rarely for exactly the next entry, because several threads of the read lane serve one connection.
+The next search is rarely for exactly the next entry, because several threads of the read lane serve one connection.
 """
 
-_MOST_AHEAD = 64  # keep the rows of the last look-up for at most so many ledgers
+_MOST_AHEAD = 64  # most ledgers for which the index rows of the last search are kept
 _MOST_ID = 2**63 - 1
 _FULL = (*NO_SPACE, errno.EROFS)
 _DELETED_TOGETHER = 64
@@ -68,7 +68,7 @@ class DirectoryStorage:
     :ivar active: the write cache to which entries are added.
     :ivar flushing: the write cache that a checkpoint writes out; empty between checkpoints.
     :ivar recent: the index rows of the newest flushes, in memory.
-    :ivar looked_up: index rows that look-ups found, in memory; only rows whose entries have no newer copies.
+    :ivar looked_up: index rows that searches found, in memory; only rows whose entries have no newer copies.
     :ivar reserve: disk space for deletions and compactions, which entries may not use; None without a reserve.
     :ivar rebuilt: the result of the rebuild, if this start has rebuilt the index.
     :ivar flushed_bytes: bytes of all records that were flushed so far.
@@ -100,19 +100,19 @@ class DirectoryStorage:
         self.entries = 0
         self._n_written = 0
         self._found: deque[tuple[int, FoundRows]] = deque(maxlen=_MOST_FOUND)
-        self._rows: dict[int, tuple[int, FoundRows]] = {}  # for each ledger, the short index rows of its last look-up
+        self._rows: dict[int, tuple[int, FoundRows]] = {}  # for each ledger, the short index rows its last search found
 
     # -- reactor thread --
 
     def add(self, entries: Entries) -> None:
-        """Add ``entries`` to the active write cache; drop looked-up index rows that refer to older copies of them."""
+        """Add ``entries`` to the active write cache; drop cached index rows that refer to older copies."""
         self.active.add(entries)
         if self.looked_up:
             for ledger_id, first, last in entries.spans():
                 self.looked_up.discard(ledger_id, first, last)
 
     def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run of a write cache that contains ``entry_id`` of ``ledger_id``, or None.
+        """Return the run (consecutive entries) in a write cache with ``entry_id`` of ``ledger_id``, or None.
 
         From ``entry_id`` on, all entries of the run are the newest copies.
 
@@ -153,7 +153,10 @@ class DirectoryStorage:
         return run.slice(entry_id, count) if run is not None and run.count > count else run
 
     def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
-        """See :meth:`~.interfaces.ILedgerStorage.scattered`."""
+        """Return single entries of a ledger that are in a write cache, or can be read from disk without waiting.
+
+        See :meth:`~.interfaces.ILedgerStorage.scattered` for parameters and errors.
+        """
         halves = [*self.active.held(ledger_id), *self.flushing.held(ledger_id)]
         recent = self.recent.tables_of(ledger_id, max(min(entry_ids), 0), max(entry_ids)) if entry_ids else ()
         looked_up = self.looked_up.rows_of(ledger_id)
@@ -165,7 +168,7 @@ class DirectoryStorage:
         return lookup.found
 
     def learn(self) -> None:
-        """Cache the index rows that the read lane has found, except rows with an entry in a write cache."""
+        """Cache the index rows that reads have found, except rows with an entry in a write cache."""
         while self._found:
             n_written, found = self._found.popleft()
             if n_written == self._n_written:
@@ -180,7 +183,7 @@ class DirectoryStorage:
     def _discard_cached(self, found: FoundRows) -> None:
         """Drop each cached index row that has an entry in a write cache, because the entry there is a newer copy.
 
-        :param found: the index rows that one look-up found.
+        :param found: the index rows that one search found.
         """
         ledger_id = found.ledger_id
         for half in (*self.active.held(ledger_id), *self.flushing.held(ledger_id)):
@@ -197,7 +200,7 @@ class DirectoryStorage:
         self.active.discard_ledger(ledger_id)
         self.flushing.discard_ledger(ledger_id)
         self.looked_up.discard(ledger_id, 0, _MOST_ID)
-        self._n_written += 1  # learn() must ignore index rows that the read lane is looking up at the moment
+        self._n_written += 1  # learn() must ignore index rows for which a read is searching the index at the moment
 
     def swap(self) -> None:
         """Exchange the two write caches: the active one becomes the flushing one, and the empty one becomes active.
@@ -255,7 +258,7 @@ class DirectoryStorage:
         never deletes an active log.
 
         :param ledgers: ledger states; the state of a ledger in ``deleted`` is committed with the deletion, to keep its
-            fence (S3).
+            fence (safety rule S3).
         :param deleted: ids of ledgers whose index rows are deleted.
         :param done: a set to which this function adds the ids of the ledgers whose deletion is durable, even if it
             fails later.
@@ -321,7 +324,7 @@ class DirectoryStorage:
         batch.mixed += short
 
     def count_live(self) -> dict[int, tuple[int, int]]:
-        """Count the live entries, and their bytes, in each entry log; set :attr:`entries`.  On the maintenance lane.
+        """Count the live entries and their bytes in each entry log; set :attr:`entries`.  Maintenance lane (thread).
 
         An entry is live if an index row refers to it; see :meth:`~.interfaces.IRunIndex.live`.
 
@@ -344,7 +347,10 @@ class DirectoryStorage:
     # -- read lane --
 
     def load(self, ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
-        """See :meth:`~.interfaces.ILedgerStorage.load`."""
+        """Read consecutive entries of an entry log, from ``entry_id`` on: as many as fit ``max_bytes``, at least one.
+
+        See :meth:`~.interfaces.ILedgerStorage.load` for parameters and errors.
+        """
         row = self.recent.find(ledger_id, entry_id) or self._ahead(ledger_id, entry_id)
         if row is None:
             row = self._look_up(ledger_id, entry_id)
@@ -368,26 +374,27 @@ class DirectoryStorage:
         found = self._rows_ahead(row)
         self._found.append((n_written, found))
         before = self._before(ledger_id)
-        # another reader of the ledger still needs the rows of the last look-up if they are a little ahead: keep them
+        # another reader of the ledger still needs the index rows of the last search if they are a little ahead: keep
+        # them
         is_onward = before is None or not 0 < before.first - entry_id <= _NEAR
         if row.last - row.first < MOST_APART and is_onward:
             self._rows[ledger_id] = n_written, found
         return row
 
     def _before(self, ledger_id: int) -> FoundRows | None:
-        """Return the short index rows of the last look-up in a ledger, or None; they may be out of date."""
+        """Return the short index rows that the last search in a ledger found, or None; they may be out of date."""
         known = self._rows.get(ledger_id)
         return known[1] if known is not None else None
 
     def _ahead(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return an entry's index row from the rows of the last look-up, or None if rows may have changed since."""
+        """Return an entry's index row from the last search in its ledger, or None if rows may have changed since."""
         known = self._rows.get(ledger_id)
         return known[1].find(entry_id) if known is not None and known[0] == self._n_written else None
 
     def _rows_ahead(self, row: IndexRow) -> FoundRows:
         """Return an index row and, if a reader will probably need them, the next index rows of its ledger.
 
-        A reader probably needs them if the last look-up in this ledger found short rows that end a little before this
+        A reader probably needs them if the last search in this ledger found short rows that end a little before this
         row.
 
         In two cases, most rows of a ledger have only one entry: if a client wrote to many ledgers in turn, and if the
@@ -398,7 +405,7 @@ class DirectoryStorage:
             self._rows.clear()
         before = self._before(row.ledger_id)
         if before is not None and 0 < row.first - before.last <= _NEAR:
-            # the found row is enough if the next rows cannot be read
+            # the found index row is enough if the next rows cannot be read
             with suppress(StorageError):
                 found = FoundRows(row.ledger_id, self.index.rows_ahead(row.ledger_id, row.first, _ROWS_AHEAD))
                 if found.find(row.first) == row:

@@ -39,7 +39,7 @@ class Inconsistency:
 
 
 OpenIndex = Callable[[IFileSystem, str], IRunIndex | None]
-"""A function that opens the index in a directory for look-ups; it returns None if there is no index."""
+"""A function that opens the index in a directory for searches; it returns None if there is no index."""
 
 
 @attrs.frozen
@@ -151,7 +151,7 @@ def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | No
 
 
 def _put(held: list[IndexRow], row: IndexRow) -> None:
-    """Insert an index row into the sorted rows ``held``; older rows lose the entries that it contains."""
+    """Insert an index ``row`` into the sorted rows ``held``; older rows lose the entries of the new row."""
     low = max(bisect_right(held, row.first, key=_first) - 1, 0)
     high = bisect_right(held, row.last, key=_first)
     kept = [part for old in held[low:high] for part in without(old, row.first, row.last)]

@@ -18,7 +18,7 @@ class IFile(Interface):
     """An open file.  All methods block, and may raise :class:`OSError`; no method repeats a failed operation.
 
     If :meth:`sync` fails, all writes since the last successful sync may be lost.  Never call it again: the second call
-    could succeed although these writes are lost (S10).
+    could succeed although these writes are lost (safety rule S10).
     """
 
     path: str = Attribute("The path it was opened with; the caller that renames the file sets it.")
@@ -79,7 +79,7 @@ class IFile(Interface):
 
 
 class IFileSystem(Interface):
-    """All access of the package to files (safety 3.1).  Paths are absolute strings; all errors are :class:`OSError`.
+    """All access of the package to files.  Paths are absolute strings; all errors are :class:`OSError`.
 
     A name that is created, renamed or deleted is durable only after :meth:`sync_directory` of its directory.
     """
@@ -165,8 +165,8 @@ class LedgerRow:
     :ivar master_key: the key of the ledger; empty if unknown: the first key that a client sends then becomes it.
     :ivar explicit_lac: the LAC packet that a client has sent, or empty.
     :ivar forgotten_at: when a fenced ledger was deleted here, in seconds since the epoch; 0 if it was not deleted, or
-        has entries again.  The bookie refuses late adds to such a ledger (S3).  If other bookies still have the ledger,
-        the master key is kept, so that recovery adds can bring the ledger back.
+        has entries again.  The bookie refuses late adds to such a ledger (safety rule S3).  If other bookies still have
+        the ledger, the master key is kept, so that recovery adds can bring the ledger back.
     """
 
     ledger_id: int
@@ -189,7 +189,8 @@ class IndexBatch:
 
     :ivar deleted_ledgers: ids of ledgers whose stored index rows are deleted before the rest is applied.
     :ivar moved: index rows of entries that were copied to another log.  They count only for entries whose present index
-        row is in one of the logs ``moved_from``; so a newer copy stays, and a deleted ledger stays deleted (S8).
+        row is in one of the logs ``moved_from``; so a newer copy stays, and a deleted ledger stays deleted (safety rule
+        S8).
     :ivar complete: whether the index covers all entry logs of its directory from this commit on.
     :ivar without_runs: whether to delete all index rows first, and to mark the index as incomplete; ledger states stay.
     """
@@ -210,8 +211,8 @@ class IndexBatch:
 class IRunIndex(Interface):
     """The index of one ledger directory: it tells where each entry is, and stores the state of each ledger.
 
-    One thread may commit while others look up; a look-up sees a commit as a whole or not at all.  All look-ups raise
-    :class:`~bookkeeper_twisted.errors.DamageError` if the index is damaged (S5).
+    One thread may commit while others search; a search sees a commit as a whole or not at all.  All searches raise
+    :class:`~bookkeeper_twisted.errors.DamageError` if the index is damaged (safety rule S5).
     """
 
     complete: bool = Attribute(
@@ -223,7 +224,7 @@ class IRunIndex(Interface):
     )
 
     def check() -> int:
-        """Verify that no damage of the file hides index rows; slow if the index is large.  On the maintenance lane.
+        """Verify that no damage of the file hides index rows; slow for a large index.  Called on the maintenance lane.
 
         :returns: the number of bytes that were read.
         :raises bookkeeper_twisted.errors.DamageError: the index is damaged, and rows may be hidden.
@@ -231,10 +232,10 @@ class IRunIndex(Interface):
         """
 
     def interrupt() -> None:
-        """Let a running :meth:`check`, and every later one, fail soon with a StorageError.  Any thread."""
+        """Let a running :meth:`check`, and every later one, fail soon with a StorageError.  Callable on any thread."""
 
     def commit(batch: IndexBatch) -> None:
-        """Apply a ``batch`` completely or not at all; it is durable on return.  On the flush lane.
+        """Apply a ``batch`` completely or not at all; it is durable on return.  Called on the flush lane (thread).
 
         An older row that contains entries of a new row is trimmed or split; its remaining parts have no checksums.
 
@@ -248,8 +249,7 @@ class IRunIndex(Interface):
     def rows_ahead(ledger_id: int, entry_id: int, limit: int) -> Sequence[IndexRow | bytes]:
         """Return the index row of an entry, and some of the next rows of the ledger, if these are cheap to read.
 
-        :returns: at most ``limit`` rows, sorted; a byte string is one or more packed rows (36 bytes each), joined.
-            Empty if the index lacks the entry.
+        :returns: at most ``limit`` rows, sorted; bytes are packed rows (36 bytes each), joined.  Empty without the row.
         """
 
     def rows(ledger_id: int) -> Iterator[IndexRow]:
@@ -384,7 +384,7 @@ class ILedgerStorage(Interface):
         """
 
     def was_fenced(ledger_id: int) -> bool:
-        """Test whether ``ledger_id`` was fenced here before it was deleted (S3); forgotten after a long time."""
+        """Test whether ``ledger_id`` was fenced before its deletion here (safety rule S3); forgotten in the end."""
 
     def forget_fences(before: int) -> int:
         """Forget the fences of ledgers that were deleted long ago; return the number of these ledgers.
@@ -396,7 +396,7 @@ class ILedgerStorage(Interface):
         """Insert ``entries`` into the write cache; they replace older copies of the same entries."""
 
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run in a write cache or the read cache that contains ``entry_id`` of ``ledger_id``, or None.
+        """Return the run (consecutive entries) in a cache that contains ``entry_id`` of ``ledger_id``, or None.
 
         From ``entry_id`` on, all entries of the run are the newest copies.
 
@@ -419,14 +419,14 @@ class ILedgerStorage(Interface):
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
         """Return single entries, with ids in any order, that are in a write cache or can be read without waiting.
 
-        :param max_bytes: the look-up stops after so many bytes of found entries; it looks up at least one entry.
+        :param max_bytes: bytes of found entries after which the search ends; it is for at least one entry.
         """
 
     def last_cached(ledger_id: int) -> int:
         """Return the highest entry id of ``ledger_id`` in the write caches, or -1."""
 
     def keep(run: EntryRun, epoch: int) -> EntryRun:
-        """Return the part of a ``run`` from :meth:`load` that is up to date; put this part in the read cache if useful.
+        """Return the entries of a loaded ``run`` that are up to date; put these entries in the read cache if useful.
 
         :param epoch: the value of :attr:`epoch` at the time when :meth:`cached` did not find the first entry.
         :returns: the entries before the first entry that may have a newer copy; at least the first entry of the run.
@@ -436,12 +436,12 @@ class ILedgerStorage(Interface):
         """Return the number of bytes in the active write caches."""
 
     def is_full() -> bool:
-        """Test whether an active write cache has reached its limit, so that adds must wait (S11)."""
+        """Test whether an active write cache has reached its limit, so that adds must wait (safety rule S11)."""
 
     def begin_checkpoint(marks: Sequence[JournalPosition]) -> "ICheckpoint | None":
         """Begin a checkpoint: swap the write caches.  Return None if another checkpoint is in progress.
 
-        :param marks: for each journal, a position before which all records are in the storage already (S7).
+        :param marks: for each journal, a position before which all records are in the storage already (safety rule S7).
         """
 
     # -- read lane --
@@ -452,7 +452,7 @@ class ILedgerStorage(Interface):
         This takes one ``pread``, and verifies the ids of the first and the last entry, and the checksums of complete
         blocks.  A write cache may have newer copies; :meth:`keep` removes such entries from the run.
 
-        :returns: None only if the index proves that the entry does not exist (S5).
+        :returns: None only if the index proves that the entry does not exist (safety rule S5).
         :raises bookkeeper_twisted.errors.DamageError: the bytes differ from those that were written.
         :raises OSError: the entry log could not be read.
         """
@@ -482,7 +482,7 @@ class ICheckpoint(Interface):
     n_directories: int = Attribute("How many directories :meth:`write` has to be called for.")
 
     def write(directory: int) -> None:
-        """Write a directory's cached entries to entry logs, sync these, commit the index rows.  On the flush lane.
+        """Write a directory's cached entries to entry logs, sync them, commit index rows.  Called on the flush lane.
 
         :param directory: number of the directory, from 0.
         :raises bookkeeper_twisted.errors.StorageError: it failed.  The entries stay readable in memory, and the next
@@ -490,10 +490,10 @@ class ICheckpoint(Interface):
         """
 
     def persist_marks() -> None:
-        """Write the new journal marks, after all directories were written.  On any one lane (thread).
+        """Write the new journal marks, after all directories were written.  Called on one lane (thread), any lane.
 
-        :raises bookkeeper_twisted.errors.StorageError: a write failed, or a directory was not written (S7); the marks
-            are unchanged.
+        :raises bookkeeper_twisted.errors.StorageError: a write failed, or a directory was not written (safety rule S7);
+            the marks are unchanged.
         """
 
     def finish() -> None:

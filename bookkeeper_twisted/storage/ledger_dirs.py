@@ -39,7 +39,7 @@ def entry_log_name(log_id: int) -> str:
 
 
 def mark_name(journal_index: int, journal_count: int) -> str:
-    """Return the file name of the mark of a journal, in every ledger directory.
+    """Return the name of the file with the replay mark of a journal, in every ledger directory.
 
     :param journal_index: number of the journal, from 0.
     :param journal_count: number of journals; the name for a single journal has no number, as in Apache's bookie.

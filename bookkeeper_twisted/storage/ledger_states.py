@@ -1,7 +1,7 @@
 """The states of all known ledgers in memory; changed states wait here until a checkpoint stores them in the index.
 
 A deleted ledger disappears from here immediately, and from the index at the next checkpoint.  If it was fenced, the
-fence is remembered, so that the bookie still refuses late adds (S3).
+fence is remembered, so that the bookie still refuses late adds (safety rule S3).
 """
 
 from collections.abc import Iterable
@@ -88,7 +88,7 @@ class LedgerStates:
         return ledger_id in self._deleted or ledger_id in self._deleting
 
     def undeleted(self) -> int:
-        """Return the number of deleted ledgers whose index rows may still exist.  Any thread."""
+        """Return the number of deleted ledgers whose index rows may still exist.  Any thread may call this."""
         return len(self._deleted) + len(self._deleting)
 
     def expire(self, before: int) -> int:

@@ -48,7 +48,7 @@ class StorageSettings:
     :ivar reserve_bytes: most bytes that are reserved on each disk for deletions and compactions
         (:mod:`.space_reserve`).
     :ivar unfenced_because: why a rebuild may leave ledgers unfenced that are not in the old index.  If empty, a rebuild
-        fences them (S3).
+        fences them (safety rule S3).
     """
 
     log_size_limit: int = 1024 * _MIB
@@ -63,7 +63,7 @@ class StorageSettings:
 
 
 WINDOW = 256 * 1024
-"""If a client reads small pieces in order, so many bytes are read in advance, as a system call for each is slow."""
+"""Bytes that are read in advance if a client reads few entries at a time in order: a system call for each is slow."""
 
 _WINDOWS_BYTES = 16 * _MIB
 _MOST_ENDS = 1024
@@ -71,7 +71,7 @@ _MOST_ENDS = 1024
 
 @implementer(ILedgerStorage)
 class LedgerStorage:
-    """The implementation of :class:`~.interfaces.ILedgerStorage` on disk; created by :meth:`open`.
+    """The storage of a bookie's entries on disk, in one or more ledger directories; created by :meth:`open`.
 
     :ivar write_cache_hits, read_cache_hits, cache_misses: number of calls of :meth:`cached` that found the entry in a
         write cache, in the read cache, or in no cache.
@@ -264,7 +264,7 @@ class LedgerStorage:
         return self._states.undeleted()
 
     def entry_count(self) -> int:
-        """See :meth:`ILedgerStorage.entry_count`."""
+        """Return the number of stored entries; entries of earlier starts are missing until they were counted."""
         return self.pending_entries() + sum(directory.entries for directory in self.directories)
 
     def is_full(self) -> bool:
@@ -354,9 +354,9 @@ def _open_index_with(
 
 
 def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFactory) -> IRunIndex:
-    """Open the index of a directory.
+    """Open the run index of a ledger directory.
 
-    It must cover all entry logs there, because an entry that is not in it counts as absent (S5).
+    It must cover all entry logs there, because an entry that is not in it counts as absent (safety rule S5).
 
     :raises StorageError: the directory has entry logs that its index does not cover.
     """
@@ -378,7 +378,8 @@ def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFa
 def _stored_ledgers(directories: Sequence[DirectoryStorage]) -> dict[int, tuple[LedgerRow, int]]:
     """Return, for each ledger, its state and the number of its directory.
 
-    :raises StorageError: two directories have the same ledger, so it is unknown which of them has an entry of it (S5).
+    :raises StorageError: two directories have the same ledger, so it is unknown which of them has an entry of the
+        ledger.
     """
     stored: dict[int, tuple[LedgerRow, int]] = {}
     for number, directory in enumerate(directories):

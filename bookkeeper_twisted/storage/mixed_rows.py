@@ -23,7 +23,7 @@ import attrs
 PACKED_ROW = struct.Struct(">qqIIIII")
 
 MOST_APART = 16
-"""Most entries of a run that is packed although its records differ in size: then each entry gets a packed row."""
+"""Most entries of a run that is packed although its records differ in size: each entry then gets a packed index row."""
 
 
 @attrs.frozen
@@ -45,7 +45,7 @@ class MixedRows:
         return len(self.packed)
 
     def but(self, left_out: Sequence[bool]) -> "MixedRows":
-        """Return a copy without the rows at the positions where ``left_out`` is True."""
+        """Return a copy without the index rows at the positions where ``left_out`` is True."""
         kept = list(map(not_, left_out))
         return MixedRows(
             self.log_id, list(compress(self.ledger_ids, kept)), list(compress(self.first_ids, kept)),

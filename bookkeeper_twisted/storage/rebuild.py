@@ -10,8 +10,8 @@ the index of another directory has.
 
 Entry logs contain neither fences nor master keys.  The ledger states in the old index are kept, unless the caller
 passes others.  Any other ledger gets an empty key; the next key that a client sends replaces it.  Such a ledger becomes
-fenced, because it may have been fenced before: a writer that was refused once must not succeed now (S3).  If the old
-index is unreadable, the fences of ledgers without entries are lost.
+fenced, because it may have been fenced before: a writer that was refused once must not succeed now (safety rule S3).
+If the old index is unreadable, the fences of ledgers without entries are lost.
 """
 
 import posixpath
@@ -34,7 +34,7 @@ BATCH_ROWS = 1000
 
 @attrs.define
 class Rebuilt:
-    """The result of a rebuild.
+    """The result of a rebuild of the index of a directory.
 
     :ivar index: the new index, complete and open.
     :ivar logs, entries: number of entry logs read, and of entries found in them.
@@ -135,7 +135,7 @@ def rebuild_index(
 
 
 def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactory) -> IRunIndex:
-    """Delete all index rows of entries from the old index; the ledger states stay (S3).
+    """Delete all index rows of entries from the old index; the ledger states stay (safety rule S3).
 
     :returns: the old index; if it is damaged or cannot be opened, a new index with the readable ledger states.
     """
@@ -207,7 +207,7 @@ def counted(scan: LogScan, sizes: dict[int, int]) -> Iterator[Record]:
 
 
 def check_sealed(scan: LogScan, sizes: dict[int, int]) -> None:
-    """Check that a sealed log does not end inside a record, and that its ledgers map agrees with its records (S5).
+    """Check that a sealed log does not end inside a record, and that its ledgers map agrees with its records.
 
     :param scan: the scan of the log, completed by reading all its records.
     :param sizes: the number of bytes for each ledger, from :func:`counted`.

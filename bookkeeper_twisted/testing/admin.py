@@ -66,7 +66,7 @@ class FakeBackgroundWork:
     rates: dict[str, Rate] = attrs.field(factory=lambda: {"gc-metadata": Rate(1000), "scrub": Rate(bytes=10_000_000)})
 
     def collection(self) -> CollectionStatus:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.collection`."""
+        """Return the status of the garbage collection."""
         directory = DirectoryWork(_DIRECTORY, "/ledgers/current/index.sqlite", self.progress, self.damaged)
         return CollectionStatus(
             self.phase, self.forced,
@@ -76,7 +76,7 @@ class FakeBackgroundWork:
         )  # fmt: skip
 
     def collect(self, major: bool = True, minor: bool = True) -> None:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.collect`."""
+        """Begin a garbage collection now, or after the present one, with the compactions that are asked for."""
         self.collections.append((major, minor))
         if major and not self.suspended_major:
             self.majors += 1
@@ -84,58 +84,64 @@ class FakeBackgroundWork:
             self.minors += 1
 
     def suspend_compaction(self, major: bool = True, minor: bool = True) -> None:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.suspend_compaction`."""
+        """Suspend compactions of the kinds ``major`` and ``minor``, including a running one.
+
+        See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.suspend_compaction` for parameters and errors.
+        """
         self.suspended_major |= major
         self.suspended_minor |= minor
 
     def resume_compaction(self, major: bool = True, minor: bool = True) -> None:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.resume_compaction`."""
+        """Allow suspended compactions of the kinds ``major`` and ``minor`` again."""
         self.suspended_major &= not major
         self.suspended_minor &= not minor
 
     def cancel_compaction(self) -> None:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.cancel_compaction`."""
+        """End the running compaction; entry logs that it has not finished stay unchanged."""
         self.cancelled += 1
 
     def entry_logs(self) -> "Deferred[Sequence[EntryLogFile]]":
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.entry_logs`."""
+        """List the entry logs of all ledger directories."""
         sizes = {log_id: 1024 + sum(ledgers.values()) for log_id, ledgers in self.logs.items()}
         return succeed([EntryLogFile(_DIRECTORY, log_id, n_bytes) for log_id, n_bytes in sizes.items()])
 
     def ledgers_of(self, directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.ledgers_of`."""
+        """Return the number of bytes of each ledger in an entry log, including deleted ledgers.
+
+        See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.ledgers_of` for parameters and errors.
+        """
         if directory != _DIRECTORY or log_id not in self.logs:
             return fail(IncorrectParameterError(f"there is no entry log {log_id} in {directory}"))
         return succeed(self.logs[log_id])
 
     def scrub(self) -> ScrubStatus:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.scrub`."""
+        """Return the status of the scrub, and the damage that it has found."""
         last_pass = _BEGAN if self.scrubs else None
         return ScrubStatus(self.suspended_scrub, self.progress, self.scrubs, 0, last_pass, self.findings)
 
     def start_scrub(self) -> None:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.start_scrub`."""
+        """Begin a pass of the scrub, which verifies stored entries; no effect if a pass is in progress."""
         self.scrubs += not self.suspended_scrub
 
     def suspend_scrub(self) -> None:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.suspend_scrub`."""
+        """Suspend the present pass and later passes, until :meth:`resume_scrub` or the end of the process."""
         self.suspended_scrub = True
 
     def cancel_scrub(self) -> None:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.cancel_scrub`."""
+        """End the present scrub pass; the damage found is kept, and the next timed pass continues at this position."""
         self.progress = None
 
     def resume_scrub(self) -> None:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.resume_scrub`."""
+        """Allow a suspended scrub again."""
         self.suspended_scrub = False
 
     def limits(self) -> LimitsStatus:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.limits`."""
+        """Return all speed limits of background work."""
         throttles = [ThrottleStatus(name, rate, rate, 5, 70, 1.5, 2) for name, rate in sorted(self.rates.items())]
         return LimitsStatus(self.adaptive, tuple(throttles))
 
     def set_limits(self, rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.set_limits`."""
+        """Change speed limits of background work until the process ends; an error leaves all limits unchanged."""
         for name in rates:
             if name not in self.rates:
                 raise NoSuchThrottleError(f"no limiter is named {name!r}")
@@ -176,28 +182,31 @@ class FakeBookieAdmin:
     exposition: bytes = b"# TYPE bookie_WRITE_BYTES counter\nbookie_WRITE_BYTES 3\n"
 
     def state(self) -> BookieState:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.state`."""
+        """Return the phase of the bookie's life, and whether and why the bookie is read-only."""
         reasons = (*self.other_reasons, *((ADMINISTRATOR,) if self.by_administrator else ()))
         return BookieState(self.phase, bool(reasons), self.high_priority_writes, reasons)
 
     def set_read_only(self, read_only: bool) -> None:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.set_read_only`."""
+        """Make the bookie read-only at the administrator's request, or withdraw this request.
+
+        See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.set_read_only` for parameters and errors.
+        """
         self.by_administrator = read_only
 
     def disks(self) -> "Deferred[Sequence[DirectoryUsage]]":
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.disks`."""
+        """Measure the disks of the ledger directories, in configuration order; empty unless the phase is SERVING."""
         return succeed(self.usage if self.phase is Phase.SERVING else ())
 
     def files(self) -> "Deferred[StoredFiles]":
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.files`."""
+        """List the files of journals, entry logs and indexes."""
         return succeed(self.stored) if self.phase is Phase.SERVING else fail(self._not_serving())
 
     def marks(self) -> "Deferred[Sequence[JournalMark]]":
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.marks`."""
+        """Read the replay mark of each journal, where replay begins after a crash, in configuration order."""
         return succeed(self.journal_marks) if self.phase is Phase.SERVING else fail(self._not_serving())
 
     def check_directories(self) -> "Deferred[None]":
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.check_directories`."""
+        """Compare the cookies in all directories and in the metadata store with the configuration."""
         wrong = self.wrong_directories if self.phase is Phase.SERVING else self._not_serving()
         return succeed(None) if wrong is None else fail(wrong)
 
@@ -205,7 +214,10 @@ class FakeBookieAdmin:
         return NotServingError(f"the bookie is {self.phase.value}")
 
     def configure(self, values: Mapping[str, str]) -> None:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.configure`."""
+        """Change configuration values until the end of the process; after an error, all values are unchanged.
+
+        See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.configure` for parameters and errors.
+        """
         if self.phase is not Phase.SERVING:
             raise self._not_serving()
         for key, value in values.items():
@@ -214,15 +226,15 @@ class FakeBookieAdmin:
         self.values = {**self.values, **values}
 
     def background(self) -> IBackgroundWork:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.background`."""
+        """Return the control over garbage collection, scrub and speed limits."""
         if self.phase is not Phase.SERVING:
             raise self._not_serving()
         return self.work
 
     def configuration(self) -> Mapping[str, str]:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.configuration`."""
+        """Return the present configuration, with the keys of ``bk_server.conf``; secrets are masked."""
         return self.values
 
     def metrics(self) -> Iterator[bytes]:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.metrics`."""
+        """Yield the exposition that the test has set, as the bookie's metrics in Prometheus' text format."""
         yield self.exposition

@@ -33,19 +33,19 @@ class TokenAuthentication:
     names: frozenset[str] = frozenset({"token"})
 
     def for_bookie(self, config: AuthenticationConfig) -> "TokenAuthentication":
-        """See :meth:`~bookkeeper_twisted.authentication.plugins.IAuthenticationPlugin.for_bookie`."""
+        """Return this object, which is also the bookie's side of the authentication."""
         return self
 
     def for_client(self, config: AuthenticationConfig) -> "TokenAuthentication":
-        """See :meth:`~bookkeeper_twisted.authentication.plugins.IAuthenticationPlugin.for_client`."""
+        """Return this object, which is also the client's side of the authentication."""
         return self
 
     def bookie_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """See :meth:`~bookkeeper_twisted.protocol.authentication.IBookieAuthentication.bookie_exchange`."""
+        """Return the bookie's side of an exchange in which the client sends :attr:`rounds` tokens."""
         return _BookieExchange(self)
 
     def client_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """See :meth:`~bookkeeper_twisted.protocol.authentication.IClientAuthentication.client_exchange`."""
+        """Return the client's side of an exchange: it sends tokens until the bookie has decided."""
         return _ClientExchange()
 
 

@@ -1,4 +1,4 @@
-"""An authorizer for tests, which answers at once or when a test says so."""
+"""An authorizer for tests, which answers immediately or when a test says so."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ def everything(principal: Principal, action: Permission, ledger_id: int | None) 
 @implementer(IAuthorizerPlugin, IAuthorizer)
 @attrs.define(eq=False)
 class FakeAuthorizer:
-    """The plugin and its authorizer.
+    """A fake authorizer, which is also the plugin that makes it.
 
     :ivar allows: the rule.
     :ivar is_late: whether a decision waits until the test calls :meth:`answer`.
@@ -38,21 +38,24 @@ class FakeAuthorizer:
     names: frozenset[str] = frozenset({"fake"})
 
     def make(self, config: BookieConfig, surroundings: Surroundings) -> "FakeAuthorizer":
-        """See :meth:`~bookkeeper_twisted.authorization.interfaces.IAuthorizerPlugin.make`."""
+        """Return this object, which is also the authorizer."""
         return self
 
     def start(self) -> None:
-        """See :meth:`~bookkeeper_twisted.authorization.interfaces.IAuthorizer.start`."""
+        """Begin to look for changed rules, before the first connection."""
         self.is_running = True
 
     def stop(self) -> None:
-        """See :meth:`~bookkeeper_twisted.authorization.interfaces.IAuthorizer.stop`."""
+        """Stop looking for changed rules, and cancel the questions that wait for an answer."""
         self.is_running = False
         for wait, _ in list(self.waiting):
             wait.cancel()
 
     def decide(self, principal: Principal, action: Permission, ledger_id: int | None) -> "bool | Deferred[bool]":
-        """See :meth:`~bookkeeper_twisted.authorization.interfaces.IAuthorizer.decide`."""
+        """Decide whether a principal has a permission for a ledger.
+
+        See :meth:`~bookkeeper_twisted.authorization.interfaces.IAuthorizer.decide` for parameters and errors.
+        """
         question = principal, action, ledger_id
         self.asked.append(question)
         if not self.is_late:

@@ -61,7 +61,10 @@ class MemoryBookies:
     # ---- IBookieClient -------------------------------------------------------------------------------
 
     def add(self, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool = False) -> None:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add`."""
+        """Send adds of new or stored entries to a bookie in one write.
+
+        See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add` for parameters and errors.
+        """
 
         def succeeded(errors: list[Exception | None]) -> None:
             for _, group in groupby(range(len(errors)), lambda place: type(errors[place])):
@@ -77,7 +80,10 @@ class MemoryBookies:
     def read(
         self, bookie_id: str, ledger_id: int, entry_id: int, flags: int = 0, master_key: bytes | None = None
     ) -> "Deferred[ReadReply]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read`."""
+        """Read one entry of a ledger from a bookie.
+
+        See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read` for parameters and errors.
+        """
 
         def look() -> ReadReply:
             if flags & FENCE:
@@ -88,7 +94,10 @@ class MemoryBookies:
         return self._answer(bookie_id, "read", ledger_id, entry_id, 1, look)
 
     def read_many(self, bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_many`."""
+        """Read several entries from a bookie by requests that are sent in one write.
+
+        See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_many` for parameters and errors.
+        """
 
         def one(entry_id: int) -> ReadReply:
             try:
@@ -109,7 +118,10 @@ class MemoryBookies:
         self, bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
         master_key: bytes | None = None, patience: float | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_batch`."""
+        """Read one or more consecutive entries, beginning with ``first``, from a bookie in one request.
+
+        See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_batch` for parameters and errors.
+        """
 
         def look() -> BatchReply:
             if flags & FENCE:
@@ -128,7 +140,7 @@ class MemoryBookies:
         return cast("Deferred[None]", waited).addCallback(lambda _: look())
 
     def read_lac(self, bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_lac`."""
+        """Read the explicit LAC and the last entry of a ledger from one bookie."""
 
         def look() -> tuple[bytes | None, bytes | None]:
             explicit = bookie.explicit_lacs.get(ledger_id)
@@ -143,7 +155,10 @@ class MemoryBookies:
     def long_poll(
         self, bookie_id: str, ledger_id: int, previous_lac: int, patience: float
     ) -> "Deferred[ReadReply]":  # fmt: skip
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.long_poll`."""
+        """Let a bookie wait until it knows a LAC above ``previous_lac``, then return its reply.
+
+        See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.long_poll` for parameters and errors.
+        """
 
         def wait() -> Deferred[ReadReply]:
             return self._news(bookie, ledger_id, previous_lac, patience).addCallback(answer)
@@ -155,7 +170,7 @@ class MemoryBookies:
 
         bookie = self[bookie_id]
         asked = self._answer(bookie_id, "long_poll", ledger_id, previous_lac + 1, 1, wait)
-        # the type checker does not know that the Deferred of a callback is waited for
+        # the type checker does not know that a Deferred that a callback returns is waited for
         return cast("Deferred[ReadReply]", asked)
 
     def _news(
@@ -177,7 +192,10 @@ class MemoryBookies:
         return news.addBoth(forget)
 
     def write_lac(self, bookie_id: str, ledger_id: int, master_key: bytes, lac: int, body: bytes) -> "Deferred[None]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.write_lac`."""
+        """Send an explicit LAC packet to a bookie, which keeps it for readers of the ledger.
+
+        See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.write_lac` for parameters and errors.
+        """
 
         def store() -> None:
             bookie.check_key(ledger_id, master_key)
@@ -187,11 +205,11 @@ class MemoryBookies:
         return self._answer(bookie_id, "write_lac", ledger_id, INVALID_ENTRY_ID, 1, store)
 
     def force(self, bookie_id: str, ledger_id: int) -> "Deferred[None]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.force`."""
+        """Make the bookie ``bookie_id`` sync all acknowledged adds of ``ledger_id``; fire when they are on disk."""
         return self._answer(bookie_id, "force", ledger_id, INVALID_ENTRY_ID, 1, lambda: None)
 
     def list_entries(self, bookie_id: str, ledger_id: int) -> "Deferred[Sequence[tuple[int, int]]]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.list_entries`."""
+        """List the entries of the ledger ``ledger_id`` that a bookie has."""
 
         def look() -> Sequence[tuple[int, int]]:
             entries = self[bookie_id].entries.get(ledger_id)
@@ -202,23 +220,23 @@ class MemoryBookies:
         return self._answer(bookie_id, "list_entries", ledger_id, INVALID_ENTRY_ID, 1, look)
 
     def bookie_info(self, bookie_id: str) -> "Deferred[tuple[int, int]]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.bookie_info`."""
+        """Return the bytes in total and free (fixed numbers) of the ledger directories of the bookie ``bookie_id``."""
         return self._answer(bookie_id, "bookie_info", -1, INVALID_ENTRY_ID, 1, lambda: (1 << 40, 1 << 39))
 
     def open_flow(self) -> IBookieClient:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.open_flow`."""
+        """Return a new flow, for the requests of another ledger handle over the same connections."""
         flow = copy(self)
         flow.flows, flow._pending = [], {}
         self.flows.append(flow)
         return cast(IBookieClient, flow)
 
     def retire(self) -> None:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.retire`."""
+        """Refuse further requests with ClientClosedError; outstanding requests end as usual, then the flow ends."""
         if self.end is None:
             self.end = ClientClosedError("the handle was closed")
 
     def close(self) -> "Deferred[None]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.close`."""
+        """Fail outstanding requests of this object and of its flows, and all later calls, with ClientClosedError."""
         self._end_with(ClientClosedError("closed"))
         return self._after(0.0)
 

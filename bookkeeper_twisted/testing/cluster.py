@@ -103,11 +103,11 @@ class AioMemoryCluster:
         return aio.BookKeeper(await result_of(self._inner.connect(config)))
 
     async def start_bookie(self, bookie_id: str) -> None:
-        """See :meth:`MemoryCluster.start_bookie`."""
+        """Start a bookie: register it, and let it accept connections; it still has the entries from before its stop."""
         await result_of(self._inner.start_bookie(bookie_id))
 
     async def stop_bookie(self, bookie_id: str) -> None:
-        """See :meth:`MemoryCluster.stop_bookie`."""
+        """Stop a bookie: it is not registered any more and refuses connections."""
         await result_of(self._inner.stop_bookie(bookie_id))
 
 
@@ -127,11 +127,11 @@ class BlockingMemoryCluster:
         return blocking.BookKeeper(self._thread.wait(lambda: self._inner.connect(config)), self._thread)
 
     def start_bookie(self, bookie_id: str) -> None:
-        """See :meth:`MemoryCluster.start_bookie`."""
+        """Start a bookie: register it, and let it accept connections; it still has the entries from before its stop."""
         self._thread.wait(lambda: self._inner.start_bookie(bookie_id))
 
     def stop_bookie(self, bookie_id: str) -> None:
-        """See :meth:`MemoryCluster.stop_bookie`."""
+        """Stop a bookie: it is not registered any more and refuses connections."""
         self._thread.wait(lambda: self._inner.stop_bookie(bookie_id))
 
 

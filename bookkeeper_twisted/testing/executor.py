@@ -42,7 +42,7 @@ class StepExecutor:
         self.deliveries.append((function, args))
 
     def lanes(self) -> list[str]:
-        """Return the lane of each queued piece of work, oldest first."""
+        """Return the lane (queue of work) of each queued piece of work, oldest first."""
         return [lane for lane, _ in self.queued]
 
     def run_one(self, lane: str | None = None) -> bool:

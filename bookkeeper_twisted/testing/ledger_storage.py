@@ -45,7 +45,7 @@ class StoredLedgers:
 
 @implementer(ILedgerStorage)
 class MemoryLedgerStorage:
-    """A ledger storage in memory, see :class:`~bookkeeper_twisted.storage.interfaces.ILedgerStorage`.
+    """A ledger storage that keeps entries in memory, for tests of bookies without files.
 
     :param stored: data that an earlier storage has written; None for an empty storage.
     :param limit: bytes in the write cache at which the storage counts as full.
@@ -227,7 +227,7 @@ class MemoryStorageFactory:
         self, fs: IFileSystem, ledger_dirs: Sequence[str], index_dirs: Sequence[str], settings: StorageSettings,
         make_index: IndexFactory, persist_marks: PersistMarks,
     ) -> ILedgerStorage:  # fmt: skip
-        """See :meth:`~bookkeeper_twisted.bookie.lifecycle.storages.ILedgerStorageFactory.open`."""
+        """Open a storage in memory with the ledgers that :attr:`stored` keeps, and remember it in :attr:`opened`."""
         self.opened.append(MemoryLedgerStorage(self.stored, settings.write_cache_bytes, persist_marks))
         return self.opened[-1]
 

@@ -58,7 +58,10 @@ class _DigestExchange:
         self._step = first
 
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
-        """See :meth:`.IAuthenticationExchange.next_token`."""
+        """Return the next token of this side of a DIGEST-MD5 exchange.
+
+        See :meth:`.IAuthenticationExchange.next_token` for parameters and errors.
+        """
         step, self._step = self._step, self._ended
         return execute(step, received or b"")
 

@@ -23,7 +23,7 @@ _caches = count(1)
 
 
 def installed_kerberos() -> Kerberos:
-    """Return the library of this system.
+    """Return the Kerberos library of this system (package ``gssapi``).
 
     :raises ConfigError: the package ``gssapi`` or the library that it uses is not installed.
     """
@@ -43,7 +43,10 @@ class _Gssapi:
         self._library = library
 
     def acceptor(self, login: KerberosLogin) -> Callable[[], SecurityContext]:
-        """See :meth:`.Kerberos.acceptor`."""
+        """Return a function that makes the bookie's side of a Kerberos security context, for one connection.
+
+        See :meth:`.Kerberos.acceptor` for parameters and errors.
+        """
         read_small_file(_FILE, login.key_tab, _MAX_FILE, secret=True)
         try:
             credentials = self._credentials(login, "accept", {"keytab": f"FILE:{login.key_tab}"})
@@ -54,7 +57,10 @@ class _Gssapi:
         raise ConfigError(reason)
 
     def initiator(self, login: KerberosLogin, service: str) -> Callable[[str], SecurityContext]:
-        """See :meth:`.Kerberos.initiator`."""
+        """Return a function that makes the client's side of a Kerberos security context with a host, its argument.
+
+        See :meth:`.Kerberos.initiator` for parameters and errors.
+        """
         store = {}
         if login.key_tab:
             read_small_file(_FILE, login.key_tab, _MAX_FILE, secret=True)
@@ -67,7 +73,7 @@ class _Gssapi:
         def context(host: str) -> SecurityContext:
             with _refusals(library):
                 bookie = library.Name(f"{service}@{host}", library.NameType.hostbased_service)
-            # made for each context: this is when the library replaces tickets that are about to expire
+            # make credentials for each context: the library then replaces tickets that are about to expire
             credentials = self._credentials(login, "initiate", store)
             mechanism = library.MechType.kerberos
             return _Context(library, usage="initiate", name=bookie, creds=credentials, flags=flags, mech=mechanism)
@@ -83,7 +89,7 @@ class _Gssapi:
 
 
 class _Context:
-    """See :class:`.SecurityContext`.
+    """A Kerberos security context of the ``gssapi`` library, with the methods of :class:`.SecurityContext`.
 
     :param arguments: of the context of the library.
     """
@@ -104,7 +110,7 @@ class _Context:
     def step(self, received: bytes | None) -> bytes:
         with _refusals(self._library):
             token = bytes(self._context.step(received) or b"")
-            # the package raises the error of a step that has a token for the other side here
+            # if a failed step had a token for the other side, the package raises the error only here
             self.is_complete = bool(self._context.complete)
             return token
 

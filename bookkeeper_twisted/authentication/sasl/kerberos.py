@@ -62,7 +62,7 @@ class SecurityContext(Protocol):
 
 
 class Kerberos(Protocol):
-    """A library of Kerberos."""
+    """A library of Kerberos, as this package uses it."""
 
     def acceptor(self, login: KerberosLogin) -> Callable[[], SecurityContext]:
         """Return a function that makes the bookie's side of contexts.
@@ -128,7 +128,7 @@ class _Exchange:
 
 @implementer(IAuthenticationExchange)
 class KerberosBookieExchange(_Exchange):
-    """The bookie's side.
+    """The bookie's side of a GSSAPI (Kerberos) exchange with a client.
 
     :param new_context: makes its side of a context.
     :param admit: called with the principal of the client, and with whom it wants to act as (None: itself); raises
@@ -181,7 +181,9 @@ class KerberosBookieExchange(_Exchange):
 
 @implementer(IUnansweredExchange)
 class KerberosClientExchange(_Exchange):
-    """The client's side.  It is complete when the bookie has proven that it has the key of its service.
+    """The client's side of a GSSAPI (Kerberos) exchange with a bookie.
+
+    It is complete when the bookie has proven that it has the key of its service.
 
     :ivar principal: the principal of the bookie's certificate.
     :param new_context: makes its side of a context with a host.

@@ -61,7 +61,7 @@ class SaslBookie:
         self._exchanges = jaas_credentials(config.sasl_jaas_config, section, self._make, world.seconds)
 
     def bookie_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """See :meth:`~bookkeeper_twisted.protocol.authentication.IBookieAuthentication.bookie_exchange`."""
+        """Return the bookie's side of a new SASL exchange with the client ``peer``."""
         return self._exchanges.get()(peer)
 
     def _make(self, section: JaasSection) -> _NewExchange:
@@ -94,7 +94,7 @@ class SaslClient:
         self._exchanges = jaas_credentials(config.sasl_jaas_config, section, self._make, world.seconds)
 
     def client_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """See :meth:`~bookkeeper_twisted.protocol.authentication.IClientAuthentication.client_exchange`."""
+        """Return the client's side of a new SASL exchange with the bookie ``peer``."""
         return self._exchanges.get()(peer)
 
     def _make(self, section: JaasSection) -> _NewExchange:

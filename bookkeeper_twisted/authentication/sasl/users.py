@@ -37,7 +37,7 @@ class PasswordDigests:
 
 
 class Users:
-    """The users of a bookie, without their passwords."""
+    """The users that a bookie admits, with digests of their passwords instead of the passwords."""
 
     def __init__(self, passwords: Mapping[str, str], key: bytes, allowed: "re.Pattern[str]") -> None:
         """:param passwords: the password of each user, by the name of the user.

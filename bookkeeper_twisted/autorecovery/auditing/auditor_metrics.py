@@ -66,7 +66,7 @@ class AuditorMetrics:
 class CheckResults:
     """The results of the last complete periodic checks, which the metrics export.
 
-    :ivar left_behind: number of ledgers whose marks are older than the grace period for marks.
+    :ivar left_behind: number of ledgers whose underreplicated marks are older than the grace period for marks.
     :ivar in_office: 1 while this process is the elected auditor of the cluster, else 0.
     """
 

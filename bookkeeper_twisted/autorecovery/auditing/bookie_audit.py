@@ -19,7 +19,7 @@ from .ledger_scan import LedgerScan, Visit
 class Marker:
     """The object by which one audit or check marks underreplicated ledgers, under a speed limit, and counts them.
 
-    :param operations: the speed limit of requests about marks.
+    :param operations: the speed limit of requests about underreplicated marks.
     :param now_ms: a function that returns the time in ms since the epoch; None if marks get no time.
     :ivar marked: number of marked ledgers.
     :ivar n_bytes: sum of the lengths of the marked ledgers, in bytes.
@@ -47,7 +47,7 @@ class Marker:
         self.n_bytes += length
 
     async def marked_bookies(self, ledger_id: int) -> Collection[str] | None:
-        """Return the ids of the bookies in the mark of a ledger; None if the ledger is not marked.
+        """Return the ids of the bookies in a ledger's underreplicated mark; None if the ledger is not marked.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store failed.
         """
@@ -64,7 +64,7 @@ class _EnoughError(Exception):
 
 @attrs.define
 class BookieAudit:
-    """The audit of lost bookies.  It marks their ledgers while it reads the metadata of all ledgers, and keeps none.
+    """The audit of lost bookies: it marks their ledgers while it reads the metadata of all ledgers one by one.
 
     :ivar make_marker: a function that makes the marker for one audit.
     :ivar ended_ms: when the last complete audit ended, in ms since the epoch; None before the first.
@@ -83,7 +83,7 @@ class BookieAudit:
         self, there: frozenset[str], is_expected: Callable[[str], bool],
         walk: Callable[[Visit], Awaitable[object]] | None = None,
     ) -> int:  # fmt: skip
-        """Mark each ledger that has a lost bookie in any ensemble of its metadata.
+        """Mark each ledger as underreplicated that has a lost bookie in any ensemble of its metadata.
 
         :param there: ids of the registered bookies.
         :param is_expected: tests whether a bookie outside ``there`` does not count as lost, because it has returned

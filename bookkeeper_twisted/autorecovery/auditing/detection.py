@@ -90,7 +90,7 @@ class LostBookieDetector:
         return self._bookies.state is Detection.WAITING
 
     def when_looked(self) -> "Deferred[None]":
-        """Wait until it is known which bookies are registered, and which of the expected ones are missing."""
+        """Wait until the detector knows which bookies are registered, and which expected bookies are missing."""
         return self._wait(self._has_looked)
 
     def when_calm(self) -> "Deferred[None]":

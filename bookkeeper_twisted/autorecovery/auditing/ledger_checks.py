@@ -32,7 +32,7 @@ MOST_ROUNDS = 8
 MOST_LATER = 100_000
 """Most ledgers that a check remembers for these repetitions."""
 _TURNS = (AuditorCheck.ALL_LEDGERS, AuditorCheck.PLACEMENT, AuditorCheck.REPLICAS)
-"""The order in which the checks visit a ledger: checks that skip marked ledgers come after the check that marks them.
+"""The order in which checks visit a ledger: the check that marks ledgers comes before those that skip marked ledgers.
 """
 
 
@@ -54,7 +54,7 @@ class CheckContext:
     pause: Callable[[float], Awaitable[None]]
 
     async def timed(self, check: AuditorCheck, run: Awaitable[None]) -> None:
-        """Wait until the ``run`` of a ``check`` has ended; record its duration, as a success or as a failure.
+        """Wait until one ``run`` of a periodic ``check`` has ended; record its duration, as a success or a failure.
 
         :raises Exception: the error of ``run``.
         """
@@ -84,7 +84,7 @@ class CheckContext:
 
 @attrs.frozen
 class _Unsure:
-    """The result of an inconclusive check of a ledger.
+    """The result of a ledger check that is inconclusive, because a bookie did not answer.
 
     :ivar losses: the losses (a bookie and the entries that it lacks) that it found nevertheless.
     :ivar bookies: ids of the bookies that could not answer.
@@ -96,7 +96,7 @@ class _Unsure:
 
 @attrs.frozen
 class AllLedgersCheck:
-    """The check that reads entries from every bookie of a ledger, and marks a ledger if entries of it are missing.
+    """The check that reads entries from every bookie of a ledger, and marks a ledger with missing entries.
 
     If a bookie could not answer, this is no reason to mark the ledger: the ledger is checked again at the end, once the
     bookie answers other requests.
@@ -153,7 +153,7 @@ class AllLedgersCheck:
         self, marker: Marker, later: dict[int, _Unsure], ledger_id: int, metadata: LedgerMetadata,
         known: Collection[ReplicaLoss] = (),
     ) -> None:  # fmt: skip
-        """Check a ledger; mark it if one of its bookies lacks entries.
+        """Check a ledger; mark it as underreplicated if one of its bookies lacks entries.
 
         :param later: receives the ledger id and the inconclusive result, if a bookie could not answer.
         :param known: losses (a bookie and the entries that it lacks) for which this check has marked the ledger before.
@@ -167,7 +167,8 @@ class AllLedgersCheck:
         new = [loss for loss in losses if loss not in known]
         bad = {loss.bookie_id for loss in new if loss.kind is not LossKind.GONE}
         if gone := {loss.bookie_id for loss in new if loss.kind is LossKind.GONE}:
-            # Audits renew marks for lost bookies; nobody else renews marks for missing or damaged entries.
+            # Audits renew underreplicated marks for lost bookies; nobody else renews marks for missing or damaged
+            # entries.
             bad |= gone.difference(await marker.marked_bookies(ledger_id) or ())
         if bad:
             await marker.mark(ledger_id, metadata.length, bad)
@@ -191,7 +192,7 @@ class AllLedgersCheck:
 class PlacementCheck:
     """The check that counts closed ledgers that violate the placement policy, and ledgers marked for too long.
 
-    :ivar repairs: whether to mark ledgers that violate the policy; the marks name no bookie.
+    :ivar repairs: whether to mark ledgers that violate the policy as underreplicated; these marks name no bookie.
     :ivar grace_period: seconds after which a mark counts as too old; 0 if no mark ever does.
     """
 

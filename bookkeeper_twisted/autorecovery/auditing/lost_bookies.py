@@ -14,7 +14,7 @@ import attrs
 
 
 class Detection(Enum):
-    """The states of a detector of lost bookies."""
+    """The states of the auditor's detector of lost bookies."""
 
     CALM = "calm"
     """No lost bookie waits for its audit."""
@@ -94,7 +94,7 @@ class LostBookies:
         return frozenset(self.known | self.pending).difference(available)
 
     def leave_out(self, unnamed: Collection[str]) -> None:
-        """Forget lost bookies that no ledger names.
+        """Forget those lost bookies that no ledger's metadata name any more.
 
         If one of them waits for its audit, the wait ends.  If another lost bookie waits as well, its delay begins anew.
 

@@ -19,7 +19,7 @@ from .detection import LostBookieDetector
 from .repeating import until_done
 
 LOOK_AGAIN_SECONDS = 60.0
-"""Most seconds after which the stored time of the last run is read again, because an operator may set it back."""
+"""Most seconds after which the stored time of the last periodic check is read again: an operator may set it back."""
 
 
 @attrs.frozen
@@ -37,7 +37,7 @@ class Timetable:
 
 
 class PeriodicWork:
-    """One kind of periodic work of an elected auditor.
+    """One kind of work, such as a check of all ledgers, that an elected auditor repeats at an interval.
 
     A failed run is repeated after a pause; only a complete run counts as the last run.
 
@@ -62,12 +62,12 @@ class PeriodicWork:
         self._running: Deferred[None] | None = None
 
     def start(self) -> None:
-        """Begin to wait for the first run."""
+        """Begin to wait until the periodic work is due for the first time."""
         self._running = Deferred.fromCoroutine(self._repeat())
         self._running.addErrback(self._ended)
 
     def stop(self) -> None:
-        """End the work; a run that is cancelled by this does not count as the last run."""
+        """Stop the periodic work; if it is in progress, it is cancelled and counts as not done."""
         if self._running is not None:
             self._running.cancel()
 
@@ -89,7 +89,7 @@ class PeriodicWork:
             await deferLater(self._clock, min(wait, LOOK_AGAIN_SECONDS))
 
     async def _seconds_left(self) -> float:
-        """Return the seconds until the next run is due.
+        """Return the seconds until the periodic work is due next.
 
         If the clock was set back, the last run may lie in the future; it then counts as if it had ended now.
         """

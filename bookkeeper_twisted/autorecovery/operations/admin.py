@@ -1,4 +1,4 @@
-"""The administration of autorecovery: its switch, marks and locks, the auditor, and the delay after a lost bookie.
+"""The administration of autorecovery: its switch, underreplicated marks, locks, auditor, and lost-bookie delay.
 
 All settings are in the metadata store, so they apply to the auditors and workers of all processes, including those of
 Apache BookKeeper.
@@ -13,7 +13,7 @@ from ...metadata.interfaces import IMetadataDriver
 from ...model import AuditorCheck, UnderreplicatedLedger
 
 _LONG_AGO = 21 * 24 * 3600
-"""Age in seconds that a forced check's last run gets: longer than the interval of any check, so that the check is due.
+"""Seconds by which a forced check's stored time is set back: longer than any check's interval, so that it is due.
 """
 
 
@@ -68,7 +68,7 @@ class AutorecoveryAdmin:
     async def underreplicated(
         self, missing: str = "", excluding: str = ""
     ) -> AsyncIterator[tuple[int, UnderreplicatedLedger]]:
-        """Yield the ids and marks of underreplicated ledgers in ascending order; skip ledgers repaired meanwhile.
+        """Yield the id and the mark of each underreplicated ledger, by ascending id; skip ledgers repaired meanwhile.
 
         :param missing: if given, yield only ledgers whose mark names this bookie.
         :param excluding: if given, yield only ledgers whose mark does not name this bookie.

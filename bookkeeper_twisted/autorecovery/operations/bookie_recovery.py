@@ -235,7 +235,8 @@ class BookieRecovery:
     def _reports(self, ledger_id: int, metadata: LedgerMetadata, gone: Collection[str]) -> Iterator[FragmentReport]:
         """Yield a report for each fragment with bookies to recover, which says that they have lost all their entries.
 
-        All entries before the newest ensemble count as acknowledged (S16), even if the bookies know a lower LAC.
+        All entries before the newest ensemble count as acknowledged (safety rule S16), even if the bookies know a lower
+        LAC.
         """
         confirmed = metadata.segments[-1].first_entry_id - 1
         for fragment in fragments_of(ledger_id, metadata, confirmed):

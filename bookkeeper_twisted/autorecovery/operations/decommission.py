@@ -57,7 +57,7 @@ def needs(ledger_id: int, metadata: LedgerMetadata, bookie_id: str) -> bool:
 
 
 class Decommission:
-    """The decommission of one bookie.
+    """The decommission of one bookie: it waits until no ledger needs the bookie any more.
 
     :ivar bookie_id: id of the bookie, which was shut down.
     :param patience: seconds without progress after which the decommission stops waiting.
@@ -119,7 +119,7 @@ class Decommission:
             self._needing.discard(ledger_id)
 
     async def _blockers(self) -> dict[int, str]:
-        """Return why ledgers still need the bookie, by ledger id; a mark that names the bookie counts, too."""
+        """Return why ledgers still need the bookie, by ledger id; an underreplicated mark that names it counts, too."""
         marked = {ledger_id async for ledger_id, _ in self._admin.underreplicated(missing=self.bookie_id)}
         recovering = await self._admin.recovering()
         reasons = {}

@@ -43,7 +43,7 @@ class ReadTotals:
 
 
 class BookieReads:
-    """The reads of one check of a ledger.
+    """The reads by which one check of a ledger asks bookies for entries.
 
     :param context: the objects for reads, whose ``bookies`` make the requests of this check only.
     :param batch_bytes: most bytes per request; a low speed limit reduces them further.

@@ -82,14 +82,17 @@ class LedgerChecker:
         metrics.watch(self._unanswering)
 
     def unanswering(self) -> Collection[str]:
-        """See :meth:`~.interfaces.ILedgerChecker.unanswering`."""
+        """Return the ids of bookies that answered none of the last requests; checks leave them out for a while."""
         return self._unanswering.bookies
 
     async def check(
         self, ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = (),
         before: CheckReport | None = None,
     ) -> CheckReport:  # fmt: skip
-        """See :meth:`~.interfaces.ILedgerChecker.check`."""
+        """Read entries from the bookies of each fragment of a ledger, and verify them.
+
+        See :meth:`~.interfaces.ILedgerChecker.check` for parameters and errors.
+        """
         gone = await self._presence.gone(metadata.bookies, suspects)
         context, settings = self._context, self._settings
         reads = BookieReads(
@@ -117,7 +120,7 @@ class _LacRequests:
     unanswering: UnansweringBookies
 
     def read_lac(self, bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_lac`."""
+        """Read the explicit LAC and the last entry of a ledger from one bookie, if the bookie answers requests."""
         read = partial(self.bookies.read_lac, bookie_id, ledger_id)
         return Deferred.fromCoroutine(self.unanswering.ask(bookie_id, read))
 
@@ -160,7 +163,8 @@ class _LedgerCheck:
 
         Also return an error if bookies did not answer, because the LAC may be higher.
 
-        The writer has completed all entries below its newest ensemble (S16), even if its bookies know a lower LAC.
+        The writer has completed all entries below its newest ensemble (safety rule S16), even if its bookies know a
+        lower LAC.
         """
         metadata = self._metadata
         if metadata.closed:

@@ -2,9 +2,9 @@
 
 A writable bookie gets back the entries that it lacks, and the metadata stays as it is.  If a bookie is lost or
 read-only, the placement policy chooses another bookie for its position.  This bookie gets all entries of the position.
-Only after it has acknowledged them does it replace the old bookie in the metadata (S19).  After a crash at any moment,
-there may be extra copies, but nothing else is wrong.  If a target fails, another one is chosen, a limited number of
-times.
+Only after it has acknowledged them does it replace the old bookie in the metadata (safety rule S19).  After a crash at
+any moment, there may be extra copies, but nothing else is wrong.  If a target fails, another one is chosen, a limited
+number of times.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -29,7 +29,7 @@ MAX_NAMED = 100
 """Most entry ids that the text of an error names."""
 
 MAX_ROUNDS = 3
-"""Most rounds of copying for one fragment; each round chooses new targets for bookies that failed in the one before."""
+"""Most times that the entries of one fragment are copied; each time, other bookies are chosen for those that failed."""
 
 
 @attrs.define

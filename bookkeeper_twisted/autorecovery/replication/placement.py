@@ -24,7 +24,7 @@ class Placement:
         self._watcher = watcher
 
     async def misplaced(self, fragment: LedgerFragment, metadata: LedgerMetadata) -> FragmentReport:
-        """Report the replicas of a fragment that must move to other bookies; none if the fragment complies.
+        """Report the replicas of a fragment that must move to other bookies, so that the placement policy is satisfied.
 
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no choice of bookies makes the fragment comply.
         """

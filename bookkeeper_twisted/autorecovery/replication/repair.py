@@ -1,6 +1,7 @@
-"""The repair of a marked ledger: check it, copy lost entries, check again; move replicas if configured.
+"""The repair of a ledger with an underreplicated mark: check it, copy lost entries, check again.
 
-All entries of the bookies that the mark names are read, so that damage between the sampled entries is found.  If the
+If configured, the repair also moves replicas to satisfy the placement policy.  It reads all entries of the bookies that
+the mark names, so that it finds damage between the sampled entries.  If the
 mark names no bookie, all entries of all bookies of the ledger are read.  If one fragment cannot be repaired, the others
 are repaired nevertheless.  A fragment to which a writer may still add entries is left alone for a grace period, in
 which the writer can replace a lost bookie itself.  If the same loss is still found after this period, the ledger is
@@ -35,7 +36,7 @@ LASTING = (EntriesLostError, NotEnoughBookiesError)
 """Errors that will occur again until bookies return or are added."""
 
 _MAX_ROUNDS = 3
-"""Most rounds of copying in one attempt to repair a ledger; after each round, the ledger is checked again."""
+"""Most times that lost entries are copied in one attempt to repair a ledger; each time, the ledger is checked again."""
 
 
 class RepairState(Enum):
@@ -74,7 +75,7 @@ class Attempt:
 
 @attrs.define
 class _RepairProgress:
-    """The progress of one attempt: how many fragments were repaired or moved, and why others were not."""
+    """The progress of one attempt: how many fragments were repaired or moved, and why other fragments were not."""
 
     repaired: int = 0
     moved: int = 0

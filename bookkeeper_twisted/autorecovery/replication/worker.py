@@ -1,4 +1,4 @@
-"""The replication worker: takes marked ledgers, repairs them, and removes their marks.
+"""The replication worker: locks ledgers with underreplicated marks, repairs them, and removes their marks.
 
 Each worker of the cluster goes through the marks in random order.  While it has a free slot (a limit on concurrent
 repairs), it takes the lock of the next ledger.  It reads the mark under the lock and before the check, and removes it
@@ -10,9 +10,9 @@ marks again after each repair, because the ledger was skipped during the repair 
 lock was lost with its session, no release of the lock is reported.
 
 When the session ends, its locks end with it, and the work under them is cancelled before another request reaches the
-store.  Two workers that repair one ledger would leave only extra copies (S19).  But a bookie deletes its entries of a
-ledger that it need not store under this lock, too: without the lock, it could delete a copy that the metadata are about
-to name.
+store.  Two workers that repair one ledger would leave only extra copies (safety rule S19).  But a bookie deletes its
+entries of a ledger that it need not store under this lock, too: without the lock, it could delete a copy that the
+metadata are about to name.
 """
 
 from collections.abc import Callable, Coroutine, MutableSequence
@@ -102,7 +102,7 @@ class _Job:
 class ReplicationWorker(Service):
     """A replication worker, which can be started again after it was stopped.
 
-    :param metadata_limit: the speed limit of requests about marks and locks.
+    :param metadata_limit: the speed limit of requests to the metadata store about underreplicated marks and locks.
     """
 
     _log = Logger()
@@ -238,7 +238,7 @@ class ReplicationWorker(Service):
             self._walk_at(later)
 
     def _walk_at(self, time: float) -> None:
-        """Look at all marks again at ``time``, when ledgers whose locks others held may be tried again.
+        """Read all underreplicated marks again at ``time``, to try again ledgers that other workers had locked.
 
         Nothing is changed if such a time is set already.
         """
@@ -256,7 +256,8 @@ class ReplicationWorker(Service):
         try:
             await self._underreplication.lock(ledger_id, self._settings.holder)
         except LedgerLockedError:
-            # Skip this ledger for a while, or else each change of a mark would retry all locks that other workers hold.
+            # Skip this ledger for a while.  Otherwise each change of an underreplicated mark would retry all ledgers
+            # that other workers have locked.
             self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff
             return False
         except (BookKeeperError, CancelledError):  # the store may have granted the lock although the call failed
@@ -285,13 +286,13 @@ class ReplicationWorker(Service):
                 self._walk_at(self._clock.seconds() + self._settings.backoff)
 
     async def _repair_marked(self, job: _Job) -> None:
-        """Repair a ledger and remove its mark; if this fails, let the ledger wait, locked, for the next attempt."""
+        """Repair a ledger and remove its underreplicated mark; if this fails, keep it locked until the next attempt."""
         ledger_id = job.ledger_id
         await self._limit.acquire()
         try:
             mark = await self._underreplication.read_mark(ledger_id)
         except NotUnderreplicatedError:
-            return  # another worker has repaired the ledger and removed its mark
+            return  # another worker has repaired the ledger and removed its underreplicated mark
         replicas = mark.value.replicas
         attempt = await self._attempt(partial(self._repair.attempt, ledger_id, replicas))
         while attempt.state is RepairState.GRACE:

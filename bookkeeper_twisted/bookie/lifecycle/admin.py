@@ -54,7 +54,7 @@ class ServedDirectories:
         self._check = check
 
     def files(self) -> "Deferred[StoredFiles]":
-        """See :meth:`IBookieAdmin.files`."""
+        """List the files of journals, entry logs and indexes."""
         return self._executor.submit("read", self._files)
 
     def _files(self) -> StoredFiles:
@@ -69,18 +69,18 @@ class ServedDirectories:
         )
 
     def marks(self) -> "Deferred[Sequence[JournalMark]]":
-        """See :meth:`IBookieAdmin.marks`."""
+        """Read the replay mark of each journal, where replay begins after a crash, in configuration order."""
         return self._executor.submit("read", self._marks)
 
     def _marks(self) -> Sequence[JournalMark]:
         directories = [current(path) for path in self._paths.ledgers]
         for path in directories:
-            self._fs.list(path)  # fail if a directory is missing: its mark would be read as 0
+            self._fs.list(path)  # fail if a directory is missing: its replay mark would be read as 0
         marks = read_marks(self._fs, directories, len(self._paths.journals))
         return [JournalMark(mark.file_id, mark.offset) for mark in marks]
 
     def check(self) -> "Deferred[None]":
-        """See :meth:`IBookieAdmin.check_directories`."""
+        """Compare the cookies in all directories and in the metadata store with the configuration."""
         return Deferred.fromCoroutine(self._check())
 
     def index_files(self) -> list[str]:
@@ -171,7 +171,7 @@ class BookieAdmin:
     # ---- IBookieAdmin --------------------------------------------------------------------------------
 
     def state(self) -> BookieState:
-        """See :meth:`IBookieAdmin.state`."""
+        """Return the phase of the bookie's life, and whether and why the bookie is read-only."""
         if self._registration is None:
             return BookieState(self._phase, reasons=(self._failure,) if self._failure else ())
         mode, reasons = self._registration.mode, self._registration.reasons
@@ -179,13 +179,16 @@ class BookieAdmin:
         return BookieState(self._phase, mode.read_only, mode.high_priority, failure + reasons)
 
     def set_read_only(self, read_only: bool) -> None:
-        """See :meth:`IBookieAdmin.set_read_only`."""
+        """Make the bookie read-only at the administrator's request, or withdraw this request.
+
+        See :meth:`IBookieAdmin.set_read_only` for parameters and errors.
+        """
         self._read_only = read_only
         if self._registration is not None:
             self._registration.set_read_only(ADMINISTRATOR, read_only)
 
     def disks(self) -> "Deferred[Sequence[DirectoryUsage]]":
-        """See :meth:`IBookieAdmin.disks`."""
+        """Measure the disks of the ledger directories, in configuration order; empty unless the phase is SERVING."""
         if self._disks is None or self._phase is not Phase.SERVING:
             return succeed(())
         return self._disks.usage().addCallback(self._by_directory)
@@ -195,15 +198,15 @@ class BookieAdmin:
         return [DirectoryUsage(path, *sizes) for path, sizes in zip(directories, usage, strict=True)]
 
     def files(self) -> "Deferred[StoredFiles]":
-        """See :meth:`IBookieAdmin.files`."""
+        """List the files of journals, entry logs and indexes."""
         return maybeDeferred(lambda: self._serving().directories.files())
 
     def marks(self) -> "Deferred[Sequence[JournalMark]]":
-        """See :meth:`IBookieAdmin.marks`."""
+        """Read the replay mark of each journal, where replay begins after a crash, in configuration order."""
         return maybeDeferred(lambda: self._serving().directories.marks())
 
     def check_directories(self) -> "Deferred[None]":
-        """See :meth:`IBookieAdmin.check_directories`."""
+        """Compare the cookies in all directories and in the metadata store with the configuration."""
         return maybeDeferred(lambda: self._serving().directories.check())
 
     def _serving(self) -> "ServingParts":
@@ -212,19 +215,22 @@ class BookieAdmin:
         return self._parts
 
     def configuration(self) -> Mapping[str, str]:
-        """See :meth:`IBookieAdmin.configuration`."""
+        """Return the present configuration, with the keys of ``bk_server.conf``; secrets are masked."""
         return self._config.shown()
 
     def configure(self, values: Mapping[str, str]) -> None:
-        """See :meth:`IBookieAdmin.configure`."""
+        """Change configuration values until the end of the process; after an error, all values are unchanged.
+
+        See :meth:`IBookieAdmin.configure` for parameters and errors.
+        """
         parts = self._serving()
         self._config = self._config.changed(values, LIVE, "changed by an administrator")
         parts.maintenance.change(maintenance_options(self._config))
 
     def background(self) -> IBackgroundWork:
-        """See :meth:`IBookieAdmin.background`."""
+        """Return the control over garbage collection, scrub and speed limits."""
         return self._serving().control
 
     def metrics(self) -> Iterator[bytes]:
-        """See :meth:`IBookieAdmin.metrics`."""
+        """Yield the metrics one by one in Prometheus' text format (0.0.4): one call for all could take too long."""
         return pieces(self._registry)

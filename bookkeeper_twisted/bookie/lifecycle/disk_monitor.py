@@ -81,7 +81,7 @@ class DiskMonitor:
         self._timer.start(interval, now=False)
 
     async def stop(self) -> None:
-        """Stop the checks."""
+        """Stop checking the disks."""
         if self._timer.running:
             self._timer.stop()
 

@@ -1,4 +1,4 @@
-"""The identity of a bookie, and the check that its directories agree on it (S6)."""
+"""The identity of a bookie, and the check that its directories agree on it (safety rule S6)."""
 
 from collections.abc import Callable
 

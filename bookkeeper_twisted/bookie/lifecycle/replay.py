@@ -57,7 +57,7 @@ def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) ->
 
 
 class _Player:
-    """Stores journal records in their order; joins consecutive entries to runs."""
+    """Stores the journal records of a replay in their order; joins consecutive entries, to store them together."""
 
     _log = Logger()
 
@@ -109,12 +109,13 @@ class _Player:
 
     def _apply(self, ledger_id: int, kind: int, body: bytes) -> None:
         if self._storage.was_fenced(ledger_id):
-            return  # a deleted ledger and its entries are not restored (S3)
+            return  # a deleted ledger and its entries are not restored (safety rule S3)
         row = self._storage.ledger(ledger_id)
         if kind == KEY:
             self._apply_key(ledger_id, row, _bytes_of(body))
         elif kind == FENCE:
-            # Replay a fence even without a key, which a Java journal may lack: a fence is never forgotten (S2).
+            # Replay a fence even without a key, which a Java journal may lack: a fence is never forgotten (safety rule
+            # S2).
             self._storage.put_ledger(attrs.evolve(row or LedgerRow(ledger_id), fenced=True))
         elif kind == EXPLICIT_LAC:
             self._apply_lac(ledger_id, row, _bytes_of(body))

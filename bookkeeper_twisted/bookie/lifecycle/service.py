@@ -70,8 +70,8 @@ class BookieService(Service):
     :param make_site: makes the site of the HTTP server (:func:`bookkeeper_twisted.http.site.make_site`).
     :param executor: runs blocking work on named lanes (queues with threads of their own); by default, real threads.
     :param on_failure: called once, after everything is stopped, if the bookie ends by itself.  So it does if its start
-        fails; if it loses its registration, or a journal, without which it cannot keep further entries safe (S10); or
-        if it would have to become read-only, which ``readOnlyModeEnabled`` forbids.
+        fails; if it loses its registration, or a journal, without which it cannot keep further entries safe (safety
+        rule S10); or if it would have to become read-only, which ``readOnlyModeEnabled`` forbids.
     :ivar admin: the administration of the bookie; it can be used before the start and after the stop, too.
     :ivar role: the name of the service in the log of its process.
     :ivar bookie_id, port, http_port: set by :meth:`start`; a port is 0 if there is none.  ``port`` is the port that
@@ -207,7 +207,7 @@ class BookieService(Service):
         self.admin.enter(Phase.STOPPED)
 
     def _fail(self, failure: Failure) -> None:
-        """Drop the connections and stop the bookie, because a journal failed or the registration was lost (S6, S10)."""
+        """Drop the connections and stop the bookie, because a journal failed or the registration was lost."""
         self.admin.fail(failure.getErrorMessage())
         if self.engine is not None:
             self.engine.factory.abort_all()
@@ -311,7 +311,7 @@ class BookieService(Service):
             self._log.warn("a ledger disk has no space for them: they stay in memory and in the journals")
 
     async def _close_store(self) -> None:
-        """Close the files when no work is left on any lane, because even cancelled work may still use them."""
+        """Close the files when no work is left on any thread, because even cancelled work may still use them."""
         await self._executor.join()
         await self._on_flush_lane(self._store.close)
 
@@ -455,7 +455,7 @@ class BookieService(Service):
     def _disks_seen(self, disks: DiskState) -> None:
         assert self.engine is not None
         self.engine.bookie.mode.high_priority = disks.has_reserve and not self._flush_fails
-        if disks.lost_journals:  # stop, because records acknowledged from now on would be lost (S1)
+        if disks.lost_journals:  # stop, because records acknowledged from now on would be lost (safety rule S1)
             self._fail(Failure(StorageFailedError(f"a journal directory is lost: {disks.lost_journals[0]}")))
             return
         if self.maintenance is not None:

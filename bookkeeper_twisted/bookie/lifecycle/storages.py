@@ -21,7 +21,7 @@ _JAVA = "org.apache.bookkeeper.bookie."
 
 
 class ILedgerStorageFactory(Interface):
-    """A plugin that opens ledger storages."""
+    """A plugin that opens the ledger storage of a bookie, in which its entries are."""
 
     names: frozenset[str] = Attribute("Values of ``ledgerStorageClass`` it answers to.")
 
@@ -55,7 +55,10 @@ class EntryLogStorageFactory:
         self, fs: "IFileSystem", ledger_dirs: Sequence[str], index_dirs: Sequence[str], settings: "StorageSettings",
         make_index: "IndexFactory", persist_marks: "PersistMarks",
     ) -> "ILedgerStorage":  # fmt: skip
-        """See :meth:`ILedgerStorageFactory.open`."""
+        """Open a storage of entry logs and indexes in existing directories; the call blocks.
+
+        See :meth:`ILedgerStorageFactory.open` for parameters and errors.
+        """
         from ...storage.ledger_storage import LedgerStorage
 
         return LedgerStorage.open(fs, ledger_dirs, index_dirs, settings, make_index, persist_marks)

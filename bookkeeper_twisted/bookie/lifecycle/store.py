@@ -73,7 +73,7 @@ class Store:
         journal_settings: JournalSettings, storage_settings: StorageSettings,
         storages: ILedgerStorageFactory = EntryLogStorageFactory(),  # noqa: B008
     ) -> "Store":  # fmt: skip
-        """Open journals, marks and ledger storage, without replaying records.
+        """Open journals, their replay marks and the ledger storage, without replaying records.
 
         :param paths: the directories, which exist and are locked.
         :param make_index: opens an index, or makes a new one.
@@ -98,7 +98,7 @@ class Store:
         return cls(journals, marks, storage)
 
     def recover(self) -> None:
-        """Replay the journals and run a checkpoint, which moves each mark to the end of its journal.
+        """Replay the journals and run a checkpoint, which moves each replay mark to the end of its journal.
 
         If a ledger disk is full, marks and journals stay as they are, and a later checkpoint writes the replayed
         entries.

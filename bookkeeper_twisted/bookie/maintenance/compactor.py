@@ -58,8 +58,8 @@ class CompactionOrder:
 class Compactor:
     """A compactor of the entry logs of one directory.
 
-    :ivar progress: progress of the present run; None while no run is in progress.
-    :ivar suspension: the switch by which the present run and later runs are suspended.
+    :ivar progress: progress of the present compaction; None while no compaction is in progress.
+    :ivar suspension: the switch by which the present and later compactions are suspended.
     :param logs: deletes the entry logs without live entries.
     :param damage_found: called with damage that a compaction finds; stores it, and marks the ledger for repair by
         autorecovery.
@@ -85,10 +85,10 @@ class Compactor:
         self._clients_add = clients_add
         self._queue: DiskQueue | None = None
         self._worked = 0.0
-        self._borrows = False  # whether the present run has freed the space reserve to use its space
+        self._borrows = False  # whether the present compaction has freed the space reserve to use its space
 
     async def run(self, order: CompactionOrder) -> None:
-        """Compact the logs that an order selects.
+        """Compact the entry logs that a compaction ``order`` selects.
 
         If the run is cancelled, the old logs of its present group stay unchanged.
 
@@ -153,7 +153,7 @@ class Compactor:
         return group
 
     async def _borrow(self) -> bool:
-        """Free the space reserve of the disk, so that this run can use its space.
+        """Free the space reserve of the disk, so that this compaction can use its space.
 
         :returns: False if there is no reserve, or it is in use.
         """
@@ -247,7 +247,7 @@ class Compactor:
             await deferLater(self._clock, worked * REST)
 
     async def _work(self, work: Callable[..., T], *args: Any) -> T:
-        """Run a piece of work on the maintenance lane.
+        """Run a piece of work on the maintenance lane (thread) of the directory.
 
         The longer it takes, the longer the rest before the next step.
         """
@@ -291,5 +291,5 @@ def _turn(
 
 
 def _size(rows: Iterable[VerifiedRow]) -> tuple[int, int]:
-    """Return the number of bytes, and the number of entries, of some index rows."""
+    """Return the bytes of the records of some index ``rows``, and the number of their entries."""
     return sum([len(data) for _, data in rows]), sum([row.last - row.first + 1 for row, _ in rows])

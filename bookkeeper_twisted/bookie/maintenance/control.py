@@ -31,7 +31,7 @@ _ROWS = 1000
 
 @implementer(IBackgroundWork)
 class BackgroundControl:
-    """The implementation of :class:`IBackgroundWork` for a :class:`~.maintenance.Maintenance`.
+    """The administrator's control over the background work of a bookie: garbage collection, scrub, speed limits.
 
     :param indexes: the path of the run index file of each ledger directory.
     """
@@ -47,7 +47,7 @@ class BackgroundControl:
     # -- garbage collection --
 
     def collection(self) -> CollectionStatus:
-        """See :meth:`IBackgroundWork.collection`."""
+        """Return the status of the garbage collection."""
         state, began = self._collector.state, self._collector.began
         return CollectionStatus(
             state.phase,
@@ -84,25 +84,28 @@ class BackgroundControl:
         return WorkProgress(progress.done, progress.left, progress.eta(self._clock.seconds()))
 
     def collect(self, major: bool = True, minor: bool = True) -> None:
-        """See :meth:`IBackgroundWork.collect`."""
+        """Begin a garbage collection now, or after the present one, with the compactions that are asked for."""
         _unwatched(self._collector.force(major, minor))
 
     def suspend_compaction(self, major: bool = True, minor: bool = True) -> None:
-        """See :meth:`IBackgroundWork.suspend_compaction`."""
+        """Suspend compactions of the kinds ``major`` and ``minor``, including a running one.
+
+        See :meth:`IBackgroundWork.suspend_compaction` for parameters and errors.
+        """
         self._collector.suspend_compaction(major, minor)
 
     def resume_compaction(self, major: bool = True, minor: bool = True) -> None:
-        """See :meth:`IBackgroundWork.resume_compaction`."""
+        """Allow suspended compactions of the kinds ``major`` and ``minor`` again."""
         self._collector.resume_compaction(major, minor)
 
     def cancel_compaction(self) -> None:
-        """See :meth:`IBackgroundWork.cancel_compaction`."""
+        """End the running compaction; entry logs that it has not finished stay unchanged."""
         self._collector.cancel()
 
     # -- space --
 
     def entry_logs(self) -> "Deferred[Sequence[EntryLogFile]]":
-        """See :meth:`IBackgroundWork.entry_logs`."""
+        """List the entry logs of all ledger directories."""
         return Deferred.fromCoroutine(self._entry_logs())
 
     async def _entry_logs(self) -> Sequence[EntryLogFile]:
@@ -113,7 +116,10 @@ class BackgroundControl:
         return found
 
     def ledgers_of(self, directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
-        """See :meth:`IBackgroundWork.ledgers_of`."""
+        """Return the number of bytes of each ledger in an entry log, including deleted ledgers.
+
+        See :meth:`IBackgroundWork.ledgers_of` for parameters and errors.
+        """
         return Deferred.fromCoroutine(self._ledgers_of(directory, log_id))
 
     async def _ledgers_of(self, path: str, log_id: int) -> Mapping[int, int]:
@@ -140,7 +146,7 @@ class BackgroundControl:
     # -- scrub --
 
     def scrub(self) -> ScrubStatus:
-        """See :meth:`IBackgroundWork.scrub`."""
+        """Return the status of the scrub, and the damage that it has found."""
         state = self._scrubber.state
         findings = self._scrubber.findings
         found = tuple(each for number in sorted(findings) for each in findings[number])
@@ -150,29 +156,29 @@ class BackgroundControl:
         )
 
     def start_scrub(self) -> None:
-        """See :meth:`IBackgroundWork.start_scrub`."""
+        """Begin a pass of the scrub, which verifies stored entries; no effect if a pass is in progress."""
         _unwatched(self._scrubber.force())
 
     def suspend_scrub(self) -> None:
-        """See :meth:`IBackgroundWork.suspend_scrub`."""
+        """Suspend the present pass and later passes, until :meth:`resume_scrub` or the end of the process."""
         self._scrubber.suspension.suspend()
 
     def cancel_scrub(self) -> None:
-        """See :meth:`IBackgroundWork.cancel_scrub`."""
+        """End the present scrub pass; the damage found is kept, and the next timed pass continues at this position."""
         self._scrubber.cancel()
 
     def resume_scrub(self) -> None:
-        """See :meth:`IBackgroundWork.resume_scrub`."""
+        """Allow a suspended scrub again."""
         self._scrubber.suspension.resume()
 
     # -- speed limits --
 
     def limits(self) -> LimitsStatus:
-        """See :meth:`IBackgroundWork.limits`."""
+        """Return all speed limits of background work."""
         return self._limits.limits()
 
     def set_limits(self, rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:
-        """See :meth:`IBackgroundWork.set_limits`."""
+        """Change speed limits of background work until the process ends; an error leaves all limits unchanged."""
         self._limits.set_limits(rates, latency_bound)
 
 

@@ -24,7 +24,7 @@ _LONGEST_PAUSE = 300.0
 
 
 class DamageMarks:
-    """A queue of damaged ledgers, which are marked one after the other; failed marks are tried again.
+    """A queue of damaged ledgers, which are marked as underreplicated one by one; failed marks are tried again.
 
     :param operations: the speed limit of requests to the metadata store.
     """
@@ -40,7 +40,7 @@ class DamageMarks:
         self._working: Deferred[None] | None = None
 
     def found(self, findings: Iterable[DamagedEntries]) -> None:
-        """Queue each ledger in the ``findings``, but each ledger only one time.
+        """Queue each damaged ledger in the ``findings`` (damaged entries), but each ledger only one time.
 
         Damage of a journal has no ledger id.  It needs no mark, because the entries are still in memory.
         """
@@ -51,7 +51,7 @@ class DamageMarks:
             working.addBoth(self._ended)
 
     def stop(self) -> None:
-        """Stop marking ledgers; after the next start, all known findings are marked again."""
+        """Stop marking ledgers; after the next start, all ledgers with known damage are marked again."""
         self._pending.clear()
         if self._working is not None:
             self._working.cancel()

@@ -41,7 +41,7 @@ class CompactionKind:
 class CollectorOptions:
     """The settings of :class:`GarbageCollector`, with Apache's defaults.
 
-    :ivar wait_time: seconds from the end of a run to the next run.
+    :ivar wait_time: seconds from the end of a garbage collection to the next.
     :ivar force_allowed: whether a forced run may also make compactions of a kind whose interval is 0.
     :ivar target_size: in the computation of the live share, a log that is smaller than so many bytes counts as having
         this size; 0 for no such rule.
@@ -61,7 +61,7 @@ class CollectorState:
     """The state of the garbage collector, and counts of its work.
 
     :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
-    :ivar forced: whether the present run was forced.
+    :ivar forced: whether an operator has requested the present garbage collection.
     :ivar majors, minors: number of compactions so far.
     :ivar last_major, last_minor: when the last compaction of the kind ended, in seconds; None before the first.
     :ivar suspended_major, suspended_minor: whether an operator has suspended compactions of the kind.
@@ -108,9 +108,10 @@ class _Request:
 
 
 class GarbageCollector:
-    """The garbage collector.
+    """The garbage collector of a bookie.
 
-    Each of its runs deletes ledgers, deletes entry logs without live bytes, and compacts others.
+    Each garbage collection deletes ledgers that do not exist in the metadata store any more, then entry logs without
+    live bytes, and compacts other entry logs.
 
     :param logs, compactors: for each directory, the collector of entry logs and the compactor.
     :ivar began: time of the start, in seconds; the first interval of each compaction counts from it.
@@ -143,13 +144,13 @@ class GarbageCollector:
     # -- control --
 
     def start(self) -> None:
-        """Begin a run every ``wait_time`` seconds, counted from the end of the previous run."""
+        """Begin a garbage collection every ``wait_time`` seconds, counted from the end of the previous one."""
         self._stopped = False
         self.began = self._clock.seconds()
         self._wait()
 
     async def stop(self) -> None:
-        """Cancel the present run and the waiting requests, and wait until the run has ended."""
+        """Cancel the present garbage collection and the waiting requests for more, and wait until it has ended."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -165,7 +166,7 @@ class GarbageCollector:
             await ended
 
     def force(self, major: bool = True, minor: bool = True) -> "Deferred[None]":
-        """Begin a run now, or after the present run; the result fires at its end.
+        """Begin a garbage collection now, or after the present one; the result fires at its end.
 
         :param major, minor: whether the run makes a major or minor compaction even if its interval has not passed.
         """
@@ -174,13 +175,16 @@ class GarbageCollector:
         return result
 
     def suspend_compaction(self, major: bool = True, minor: bool = True) -> None:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.suspend_compaction`."""
+        """Suspend compactions of the kinds ``major`` and ``minor``, including a running one.
+
+        See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.suspend_compaction` for parameters and errors.
+        """
         self.state.suspended_major |= major
         self.state.suspended_minor |= minor
         self._apply_suspension()
 
     def resume_compaction(self, major: bool = True, minor: bool = True) -> None:
-        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.resume_compaction`."""
+        """Allow suspended compactions of the kinds ``major`` and ``minor`` again."""
         self.state.suspended_major &= not major
         self.state.suspended_minor &= not minor
         self._apply_suspension()
@@ -191,7 +195,7 @@ class GarbageCollector:
             compacting.cancel()
 
     def change(self, options: CollectorOptions) -> None:
-        """Set new ``options``; if ``wait_time`` changes, the wait for the next run begins again."""
+        """Set new ``options``; if ``wait_time`` changes, the wait for the next garbage collection begins again."""
         before, self._options = self._options, options
         if options.wait_time != before.wait_time and self._timer is not None:
             self._timer.cancel()
@@ -206,7 +210,7 @@ class GarbageCollector:
         return [progress for progress in self.progress() if progress is not None]
 
     def disk_changed(self, almost_full: bool, full: bool) -> None:
-        """React to a full disk as Apache's bookie does: end compactions or, if ``forced_when_full``, force a run.
+        """React to a full disk as Apache's bookie: end compactions or, if ``forced_when_full``, collect garbage.
 
         :param almost_full: whether a disk is almost full: this ends major compactions, or forces a run.
         :param full: whether a disk is full: this ends all compactions, or forces a run.
@@ -272,7 +276,7 @@ class GarbageCollector:
         series.record((self._clock.seconds() - began) * 1000)
 
     def _failed(self, error: BaseException, path: str = "") -> None:
-        """Count a failure.
+        """Log and count a failure of a garbage collection.
 
         The same failure is logged only once until a run succeeds, because on a full disk every run fails.
         """
@@ -285,7 +289,7 @@ class GarbageCollector:
             self._log.error("a part of a garbage collection failed: {text}", text=text)
 
     async def _collect(self, request: _Request) -> None:
-        """Run all parts of a garbage collection.
+        """Run one garbage collection: delete ledgers, then entry logs, then compact entry logs.
 
         If one directory or the metadata store fails, continue with the others.
         """
@@ -414,7 +418,7 @@ class GarbageCollector:
         self._limit_pause(paused)
 
     def _limit_pause(self, paused: bool) -> None:
-        """End a compaction that stays suspended for ``wait_time``, so that the next run can begin."""
+        """End a compaction that stays suspended for ``wait_time``, so that the next garbage collection can begin."""
         if paused and self._end_of_pause is None:
             self._end_of_pause = self._clock.callLater(self._options.wait_time, self._pause_ended)
         elif not paused and self._end_of_pause is not None:

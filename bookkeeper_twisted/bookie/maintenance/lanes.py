@@ -62,7 +62,7 @@ class MaintainedJournal:
         return JournalScrub(self.fs, self.path, mark, durable)
 
     def on_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run a small piece of a scrub, ``work(*args)``, on the maintenance lane of the first ledger directory."""
+        """Run a small piece of a scrub, ``work(*args)``, on the maintenance thread of the first ledger directory."""
         return self._executor.submit("maintenance-0", work, *args)
 
 
@@ -100,9 +100,9 @@ class MaintainedDirectory:
             self._log.critical("DAMAGE: {error}; what the index does not hold is not known", error=error)
 
     def on_flush_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run short work, ``work(*args)``, such as a commit to the index, on the flush lane of the directory."""
+        """Run short work, ``work(*args)``, such as an index commit, on the directory's flush lane (thread)."""
         return self._executor.submit(f"flush-{self.number}", work, *args)
 
     def on_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run a small piece of maintenance, ``work(*args)``, on the maintenance lane of this directory."""
+        """Run a small piece of maintenance, ``work(*args)``, on the maintenance lane (thread) of this directory."""
         return self._executor.submit(f"maintenance-{self.number}", work, *args)

@@ -1,10 +1,10 @@
 """Deletes the local copies of ledgers that are deleted in metadata.
 
-A ledger that exists in metadata must never be deleted (S8).  The local ledgers are listed first, then the ledgers in
-metadata.  A local ledger that is not in the second list is only a suspect.  The collector checks that the store has the
-instance id of the bookie's cluster, so that no ledger is deleted because the store was emptied or exchanged.  Then it
-syncs with the store and reads the metadata of each suspect, so that no ledger is deleted because of an incomplete list
-or an outdated server.
+A ledger that exists in metadata must never be deleted (safety rule S8).  The local ledgers are listed first, then the
+ledgers in metadata.  A local ledger that is not in the second list is only a suspect.  The collector checks that the
+store has the instance id of the bookie's cluster, so that no ledger is deleted because the store was emptied or
+exchanged.  Then it syncs with the store and reads the metadata of each suspect, so that no ledger is deleted because of
+an incomplete list or an outdated server.
 
 An *over-replicated* ledger is closed, and no ensemble in its metadata contains this bookie, for example because
 autorecovery has replaced this bookie.  The collector acquires the replication lock of the ledger, reads its metadata
@@ -50,7 +50,7 @@ class Cluster:
 
 
 class LedgerCollector:
-    """A collector of ledgers that are deleted in metadata; see the module docstring.
+    """A collector of ledgers: it deletes local ledgers that do not exist in the metadata store any more.
 
     :param checkpoint: runs a checkpoint, which makes deletions durable; returns True if it succeeded.
     :param operations: the rate limit of metadata reads.
@@ -169,7 +169,7 @@ class LedgerCollector:
         try:
             metadata = (await self._ledgers.read(ledger_id)).value
         except NoSuchLedgerMetadataError:
-            return False  # the metadata is deleted: the next run deletes the ledger
+            return False  # the metadata are deleted: the next garbage collection deletes the ledger
         return metadata.closed and not any(self._cluster.bookie_id in segment.bookies for segment in metadata.segments)
 
     async def _forget_locked(self, ledger_id: int) -> int:

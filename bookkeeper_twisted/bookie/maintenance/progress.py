@@ -69,7 +69,7 @@ class Suspension:
         self.suspended = True
 
     def resume(self) -> None:
-        """Resume the work."""
+        """Resume the suspended work."""
         self.suspended = False
         resumed, self._resumed = self._resumed, None
         if resumed is not None:

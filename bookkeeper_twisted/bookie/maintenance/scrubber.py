@@ -22,7 +22,7 @@ _FIRST_PAUSE = 600.0
 """Seconds from the start of a bookie to a pass that is due, because the start itself reads much from disk."""
 
 _SAVED_EVERY = 60.0
-"""Seconds between two saves of a pass's position; a restarted process repeats at most this part of the pass."""
+"""Seconds between two saves of a scrub pass's position; a restarted process repeats at most so much of the pass."""
 
 
 @attrs.define
@@ -50,7 +50,7 @@ class Scrubber:
 
     :param checkpoint: writes the entries in memory to the entry logs; called if a journal is damaged.
     :param interval: seconds from the end of a pass over a directory to the next pass; 0 for forced passes only.
-    :param known: receives and stores the findings.
+    :param known: receives and stores the damage that a pass finds.
     :ivar suspension: the switch by which the present pass and later passes are suspended.
     """
 
@@ -82,7 +82,7 @@ class Scrubber:
         return {number: record.findings for number, record in self._known.records.items()}
 
     def start(self) -> None:
-        """Load the findings of earlier passes, and begin the next pass when it is due."""
+        """Load the damage that earlier passes found, and begin the next pass when it is due."""
         self._stopped = False
         self._loading = Deferred.fromCoroutine(self._load_all())
 

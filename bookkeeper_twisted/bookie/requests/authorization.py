@@ -2,7 +2,7 @@
 
 A refused request gets the status EUA.  Of a run of adds or reads of several ledgers, exactly the requests of forbidden
 ledgers are refused.  A refusal may be sent before the answers to earlier requests, which wait for the disk.  While a
-decision needs a look-up, the later requests of the connection wait behind it.
+decision waits for a read of the metadata store, the later requests of the connection wait behind it.
 """
 
 from collections import deque
@@ -35,7 +35,7 @@ from ...security.principals import Principal
 from .session import RequestSession
 
 _AT_ONCE = 16
-"""Decisions that one connection waits for at a time, so that the look-ups of others get their turn."""
+"""Most authorization decisions that one connection waits for at a time, so that other connections get their turn."""
 
 _MOST_RECOVERED = 4_096
 _MOST_TRIES = 3
@@ -133,7 +133,7 @@ class AuthorizingSession:
         return self._revision == self._authorizer.revision and self._principal is self._connection.principal
 
     def _are_known(self, items: Sequence[Any]) -> bool:
-        """Test whether all items are runs of requests that are known to be allowed; if so, they need no closer look."""
+        """Test whether all items are runs of adds or reads that are known to be allowed; then none must be checked."""
         for item in items:
             if type(item) is AddRun:
                 ledger_ids = item.entries.ledger_ids
@@ -184,7 +184,7 @@ class AuthorizingSession:
     def _decide(self, item: Any) -> bool:
         """Decide whether the peer may do a request, or each request of a run.
 
-        :returns: True if all decisions are made; False if look-ups for them have begun.
+        :returns: True if all decisions are made; False if reads of the metadata store for them have begun.
         """
         actions, tries = _needed(item), 0
         while actions:
@@ -206,8 +206,8 @@ class AuthorizingSession:
     def _ask(self, actions: Sequence[Permission], ledger_ids: Iterable[int | None]) -> "list[Deferred[None]]":
         """Ask the authorizer for each missing decision about a request.
 
-        :returns: a Deferred for each decision that needs a look-up, at most a few of them; empty if all decisions are
-            made.
+        :returns: a Deferred for each decision that waits for a read of the metadata store, at most a few of them; empty
+            if all decisions are made.
         """
         verdicts, kept, access, principal = self._verdicts, self._decisions, self._access, self._connection.principal
         asked: list[Deferred[None]] = []
@@ -276,7 +276,7 @@ class AuthorizingSession:
             return True
         if not any(allowed.values()):
             return self._refuse(run, action, run.entries.ledger_ids[0], passed, run.entries.count)
-        # split the run into part 0, the refused adds, and part 1, the allowed ones
+        # split the run of adds into part 0, the refused adds, and part 1, the allowed adds
         for is_allowed, part in run.entries.split(2, {ledger_id: int(may) for ledger_id, may in allowed.items()}):
             numbers = run.numbers(part) if run.txn_ids else ()
             part_run = AddRun(

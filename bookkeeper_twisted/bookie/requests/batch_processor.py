@@ -1,4 +1,4 @@
-"""Answers batch reads from cached runs of entries, and from disk by few large loads."""
+"""Answers batch reads from cached runs (consecutive entries), and from disk by few large loads."""
 
 from ...codec.runs import FENCE, BatchRead
 from ...entries.entry_run import EntryRun
@@ -61,7 +61,7 @@ class Gathering:
         return self.left > 0 and self.room > 0
 
     def take(self, run: EntryRun) -> bool:
-        """Add as many entries as fit from a ``run`` that contains the next entry of the batch.
+        """Add as many entries as fit from a ``run`` (consecutive entries) that contains the next entry of the batch.
 
         At least one entry of the first run is added.
 
@@ -149,7 +149,7 @@ class BatchProcessor:
             self._refuse(session, request, error, began)
 
     async def _prepare(self, session: RequestSession, request: BatchRead) -> None:
-        """Fence the ledger durably (S2) or wait for the LAC to advance, if the request asks for it."""
+        """Fence the ledger durably (safety rule S2) or wait for the LAC to advance, if the request asks for it."""
         bookie = self._context.bookie
         if request.flags & FENCE:
             if request.master_key is None:

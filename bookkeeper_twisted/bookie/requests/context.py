@@ -54,8 +54,8 @@ class RequestLimits:
 class Permits:
     """A limit on the requests in progress: each takes a permit.  If too few permits are free, callers wait in order.
 
-    A run of requests takes one permit for each of its requests, all at the same time.  A run of more requests than the
-    limit waits until no other request is in progress.
+    A run (requests received together) takes one permit for each of its requests, all at the same time.  A run of more
+    requests than the limit waits until no other request is in progress.
 
     :param limit: number of permits; 0 is no limit.
     """

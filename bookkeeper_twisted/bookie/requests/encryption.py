@@ -124,7 +124,7 @@ class FirstFrameSession:
         return session
 
     def _refuse(self, items: Sequence[Any]) -> None:
-        """Refuse all requests of a chunk, then close the connection: the peer must start TLS on a new one."""
+        """Refuse all received requests, then close the connection: the peer must start TLS on a new one."""
         for item in items:
             if not refuse(self._connection, item):
                 return

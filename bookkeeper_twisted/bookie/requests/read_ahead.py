@@ -11,12 +11,12 @@ _GROWTH = 4
 
 
 class SequentialReads:
-    """Recognizes clients that read a ledger in order; for them, more bytes are read from disk at once.
+    """Recognizes clients that read a ledger in order; for them, one disk read loads more bytes.
 
     A load is one read of consecutive entries from disk.  This remembers the last entry of each recent load.  A load
     that begins right after it is sequential, and reads four times as many bytes, at most :data:`LAST_WINDOW`.
 
-    :param limit: number of loads that are remembered at most, so that their memory is limited (S11).
+    :param limit: number of loads that are remembered at most, so that their memory is limited (safety rule S11).
     """
 
     __slots__ = ("_windows", "_limit")
@@ -71,7 +71,7 @@ class LoadsUnderWay:
     """
 
     def __init__(self, limit: int = 4096) -> None:
-        """:param limit: most ledgers whose entry size is remembered, so that their memory is limited (S11)."""
+        """:param limit: most ledgers whose entry size is remembered, to bound the memory (safety rule S11)."""
         self._limit = limit
         self._loads: dict[int, list[Load]] = {}
         self._sizes: OrderedDict[int, int] = OrderedDict()

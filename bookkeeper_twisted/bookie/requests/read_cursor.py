@@ -1,4 +1,4 @@
-"""The reads of a run that are not answered yet, in pieces that are answered together."""
+"""The unanswered reads of a run (reads that were received together), in pieces that are answered together."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -9,14 +9,14 @@ from ...codec.runs import ReadRun
 from ...codec.strides import stretches
 
 MOST_TOGETHER = 128
-"""Most scattered reads that one look-up answers."""
+"""Most scattered reads (of entries that are not consecutive) that are answered together."""
 
 SHORT = 8
 """Reads of fewer consecutive entries cost less as scattered reads, if more reads of the same ledger follow."""
 
 
 class ReadPiece(NamedTuple):
-    """The reads with indexes ``start .. end - 1`` of a run, all of one ledger.
+    """The reads with the indexes ``start .. end - 1`` of a run (reads that were received together), all of one ledger.
 
     :ivar is_row: whether the entries are consecutive; if not, the reads are scattered: their ids are in any order.
     """
@@ -27,12 +27,13 @@ class ReadPiece(NamedTuple):
 
 
 class ReadCursor:
-    """The reads of a run that are not answered yet.
+    """The reads of a run (reads that were received together) that are not answered yet.
 
     :ivar pieces: these reads.
     :ivar began: the time at which the run began, in seconds of the clock.
     :ivar has_loaded: whether entries of the run were loaded from disk before.
-    :ivar together: most scattered reads to look up next; fewer if the last look-up ended early, at its limit of bytes.
+    :ivar together: most scattered reads to answer next by one search; fewer if the last search reached its limit of
+        bytes.
     """
 
     __slots__ = ("run", "pieces", "began", "has_loaded", "together")
@@ -46,7 +47,7 @@ class ReadCursor:
 
 
 def pieces_of(entry_ids: Sequence[int], ledger_ids: Sequence[int]) -> list[ReadPiece]:
-    """Cut reads into pieces: rows of consecutive entries, and scattered reads, such as those of a striped ledger.
+    """Cut reads into pieces: reads of consecutive entries, and scattered reads, such as those of a striped ledger.
 
     :param entry_ids: the entry id of each read, at least one.
     :param ledger_ids: the ledger id of each read.

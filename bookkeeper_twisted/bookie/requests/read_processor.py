@@ -21,10 +21,10 @@ _ENTRY_BYTES = 128 * 1024
 """Bytes that a single entry counts for while it is loaded from disk, as its size is not known before."""
 
 _LOAD_BYTES = 2 * 1024 * 1024
-"""Bytes that one call of the read lane requests; replies of this size can be sent within one turn."""
+"""Bytes that one call in a read thread loads; replies of this size can be sent within one reactor turn."""
 
 _MOST_LOADS = 32
-"""Missing pieces of a run that are collected before one call of the read lane loads them."""
+"""Pieces of a run (reads received together) that are collected before one call in a read thread loads them."""
 
 _FIRST_LOADS = 2
 """Missing scattered reads that are loaded before the other reads of their run.
@@ -35,14 +35,14 @@ second entry many.  An entry costs several times less if its row is known.
 
 
 class ReadProcessor:
-    """The processor of runs of reads."""
+    """The processor of runs of reads, that is of reads that were received together."""
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
         self._bookie = context.bookie
 
     def start(self, session: RequestSession, run: ReadRun) -> bool:
-        """Begin a ``run`` of reads.
+        """Begin to answer a ``run`` of reads, which were received together.
 
         :returns: False if the run must wait for permits: the ``session`` then calls this again later.
         """
@@ -134,7 +134,7 @@ class ReadProcessor:
     def _answer_scattered(
         self, session: RequestSession, cursor: ReadCursor, missing: list[ReadPiece]
     ) -> Sequence[ReadPiece]:  # fmt: skip
-        """Answer the next scattered reads by one look-up; look up each entry that it does not find separately.
+        """Answer the next scattered reads by one search in memory; search for each entry that it lacks separately.
 
         :returns: the pieces (reads of consecutive entries) that wait for the load of the ``missing`` entries, because
             the load may find their index rows, too.
@@ -185,7 +185,7 @@ class ReadProcessor:
     def _not_held(
         self, session: RequestSession, cursor: ReadCursor, piece: ReadPiece, missing: list[ReadPiece]
     ) -> None:  # fmt: skip
-        """Add a piece whose first entry is not in memory to ``missing``; answer a read of the last entry separately."""
+        """Add reads whose first entry is not in memory to ``missing``; answer a read of the last entry separately."""
         start, end, _ = piece
         if cursor.run.entry_ids[start] != INVALID_ENTRY_ID:
             missing.append(piece)
@@ -234,7 +234,7 @@ class ReadProcessor:
         self, session: RequestSession, cursor: ReadCursor, missing: Sequence[ReadPiece],
         waiting: Sequence[ReadPiece] = (),
     ) -> None:  # fmt: skip
-        """Load the ``missing`` entries and answer their reads; put the unanswered and the ``waiting`` ones back."""
+        """Load the ``missing`` entries and answer their reads; put unanswered and ``waiting`` reads back to wait."""
         run, ahead = cursor.run, self._context.read_ahead
         most = max(_LOAD_BYTES // len(missing), FIRST_WINDOW)
         wanted = [
@@ -332,7 +332,7 @@ async def read_last(session: RequestSession, ledger_id: int) -> tuple[int, bytes
 
 
 async def read_entry_or_last(session: RequestSession, ledger_id: int, entry_id: int) -> bytes:
-    """Read one entry as :func:`read_entry` does.
+    """Read one entry, or the last entry of the ledger for id -1, from memory or disk.
 
     :param entry_id: id of the entry; -1 for the last stored entry.
     """

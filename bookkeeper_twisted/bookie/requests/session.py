@@ -1,7 +1,7 @@
 """The requests of one connection.  They begin in order of arrival; while a limit is reached, they wait in a queue.
 
-The limits bound the memory that clients can use in the bookie (S11).  After the loss of a connection, only its adds are
-completed; its other requests are cancelled.
+The limits bound the memory that clients can use in the bookie (safety rule S11).  After the loss of a connection, only
+its adds are completed; its other requests are cancelled.
 """
 
 from collections import deque
@@ -205,7 +205,7 @@ class RequestSession:
     # -- adds --
 
     def add(self, run: AddRun) -> bool:
-        """Begin a ``run`` of adds.
+        """Begin to process a ``run`` of adds, which were received together.
 
         :returns: False if the run must wait for permits and has not begun.
         """
@@ -236,7 +236,7 @@ class RequestSession:
     # -- reads --
 
     def admit_reads(self, count: int) -> bool:
-        """Take permits for ``count`` reads.
+        """Take permits for ``count`` reads, which count against the limit on requests in progress.
 
         :returns: False if too few are free: none was taken, and the session continues when enough are free.
         """

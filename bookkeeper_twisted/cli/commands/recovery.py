@@ -73,7 +73,7 @@ class _Totals:
 
 
 class _BookiesCommand:
-    """Copies the entries of some bookies to others; ``-rate`` limits the bytes read per second."""
+    """Copies the entries of some bookies to other bookies; ``-rate`` limits the bytes read per second."""
 
     def __init__(self, shell: ShellContext, admin: BookKeeperAdmin, bookies: list[str], options: Namespace) -> None:
         self._shell = shell

@@ -29,7 +29,7 @@ from .threads import Signal, Threads
 
 MAX_POSITION = (1 << 63) - 1
 MAX_TERMS = 3
-"""Most terms (pieces of memory) that a log holds by default; together with the window, it limits the log's memory."""
+"""Most terms (pieces of memory) of a claim log by default; the limit on bytes in flight bounds its memory, too."""
 
 STUCK_SECONDS = 15.0
 """Seconds after which an open claim is revoked if frames that other threads committed later wait behind it."""
@@ -97,7 +97,7 @@ class ClaimLog:
         self._skipped: list[tuple[int, int]] = []
         self._waiters: list[tuple[int, int, Deferred[int]]] = []
         self._asked = 0
-        self._lock = threads.lock()  # held by claims that would end above the limit, and by methods that make room
+        self._lock = threads.lock()  # taken by claims that would end above the limit, and to make room
         self._blocked: deque[_Blocked] = deque()
         self._producers: tuple[Producer, ...] = ()
         self._locked = not getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -106,7 +106,7 @@ class ClaimLog:
     # ---- any thread ----------------------------------------------------------------------------------
 
     def producer(self, when_full: WhenFull = WhenFull.CODE, patience: float | None = None) -> Producer:
-        """Make a handle for the calling thread.
+        """Make the handle by which the calling thread claims frames in this log.
 
         :param when_full: what an offer or claim of this handle does if there is no room.
         :param patience: most seconds that an offer or claim waits for room, if it waits; None for ever.
@@ -120,7 +120,7 @@ class ClaimLog:
         return producer
 
     def use_lock(self) -> None:
-        """Make every later claim take the lock, for example because a debugger traces a thread."""
+        """Make every later claim of a thread take the log's lock, for example because a debugger traces a thread."""
         if not self._locked:
             with self._lock:
                 self.limit = 0
@@ -186,7 +186,7 @@ class ClaimLog:
     # ---- room, under the lock ------------------------------------------------------------------------
 
     def _claim(self, producer: Producer) -> int:
-        """Claim a frame for the thread of a producer, at the end of the claimed part of the log.
+        """Claim a frame (memory for an entry) for the thread of a producer, behind all earlier claims.
 
         The caller holds the lock.
         """
@@ -199,7 +199,7 @@ class ClaimLog:
         return self.tail
 
     def _make_room(self, size: int) -> int:
-        """Ensure that the present term (piece of memory) has ``size`` free bytes for a frame.
+        """Ensure that the present term (piece of memory) has ``size`` free bytes for the frame of an add request.
 
         If not, begin another term.
 
@@ -223,7 +223,7 @@ class ClaimLog:
         return 0
 
     def _serve(self) -> None:
-        """Grant claims that wait for room, the oldest first, while there is room."""
+        """Grant the claims of threads that wait for room in the log, the oldest first, while there is room."""
         while self._blocked:
             blocked = self._blocked[0]
             result = self._claim(blocked.producer)
@@ -388,7 +388,7 @@ class ClaimLog:
             self._open_gate()
 
     def shut(self, why: Exception) -> None:
-        """Refuse further claims, also those that wait for room; claimed frames can still be taken and acknowledged.
+        """Refuse further claims, also those that wait for room; claimed frames are still sent and acknowledged.
 
         :param why: the reason, which becomes :attr:`failure` unless there is one already.
         """

@@ -106,7 +106,7 @@ class Frames:
         return self._term.view[self.start - base : self.end - base]
 
     def payloads(self, payload_at: int) -> Sequence[bytes]:
-        """Copy the payloads out of the frames.
+        """Copy the payloads of the entries out of their frames.
 
         :param payload_at: offset of the payload in a frame, in bytes.
         """

@@ -135,7 +135,7 @@ class Producer:
             if end < 0:
                 return end
             start, term = self.start, self.term
-            if start < 0:  # the log revoked the claim while this thread did not run
+            if start < 0:  # the log revoked this thread's claim while the thread did not run
                 self._revoked()
         try:
             store(term.buffer, start - term.base, head, payload)
@@ -168,7 +168,7 @@ class Producer:
 
     @property
     def payload(self) -> memoryview:
-        """The writable memory of the open claim.
+        """The writable memory that this thread has claimed for a payload.
 
         :raises IllegalOperationError: no claim is open.
         """
@@ -227,7 +227,7 @@ class Producer:
         return self._log.shape(size)
 
     def give_up(self, term: Term) -> None:
-        """End the open claim without a frame: first record it as a hole in the term, then end it.
+        """End the open claim without sending a frame: first record its memory as a hole, then end the claim.
 
         :param term: the term (piece of memory) in which the claim is.
         """

@@ -31,7 +31,7 @@ class Term:
         self.tainted = False
 
     def sort_holes(self) -> None:
-        """Move the ranges of aborted claims into the sorted list of holes."""
+        """Move the memory ranges of aborted claims into the sorted list of holes, which are not sent."""
         while self.aborted:
             insort(self.holes, self.aborted.pop())
 

@@ -104,14 +104,14 @@ class ThreadAppender:
 
     @property
     def payload(self) -> memoryview:
-        """The writable memory of the claim that this thread holds open.
+        """The writable memory that this thread has claimed and neither committed nor aborted.
 
         :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim.
         """
         return self._producer().payload
 
     def commit(self) -> int:
-        """Append the entry that this thread has encoded in its claim.
+        """Append the entry that this thread has encoded in the memory that it has claimed.
 
         :returns: the position after the entry, the same that :meth:`claim` returned.
         :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim, or the claim was open for so
@@ -120,7 +120,7 @@ class ThreadAppender:
         return self._producer().commit()
 
     def abort(self) -> None:
-        """End the claim of this thread without an entry; no entry id is used.
+        """Give up the memory that this thread has claimed, without appending an entry; no entry id is used.
 
         It is no error if the claim was revoked before.
 
@@ -216,7 +216,7 @@ class ThreadAppends:
                 done.addCallbacks(future.set_result, _failed, errbackArgs=(future,))
 
     def look(self) -> None:
-        """Look at the log: send committed frames, register the futures of flushes, revoke a claim that blocks others.
+        """Send the log's committed frames, register the futures of flushes, revoke a claim that blocks other claims.
         """
         log = self.log
         log.disarm()  # do this first: a frame that is committed after this line then wakes the sender again

@@ -1,4 +1,4 @@
-"""The client's access to bookies over the network, and the look-up of their addresses."""
+"""The client's access to bookies over the network, and the resolution of their addresses."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ EndpointOf = Callable[[str, int], IStreamClientEndpoint]
 
 
 class BookieAddresses:
-    """The look-up of bookie addresses: in the registration of a bookie, or in a bookie id of the form ``host:port``."""
+    """Finds the addresses of bookies: in the registration of a bookie, or in a bookie id of the form ``host:port``."""
 
     def __init__(self, registration: IRegistration, endpoint_of: EndpointOf) -> None:
         self._registration = registration
@@ -81,7 +81,7 @@ class NetworkBookieClient(Flow):
         super().__init__(ConnectionPool(settings, config, metrics.watch), answered)
 
     def close(self) -> "Deferred[None]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.close`: ends all flows."""
+        """Close all connections, and fail outstanding and later requests of this client and all its ledger handles."""
         error = ClientClosedError("the client was closed")
         self._refuse(error)
         return self.pool.close(error)

@@ -22,7 +22,7 @@ LOG_PAUSE = 60.0
 
 
 def least_busy(sockets: "list[BookieSocket]") -> BookieSocket:
-    """Choose the least busy of some sockets.
+    """Choose the least busy of several ``sockets`` to a bookie.
 
     Sockets are compared by their unacknowledged and recently written bytes, then by the number of ledger handles on
     them, then by the time of their last choice.

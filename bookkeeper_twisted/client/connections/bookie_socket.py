@@ -53,7 +53,7 @@ class SocketSettings:
     :ivar authentication: the way in which this client authenticates itself on each socket.
     :ivar authentication_is_required: whether to refuse bookies that do not authenticate their clients.
     :ivar encryption: makes the client's end of TLS connections; None for unencrypted connections.
-    :ivar encryption_is_direct: whether TLS begins at once, without StartTLS.
+    :ivar encryption_is_direct: whether TLS begins immediately, without StartTLS.
     :ivar host_of: looks up the host of a bookie id, for ways to authenticate that need it; None: none does.
     :ivar connect_timeout: seconds after which an endpoint gives up an attempt to connect.
     :ivar writes: the histograms of the sizes of writes.
@@ -126,7 +126,7 @@ class BookieSocket:
         return Deferred.fromCoroutine(self._dial_named(settings))
 
     async def _dial_named(self, settings: SocketSettings) -> IProtocol:
-        """Connect; the encryption or the authentication needs to know the host."""
+        """Find out the bookie's host, which the encryption or the authentication needs, then connect."""
         bookie_id = self._bookie_id
         creator = None if settings.encryption is None else await settings.encryption(bookie_id)
         host = "" if settings.host_of is None else await settings.host_of(bookie_id)
@@ -169,7 +169,10 @@ class BookieSocket:
         return self.state in _USABLE
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
-        """See :meth:`~bookkeeper_twisted.protocol.client.in_flight.InFlight.waits`."""
+        """Test whether a flow (ledger handle) has outstanding requests; if so, register a callback for their end.
+
+        See :meth:`~bookkeeper_twisted.protocol.client.in_flight.InFlight.waits` for parameters and errors.
+        """
         return self.connection is not None and self.connection.in_flight.waits(ids, quiet)
 
     def connected(self, flow_id: int) -> "Deferred[ClientConnection]":

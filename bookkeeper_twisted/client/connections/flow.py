@@ -77,7 +77,10 @@ class Flow:
     # ---- IBookieClient -------------------------------------------------------------------------------
 
     def add(self, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool = False) -> None:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add`."""
+        """Send adds of new or stored entries to a bookie in one write.
+
+        See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add` for parameters and errors.
+        """
         if self._answered is not None:
             done = partial(_report_outcome, self._answered, done)
         wires = self.pool.wires
@@ -114,7 +117,10 @@ class Flow:
     def read(
         self, bookie_id: str, ledger_id: int, entry_id: int, flags: int = 0, master_key: bytes | None = None
     ) -> "Deferred[ReadReply]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read`."""
+        """Read one entry of a ledger from a bookie.
+
+        See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read` for parameters and errors.
+        """
 
         def only(replies: list[ReadReply]) -> ReadReply:
             (reply,) = replies
@@ -130,7 +136,10 @@ class Flow:
         ).addCallback(only)
 
     def read_many(self, bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_many`."""
+        """Read several entries from a bookie by requests that are sent in one write.
+
+        See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_many` for parameters and errors.
+        """
 
         def send(connection: ClientConnection) -> Deferred[list[ReadReply]]:
             if connection.can_read(ledger_id, entry_ids):
@@ -144,7 +153,10 @@ class Flow:
         self, bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
         master_key: bytes | None = None, patience: float | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_batch`."""
+        """Read one or more consecutive entries, beginning with ``first``, from a bookie in one request.
+
+        See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_batch` for parameters and errors.
+        """
 
         def send(connection: ClientConnection) -> Deferred[BatchReply]:
             return connection.read_batch(self._ids, ledger_id, first, max_count, max_size, flags, master_key, patience)
@@ -154,42 +166,48 @@ class Flow:
     def long_poll(
         self, bookie_id: str, ledger_id: int, previous_lac: int, patience: float
     ) -> "Deferred[ReadReply]":  # fmt: skip
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.long_poll`."""
+        """Let a bookie wait until it knows a LAC above ``previous_lac``, then return its reply.
+
+        See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.long_poll` for parameters and errors.
+        """
         wire = self.pool.wires.complete
         return self._with(bookie_id, wire, lambda c: c.long_poll(self._ids, ledger_id, previous_lac, patience))
 
     def read_lac(self, bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_lac`."""
+        """Read the explicit LAC and the last entry of a ledger from one bookie."""
         return self._ask(bookie_id, cold_calls.read_lac(ledger_id))
 
     def write_lac(self, bookie_id: str, ledger_id: int, master_key: bytes, lac: int, body: bytes) -> "Deferred[None]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.write_lac`."""
+        """Send an explicit LAC packet to a bookie, which keeps it for readers of the ledger.
+
+        See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.write_lac` for parameters and errors.
+        """
         return self._ask(bookie_id, cold_calls.write_lac(ledger_id, master_key, lac, body))
 
     def force(self, bookie_id: str, ledger_id: int) -> "Deferred[None]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.force`."""
+        """Make the bookie ``bookie_id`` sync all acknowledged adds of ``ledger_id``; fire when they are on disk."""
         return self._ask(bookie_id, cold_calls.force(ledger_id))
 
     def list_entries(self, bookie_id: str, ledger_id: int) -> "Deferred[Sequence[tuple[int, int]]]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.list_entries`."""
+        """List the entries of the ledger ``ledger_id`` that a bookie has."""
         return self._ask(bookie_id, cold_calls.list_entries(ledger_id))
 
     def bookie_info(self, bookie_id: str) -> "Deferred[tuple[int, int]]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.bookie_info`."""
+        """Ask the bookie ``bookie_id`` for the total and the free bytes of its ledger directories."""
         return self._ask(bookie_id, cold_calls.bookie_info())
 
     def open_flow(self) -> IBookieClient:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.open_flow`."""
+        """Return a new flow, for the requests of another ledger handle over the same connections."""
         return cast(IBookieClient, Flow(self.pool, self._answered))
 
     def retire(self) -> None:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.retire`."""
+        """Refuse further requests with ClientClosedError; outstanding requests end as usual, then the flow ends."""
         if self._end is None:
             self._end = ClientClosedError("the handle was closed")
         self._leave_if_quiet()
 
     def close(self) -> "Deferred[None]":
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.close`."""
+        """End this flow, the requests of one ledger handle: fail outstanding and later requests."""
         self._end = self._end or ClientClosedError("the handle was closed")
         self._leave(self._end)
         return succeed(None)

@@ -89,7 +89,7 @@ class ConnectionPool:
         self._tick_call = self.settings.clock.callLater(self._interval, self._tick)
 
     def _tick(self) -> None:
-        """Close idle sockets, and test the others.
+        """Close idle sockets, and test whether the bookies at the other sockets are alive.
 
         A call that is late does nothing: replies may have arrived that were not read yet.
         """

@@ -73,8 +73,8 @@ class BatchSupport:
     """A record of the bookies that do not support batch reads; other bookies are assumed to support them.
 
     A bookie without batch reads refuses the operation, closes the connection, or does not answer.  A closed connection
-    and a missing answer can also have other causes.  So these two count only if they occur twice in a row, each time
-    followed by a successful single read.
+    and a missing answer can also have other causes.  So these two count only if they occur twice without a success
+    between, each time followed by a successful single read.
     """
 
     def __init__(self, clock: IReactorTime) -> None:

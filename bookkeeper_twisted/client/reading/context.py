@@ -46,7 +46,7 @@ class ReadingContext(OperationContext):
 
     @property
     def read_patience(self) -> Patience:
-        """Return how long a read waits for a bookie before it asks another one as well."""
+        """Return how long a read waits for a bookie before it also asks another bookie."""
         config = self.config
         return Patience(
             config.first_speculative_read_timeout * _MS, config.max_speculative_read_timeout * _MS,
@@ -55,7 +55,7 @@ class ReadingContext(OperationContext):
 
     @property
     def poll_patience(self) -> Patience:
-        """Return how long a long poll waits for a bookie before it asks another one as well."""
+        """Return how long a long poll waits for a bookie before it also asks another bookie."""
         config = self.config
         return Patience(
             config.first_speculative_read_lac_timeout * _MS, config.max_speculative_read_lac_timeout * _MS,

@@ -39,7 +39,7 @@ class DecryptingDigester(Digester):
             self._latest = run, self._decrypted(run, self._cipher)
 
     def opened(self, run: EntryRun) -> tuple[EntryRun, Digester]:
-        """Decrypt the entries of a ``run``; see :meth:`.Digester.opened`.
+        """Decrypt the entries of a verified ``run``, as :meth:`.Digester.opened` describes.
 
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: the client has no key.
         """

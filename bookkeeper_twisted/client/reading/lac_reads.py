@@ -75,7 +75,7 @@ class LacReads:
     """Asks bookies for the LAC of one ledger, for the reader that has opened it.
 
     Each answer is passed to the reader's view of the ledger.  The view keeps the highest LAC, so that the LAC that a
-    reader sees never decreases (S13).
+    reader sees never decreases (safety rule S13).
     """
 
     def __init__(self, context: ReadingContext, digester: Digester, view: LedgerView, order: ReadOrder) -> None:

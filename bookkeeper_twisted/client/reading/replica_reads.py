@@ -2,8 +2,8 @@
 
 A read asks the bookies of the write set one after the other (:mod:`.read_order`).  The next bookie is asked if a bookie
 answers with an error, does not have the entry or has a damaged one, and also if it is slow (:mod:`.speculation`).
-Verified entries before a damaged one are kept (S18).  Many single reads at a time are used in two cases: the ledger is
-striped, or the bookies do not answer batch reads.
+Verified entries before a damaged one are kept (safety rule S18).  Many single reads at a time are used in two cases:
+the ledger is striped, or the bookies do not answer batch reads.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
@@ -28,7 +28,7 @@ from .speculation import Speculation
 MAX_SINGLE_READS = 512
 """Most single reads at a time.
 
-With half as many, a client and its bookies need a quarter more time for an entry.  With twice as many, bookies look up
+With half as many, a client and its bookies need a quarter more time for an entry.  With twice as many, bookies need
 more index rows than they keep in memory.
 """
 

@@ -41,7 +41,7 @@ class Success(Generic[T]):
 
 
 class Speculation(Generic[T]):
-    """Attempts in a given order, until one succeeds.
+    """Attempts (such as reads from one bookie after another) in a given order, until one succeeds.
 
     Each attempt begins when all earlier ones have failed or are slow.
 
@@ -78,7 +78,7 @@ class Speculation(Generic[T]):
                 attempt.cancel()
 
     def _next(self) -> None:
-        """Make the next attempt."""
+        """Begin the next attempt, for example a read from the next bookie."""
         self._stop_timer()
         if self._made == len(self._attempts):
             self._outcome.callback(None)

@@ -38,7 +38,9 @@ time, so the first entry usually comes soon.
 
 
 class Tail:
-    """An iteration over the entries of an open ledger from ``first`` upwards; it never goes beyond the LAC (S12, S13).
+    """An iteration over the acknowledged entries of an open ledger from ``first`` upwards, never beyond the LAC.
+
+    So each entry that it yields stays readable (safety rule S12), and entries come in id order (safety rule S13).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Recovery: closing a ledger after the last entry that its writer can have acknowledged (S17).
+"""Recovery: closing a ledger after the last entry that its writer can have acknowledged (safety rule S17).
 
 :mod:`.ledger_recovery` runs the steps: it fences the ledger, reads entries beyond the LAC (:mod:`.recovery_reads`),
 writes them back (:mod:`.write_back`), and closes the ledger.  The rules for its decisions are in

@@ -1,8 +1,8 @@
-"""The recovery of an unclosed ledger: it is closed after the last entry that may have been acknowledged (S17).
+"""The recovery of an unclosed ledger, which closes it after the last entry that may be acknowledged (safety rule S17).
 
 Any client may repeat each step at any time, and several clients may recover the same ledger concurrently.  The ledger
-stays IN_RECOVERY until a client closes it, and a second client keeps the entries that the first one wrote back (S14).
-So if a recovery fails or its process dies, nothing must be cleaned up.
+stays IN_RECOVERY until a client closes it, and a second client keeps the entries that the first one wrote back (safety
+rule S14).  So if a recovery fails or its process dies, nothing must be cleaned up.
 """
 
 from collections.abc import Callable
@@ -95,7 +95,7 @@ class LedgerRecovery:
         return await self._close(stored, last, length, changes)
 
     async def _announce(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
-        """Store the state IN_RECOVERY, so that the ledger's writer can no longer change the ensembles (S15).
+        """Store the state IN_RECOVERY, so that the ledger's writer cannot change ensembles any more (safety rule S15).
 
         If the ledger is IN_RECOVERY already, continue, as the client that began the recovery may be dead.
         """

@@ -63,8 +63,8 @@ class RecoveryReads:
     async def _by_batch(self, first: int) -> EntryRun | None:
         """Read a batch of entries, from ``first`` on, from the bookie that answered the previous read.
 
-        Return None if this bookie returns none of them; the caller must then let all bookies vote, as the ledger may go
-        on.
+        Return None if this bookie returns none of them.  The ledger may have more entries nevertheless, so the caller
+        must then ask all bookies of the write set.
         """
         source = self._source
         if source is None or not self._gives_batches(source):
@@ -76,11 +76,11 @@ class RecoveryReads:
         except BadRequestError:
             self._support.refused(source)
         except UNANSWERED:
-            # send this bookie no more batch reads: each may cost a time-out, and the vote after it finds one entry only
+            # send this bookie no more batch reads: each may cost a time-out, and single reads must then find the entry
             self._unanswered.add(source)
             self._doubted.add(source)
         except BookKeeperError:
-            pass  # the next vote finds another bookie for batch reads
+            pass  # the next round of single reads finds another bookie for batch reads
         return None
 
     def _gives_batches(self, bookie_id: str) -> bool:
@@ -95,7 +95,7 @@ class RecoveryReads:
     # ---- votes ---------------------------------------------------------------------------------------
 
     async def _by_votes(self, first: int) -> EntryRun | None:
-        """Let the bookies vote on the next entries; return those to keep, or None if the ledger ends before ``first``.
+        """Ask all bookies for the next entries; return those to keep, or None if the ledger ends before ``first``.
         """
         votes = [Deferred.fromCoroutine(self._vote(first + i)) for i in range(self._window)]
         stored: list[bytes] = []
@@ -110,7 +110,7 @@ class RecoveryReads:
             if not stored:
                 raise
         finally:
-            # votes on entries behind the end of the ledger, or behind an error, are not needed any more: cancel them
+            # cancel the reads of entries behind the end of the ledger, or behind an error: they are not needed any more
             for vote in votes:
                 vote.addErrback(lambda _: None)
                 vote.cancel()
@@ -119,7 +119,7 @@ class RecoveryReads:
         return EntryRun.of_entries(self._ledger_id, first, stored) if stored else None
 
     async def _vote(self, entry_id: int) -> bytes | None:
-        """Let the bookies vote on one entry; return the stored entry, or None if it was never acknowledged."""
+        """Ask all bookies of the write set for an entry; return it as stored, or None if it was never acknowledged."""
         poll = _EntryPoll(self._rules)
         asked = [Deferred.fromCoroutine(self._ask(b, entry_id, poll)) for b in self._write_set(entry_id)]
         for answer in asked:

@@ -1,4 +1,7 @@
-"""Sends the entries that a recovery keeps to all bookies of their write quorum, before it closes the ledger (S17)."""
+"""The write-back of a recovery: it sends kept entries to their write quorum before the ledger is closed.
+
+The ledger may only be closed after an ack quorum of bookies has each of these entries (safety rule S17).
+"""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -28,8 +31,8 @@ class WriteBack:
 
     Their headers contain the LAC with which the recovery began, not a later one.  Until the ledger is closed, the
     entries are not confirmed: its writer, or another recovery, may still close the ledger before them, and no reader
-    may have seen a LAC that includes them (S13, S14).  If a bookie fails, the new ensemble is kept in memory, and is
-    stored only when the ledger is closed.
+    may have seen a LAC that includes them (safety rules S13 and S14).  If a bookie fails, the new ensemble is kept in
+    memory, and is stored only when the ledger is closed.
 
     :param last_add_confirmed: the id of the entry before the first one to write back.
     """
@@ -104,9 +107,9 @@ class WriteBack:
 
 
 def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], int]]:
-    """Split entries into parts within which the lengths in their headers add up.
+    """Split entries into ranges within which the ledger lengths in the entry headers add up.
 
-    Each part is yielded with the length of the ledger before it.
+    Each range is yielded with the length of the ledger before the range.
 
     Usually the length in a header is the length in the entry before plus the entry's own payload.  If callers chose the
     entry ids, Apache's writer counts payloads in the order of the calls instead.

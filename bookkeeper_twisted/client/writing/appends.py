@@ -214,7 +214,7 @@ class AppendingWriter(Source):
         self._max_in_flight = max_in_flight
         self._most_held = 2 * max_in_flight
         self._held: list[_HeldBack] = []
-        self._held_size = 0  # bytes of the frames of entries that are held back
+        self._held_size = 0  # bytes of the frames of entries that wait because too many bytes are in flight
         self._overhead = overhead
         self._budget = budget
 
@@ -268,7 +268,7 @@ class AppendingWriter(Source):
             self._batcher.join_many(quorum, first, length, payloads, waiter)
 
     def _hold(self, held: _HeldBack, size: int) -> None:
-        """Add entries to the batch while the limits on bytes leave room, and hold the others back.
+        """Add entries to the batch while the limits on bytes leave room; let the other entries wait.
 
         :param size: bytes of the add requests of these entries.
         """
@@ -277,12 +277,12 @@ class AppendingWriter(Source):
         self._resume()
 
     def _resume(self) -> None:
-        """Add held-back entries to the batch while the limits on bytes leave room."""
+        """Add waiting entries to the batch while the limits on bytes in flight leave room."""
         held = self._held
         while held and (room := self._room()) is not None:
             head, payloads = held[0], held[0].payloads
             overhead = self._overhead
-            # look at so many payloads only: more never fit, because even an empty payload takes the overhead
+            # look at so many payloads only: more never fit the limit, because even an empty payload takes the overhead
             some = payloads[: max(room // overhead, 1)]
             ends = list(accumulate([len(payload) + overhead for payload in some], initial=0))
             count = max(bisect_right(ends, room) - 1, 1)
@@ -306,7 +306,7 @@ class AppendingWriter(Source):
         return room if room > 0 or self._quorum.idle else None
 
     def _take_held(self) -> list[Waiter]:
-        """Remove the held-back entries, because they will not be sent; return their waiters in order."""
+        """Remove the entries that wait for room, because they will not be sent; return their Deferreds in order."""
         held, self._held, self._held_size = self._held, [], 0
         return [each.waiter for each in held]
 

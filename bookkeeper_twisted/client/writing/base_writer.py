@@ -1,8 +1,8 @@
 """The base class of all writers: it completes entries, forces syncs and closes the ledger; see also :mod:`.appends`.
 
 After an error has ended a writer, every later call fails with this error.  A writer that ends closes the ledger after
-its last confirmed entry (S12-S16).  First all entries are synced; then a compare-and-set stores the state CLOSED with
-the last entry id and the length.
+its last confirmed entry (safety rules S12 to S16).  First all entries are synced; then a compare-and-set stores the
+state CLOSED with the last entry id and the length.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ _NOTHING = -1
 
 
 class BaseWriter(AppendingWriter):
-    """The only writer of one ledger.
+    """The base class of writers: the one writer of a ledger, which closes the ledger.
 
     Its memory is limited: frames of at most ``max_in_flight_bytes`` are in flight, entries of the same size may wait to
     be sent, and further appends fail with TooManyRequestsError.  Cancelling an append only ends the wait for its
@@ -139,7 +139,7 @@ class BaseWriter(AppendingWriter):
     # ---- completing ----------------------------------------------------------------------------------
 
     def _advanced(self) -> bool:
-        """Send held-back entries; if nothing is left to send or acknowledge, fire the Deferreds that wait for this.
+        """Send entries that waited for room; if none is left to send or acknowledge, fire the Deferreds waiting for it.
 
         :returns: whether this method must be called again when entries complete.
         """

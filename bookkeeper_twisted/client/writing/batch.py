@@ -7,7 +7,7 @@ index of an entry in its batch is called its *place*.  Acknowledgements are coun
 
 The *owners* of a batch are the writers of its entries.  The batch tells them which entries have their ack quorum, and
 which entries a bookie failed to store; only the owners complete entries (:mod:`.quorum_writer`).  The batch keeps the
-sealed frames until all of its entries have ended, so that another bookie gets the same bytes (S14).
+sealed frames until all of its entries have ended, so that another bookie gets the same bytes (safety rule S14).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -167,7 +167,7 @@ class Batch(Generic[Owner]):
         self, owners: list[Owner], entry_ids: list[int], lengths: list[int], waiters: list[Waiter], adds: Adds,
         kept: Mapping[str, Sequence[int]], of_one: bool,
     ) -> None:  # fmt: skip
-        """Send each bookie its entries.
+        """Send to each bookie those entries of the batch that it stores.
 
         All request objects are made before the first one is sent, because a bookie may answer immediately.
 
@@ -219,19 +219,19 @@ class Batch(Generic[Owner]):
     # ---- completion of entries -----------------------------------------------------------------------
 
     def sizes(self, places: Sequence[int]) -> Sequence[int]:
-        """Return the bytes of the add request of each entry in ``places``, which must not have ended."""
+        """Return the bytes of the add request of each entry at ``places`` (indexes); no such entry may have ended."""
         assert self.adds is not None
         return (self.size,) if len(self.owners) == 1 else self.adds.sizes(places)
 
     def size_of(self, places: Sequence[int]) -> int:
-        """Return the bytes of the add requests of all entries in ``places``, which must not have ended."""
+        """Return the bytes of the add requests of all entries at ``places`` (indexes); none of them may have ended."""
         assert self.adds is not None
         if isinstance(places, range):
             return self.adds.offsets[places.stop] - self.adds.offsets[places.start]
         return sum(self.adds.sizes(places))
 
     def acked_next(self, owner: Owner) -> Sequence[int]:
-        """Return the places of the ``owner``'s next entries with an ack quorum, up to the first without one."""
+        """Return the indexes of the ``owner``'s next entries with an ack quorum, up to the first entry without one."""
         if self.adds is None or not self.sent:
             return ()
         acked = self._tally.reached
@@ -250,7 +250,7 @@ class Batch(Generic[Owner]):
         return bool(self._tally.reached >> self._next)
 
     def take(self, places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Remove the entries at ``places``, which have completed; the caller must call :meth:`ended` next.
+        """Remove the completed entries at ``places`` (indexes); the caller must call :meth:`ended` next.
 
         :returns: their ids, and their waiters in reverse order.
         """
@@ -297,7 +297,7 @@ class Batch(Generic[Owner]):
     # ---- open entries, after the failure of a bookie -------------------------------------------------
 
     def open_places(self, owner: Owner) -> Sequence[int]:
-        """Return the places of an ``owner``'s entries that have neither completed nor failed, ascending."""
+        """Return the indexes of an ``owner``'s entries that have neither completed nor failed, ascending."""
         if self.only is not None:
             return range(self._next, len(self.owners))
         ended = self._ended
@@ -308,7 +308,7 @@ class Batch(Generic[Owner]):
         return bool(self.left) and bool(self.open_places(owner))
 
     def lacks_quorum(self, places: int) -> bool:
-        """Test whether an entry at one of the ``places``, a set of bits, lacks its ack quorum."""
+        """Test whether at least one entry of the set ``places`` (bits by index) lacks its ack quorum."""
         return bool(places & ~self._tally.reached)
 
     def unreachable(self, owner: Owner) -> int | None:
@@ -326,7 +326,7 @@ class Batch(Generic[Owner]):
     def replace(self, changes: Iterable[tuple[str, str, Sequence[int]]]) -> list[BatchRequest]:
         """Make new requests for some entries: to other bookies, or once more to the same bookies.
 
-        Acknowledgements of the replaced requests do not count any more (S16).
+        Acknowledgements of the replaced requests do not count any more (safety rule S16).
 
         :param changes: for each new request: the replaced bookie, its substitute, and the indexes of the entries in the
             batch, none of which has ended.

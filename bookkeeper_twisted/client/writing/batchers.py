@@ -140,7 +140,7 @@ def _kept(
 
 
 class Batchers:
-    """The batchers of one client.
+    """The batchers of one client, which send the appends of a reactor turn together.
 
     A batcher uses one socket to each bookie.  So for writers with the same settings there are as many batchers as the
     client may open sockets to a bookie.  If each ledger handle has sockets of its own, it has a batcher of its own,
@@ -166,7 +166,9 @@ class Batchers:
     def batcher(
         self, own: IBookieClient, digester: Digester, schedule: Schedule, flags: int = 0, deferred_sync: bool = False
     ) -> Batcher:  # fmt: skip
-        """Return a batcher for a writer; writers with the same digest type, password, quorums and flags share it.
+        """Return a batcher, which sends the entries of one reactor turn, for a writer.
+
+        Writers with the same digest type, password, quorums and flags share it.
 
         :param own: makes the requests of the writer's handle; used if each handle has sockets of its own.
         :param flags: the flags of the adds on the wire.

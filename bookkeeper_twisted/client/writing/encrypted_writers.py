@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _EncryptingWriter(AppendingWriter):
-    """The part of a writer that encrypts payloads.  The length of the ledger counts the encrypted payloads."""
+    """A base class of writers that encrypt payloads.  The length of the ledger counts the encrypted payloads."""
 
     __slots__ = ()
 

@@ -1,6 +1,7 @@
-"""Ensemble changes: failed bookies of an ensemble are replaced by other bookies (S15, S16).
+"""Ensemble changes: failed bookies of an ensemble are replaced by other bookies.
 
-A writer stores the new ensemble in the metadata before any further entry completes.  A recovery only remembers it, and
+A writer stores the new ensemble by a compare-and-set of the metadata (safety rule S15), before any further entry
+completes (safety rule S16).  A recovery only remembers it, and
 stores it when it closes the ledger.  A writer with deferred sync cannot replace bookies at all.
 """
 
@@ -32,7 +33,7 @@ def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segmen
 
 
 def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes: Mapping[int, str]) -> tuple[str, ...]:
-    """Return the ensemble with substitutes in the place of failed bookies that are still in it.
+    """Return the ensemble with ``substitutes`` at the positions of failed bookies that are still in the ensemble.
 
     :param failed: ids of the failed bookies by position in the ensemble.  If another bookie is at a position now, it
         stays.
@@ -93,7 +94,9 @@ class StoredEnsembleChange:
     async def replace(
         self, failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()
     ) -> tuple[str, ...]:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.replace`.
+        """Replace failed bookies of the newest ensemble by a compare-and-set of the ledger's stored metadata.
+
+        See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.replace` for parameters and errors.
 
         :raises bookkeeper_twisted.errors.WriteError: the ensemble was changed too often.
         :raises bookkeeper_twisted.errors.LedgerFencedError: the ledger is being recovered.
@@ -121,15 +124,15 @@ class StoredEnsembleChange:
         self.metadata = metadata
 
     def has_spare(self, ensemble: Collection[str]) -> bool:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.has_spare`."""
+        """Test whether a writable bookie is known that is not in ``ensemble``."""
         return not self._bookies.writable.issubset(ensemble)
 
     def stay(self, bookies: Collection[str], why: Exception) -> None:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.stay`."""
+        """Record that failed ``bookies`` stay in the ensemble, and ``why`` no other bookie could replace them."""
         self._bookies.missed(bookies, why)
 
     def _check_stored(self, first_entry_id: int) -> None:
-        """Raise an error if the stored ledger is not open any more, because then its writer must not write (S15)."""
+        """Raise an error if the stored ledger is not open any more: then its writer must stop (safety rule S15)."""
         state, newest = self.metadata.value.state, self.metadata.value.segments[-1]
         if state is LedgerState.IN_RECOVERY:
             raise LedgerFencedError(self._ledger_id, detail="it is being recovered")
@@ -157,7 +160,10 @@ class RememberedEnsembleChange:
     async def replace(
         self, failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()
     ) -> tuple[str, ...]:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.replace`."""
+        """Replace failed bookies of the newest ensemble; remember the new ensemble in :attr:`changes`.
+
+        See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.replace` for parameters and errors.
+        """
         current = self.applied_to(self._metadata)
         self._failed.update(dict.fromkeys(failed.values()))
         substitutes = await find_substitutes(self._bookies, current, failed, {*excluded, *self._failed})
@@ -166,14 +172,11 @@ class RememberedEnsembleChange:
         return change.bookies
 
     def has_spare(self, ensemble: Collection[str]) -> bool:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.has_spare`.
-
-        Always False: a recovery asks only after it has found no other bookie.
-        """
+        """Return False: a recovery asks only after it has found no other bookie."""
         return False
 
     def stay(self, bookies: Collection[str], why: Exception) -> None:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.stay`."""
+        """Record that failed ``bookies`` stay in the ensemble, and ``why`` no other bookie could replace them."""
         self._bookies.missed(bookies, why)
 
     def applied_to(self, metadata: LedgerMetadata) -> LedgerMetadata:

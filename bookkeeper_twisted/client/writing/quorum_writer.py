@@ -2,8 +2,8 @@
 
 Its state is one of :mod:`.states`.  All entries that have not completed belong to the current ensemble.  A change of
 the ensemble applies to all of them at once, and acknowledgements of a replaced bookie no longer count.  During a change
-no entry completes (S16): entries that reach their ack quorum wait.  Once the change is stored, they complete, or are
-sent to the new bookies.
+no entry completes (safety rule S16): entries that reach their ack quorum wait.  Once the change is stored, they
+complete, or are sent to the new bookies.
 
 An :class:`~bookkeeper_twisted.client.interfaces.IEnsembleChange` replaces failed bookies.  If no other bookie can
 replace a failed one, it stays in the ensemble, and the writer goes on as long as each entry can reach its ack quorum.
@@ -110,7 +110,7 @@ class QuorumWriter:
         self.failures: FailedBookies | None = None
         self.failure: Exception | None = None
         self.notice = notice
-        self._ahead = False  # whether an entry has its ack quorum although an entry before it lacks it
+        self._ahead = False  # whether an entry has its ack quorum although an earlier entry lacks its own
         self._clock = clock
         self._changes = changes
         self._rules = rules
@@ -212,7 +212,7 @@ class QuorumWriter:
         self.confirmed = entry_id
 
     def advance(self) -> None:
-        """Complete the next entries, in id order, that have their ack quorum (S13)."""
+        """Complete the next entries, in id order, that have their ack quorum (safety rule S13)."""
         if not self.state.completes:
             return
         batches, completed = self.batches, list[tuple[Sequence[int], list[Waiter]]]()
@@ -223,7 +223,7 @@ class QuorumWriter:
                 completed.append(self._take(batch, places))
             if self.idle:
                 batches.clear()
-            # Look again: held-back entries may have been sent meanwhile, and follow() has removed this batch.
+            # Read the next batch again: follow() has removed this one, and waiting entries may have been sent.
             elif batches[0] is batch:
                 if not batch.sent or batch.has_open(self):
                     break
@@ -237,7 +237,7 @@ class QuorumWriter:
                 self._look_around()
 
     def _take(self, batch: "Batch[QuorumWriter]", places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Complete a batch's entries at ``places``; return their ids, and their waiters in reverse order."""
+        """Complete a batch's entries at ``places`` (indexes); return their ids, and their Deferreds, last one first."""
         self.ended_bytes += batch.size_of(places)
         ids, waiters = batch.take(places)
         self.completed, self.length = ids[-1], batch.lengths[places[-1]]
@@ -292,7 +292,7 @@ class QuorumWriter:
             Deferred.fromCoroutine(self._change(failures)).addErrback(self._change_failed)
 
     def _enter(self, event: Event) -> bool:
-        """Change the state by an ``event``; return whether the state is another one now."""
+        """Change the state by an ``event``; return whether the state has changed."""
         before, self.state = self.state, following(self.state, event)
         return self.state is not before
 
@@ -329,7 +329,7 @@ class QuorumWriter:
         return out_of_reach
 
     def _go_on_without(self, failures: FailedBookies, staying: Collection[str], why: NotEnoughBookiesError) -> None:
-        """Keep failed bookies in the ensemble, because the other bookies are enough for all ack quorums (S16)."""
+        """Keep failed bookies in the ensemble: the other bookies are enough for all ack quorums (safety rule S16)."""
         failures.stay(staying, self._clock.seconds())
         self._changes.stay(staying, failures.explained(why, self.ensemble, staying))
 
@@ -450,7 +450,7 @@ class QuorumWriter:
 
 
 def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
-    """Complete entries of a batch, in each ledger up to the first entry that lacks its ack quorum (S13)."""
+    """Complete entries of a batch, in each ledger up to the first entry that lacks its ack quorum (safety rule S13)."""
     if batch.adds is None:
         return  # all entries of the batch have completed or failed already
     late, alerted = set[int](), list[QuorumWriter]()

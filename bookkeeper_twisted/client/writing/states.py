@@ -1,7 +1,7 @@
 """The states of a writer, and the transitions between them.
 
-While a writer changes its ensemble it completes no entry before the change is stored (S16), even if it is being closed.
-A writer that has ended ignores all later answers of bookies.
+While a writer changes its ensemble it completes no entry before the change is stored (safety rule S16), even if it is
+being closed.  A writer that has ended ignores all later answers of bookies.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ import attrs
 
 @attrs.define(eq=False)
 class State:
-    """A state of a writer.
+    """A state of the writer of a ledger.
 
     :ivar name: the name for error messages and ``repr``.
     :ivar appends: whether entries may be appended.

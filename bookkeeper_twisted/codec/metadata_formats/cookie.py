@@ -1,4 +1,4 @@
-"""Cookies, which record to which bookie and cluster a directory belongs (S6).
+"""Cookies, which record to which bookie and cluster a directory belongs (safety rule S6).
 
 The metadata store and the cookie file of every directory contain the same bytes: the layout version in decimal, LF, and
 then protobuf text (versions 4 and 5) or three more lines (version 3).
@@ -16,7 +16,7 @@ _LINES_VERSION = 3
 
 @attrs.frozen
 class Cookie:
-    """The cookie of one bookie.
+    """The cookie of one bookie: it identifies the bookie's directories and cluster.
 
     :ivar journal_dirs: the journal directories, joined with commas, as in the configuration.
     :ivar index_dirs: the index directories; None if the configuration names none.  Indexes are then in the ledger

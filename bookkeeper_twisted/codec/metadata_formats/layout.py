@@ -24,7 +24,7 @@ class Layout:
     format_version: int = FORMAT_VERSION
 
     def encode(self) -> bytes:
-        """Encode the LAYOUT record.
+        """Encode the LAYOUT record, which says how ledgers are stored in ZooKeeper.
 
         :raises CodecError: the class name cannot be stored.
         """

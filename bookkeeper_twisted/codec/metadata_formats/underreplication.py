@@ -1,4 +1,4 @@
-"""The records of autorecovery: underreplicated marks, replication locks, votes, check times, the recovery delay."""
+"""The records of autorecovery: marks, replication locks, election votes, check times, lost-bookie delay."""
 
 from google.protobuf.message import Message
 

@@ -111,7 +111,7 @@ def _batch_reply(data: bytes, at: int, end: int) -> BatchReply:
 
 
 def records(ledger_id: int, first: int, data: bytes) -> EntryRun:
-    """Return a run of entries over the records ``i32 size, entry`` in ``data``, without copying them.
+    """Return consecutive entries as a run over the records ``i32 size, entry`` in ``data``, without copying them.
 
     :param first: the id of the first entry.
     :raises CodecError: there is no record, or the sizes do not add up.

@@ -1,4 +1,4 @@
-"""The decoder of V2 requests, for bookies: it returns runs, messages and refusals."""
+"""The decoder of V2 requests, for bookies: it returns runs (of adds or of reads), other messages, and refusals."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -23,10 +23,10 @@ _NUMBERS_SIZE = 24
 _ADD_PREFIX = LENGTH_SIZE + ADD_OVERHEAD
 _SHORTEST_ADD = ADD_OVERHEAD + MIN_ENTRY_SIZE
 _FEW_AHEAD = 8
-"""A short run of entries saves time only if another run follows; at least so many later frames are looked at."""
+"""Least number of later frames that are examined: a short run of entries saves time only if another run follows."""
 
 _VIEWED = 512
-"""For entries of at least so many bytes, a memoryview costs less than a copy."""
+"""Entry size in bytes from which on a memoryview costs less than a copy."""
 
 _READ_PREFIX = 8
 _READ_SIZE = LENGTH_SIZE + READ_LENGTH

@@ -19,10 +19,10 @@ from ..varints import decode_column, decode_varint, fill_column, width
 from .layout import ADD_KEY, FLAG_KEY, READ_KEY, TXN_AT
 
 MIN_SERIES = 8
-"""For at least so many frames, decoding by columns is faster than decoding one by one."""
+"""Number of frames from which on decoding by columns is faster than decoding one by one."""
 
 SINGLES = 32
-"""After a series of less than MIN_SERIES frames (the sizes of ids may vary), so many frames are decoded one by one."""
+"""Number of frames that are decoded one by one after a series of less than MIN_SERIES frames (ids of varying sizes)."""
 
 OPERATION_AT = 9
 """Offset of the operation number in a frame of the usual form, see the module docstring."""

@@ -32,7 +32,7 @@ from .layout import (
 _LAC_KEY = b"\x28"
 
 _ROW = 4
-"""For at least so many replies, encoding by columns is faster than encoding one by one."""
+"""Number of replies from which on encoding by columns is faster than encoding one by one."""
 
 
 def bare_reply(header: bytes, status: Status) -> bytes:
@@ -210,7 +210,7 @@ def batch_reply(
 
 
 def _body_fields(run: EntryRun) -> bytes:
-    """Encode the entries of a run as repeated field 4 (body) of a batch read reply."""
+    """Encode the entries of a ``run`` as repeated field 4 (body) of a batch read reply."""
     entries = run.entries()
     if run.stride:
         key = b"\x22" + varint(run.stride - 4)

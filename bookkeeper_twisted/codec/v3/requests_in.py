@@ -1,4 +1,4 @@
-"""The decoder of V3 requests, for bookies: it returns runs, messages and refusals."""
+"""The decoder of V3 requests, for bookies: it returns runs (of adds or of reads), other messages, and refusals."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -359,7 +359,7 @@ _READERS: dict[int, tuple[str, _Reader]] = {
     Operation.BATCH_READ: ("batchReadRequest", _batch_read),
 }  # fmt: skip
 
-# what a request is decoded to if it lacks the message of its operation; without an item here, an ErrorResponse
+# the result for a request without the message of its operation; operations without an item: ErrorResponse
 _MISSING: dict[int, Callable[[Header], object]] = {
     Operation.AUTH: lambda header: m.AuthRequest(header, "", b""),
     Operation.BOOKIE_INFO: m.BookieInfoRequest,

@@ -11,7 +11,7 @@ from twisted.python.failure import Failure
 from .session import EmbeddedSession
 
 RETRY_SECONDS = 1.0
-"""Seconds until a candidate tries again to cast its vote, after the store has failed."""
+"""Seconds until a candidate for auditor tries again to cast its vote, after the store has failed."""
 
 Votes = list[tuple[int, str]]
 
@@ -39,7 +39,7 @@ class EmbeddedCandidacy:
         self._retry: IDelayedCall | None = None
 
     def start(self) -> None:
-        """Begin to vote and to watch the votes.
+        """Begin to vote in the auditor election, and to watch the votes of all candidates.
 
         :raises MetadataError: the driver is closed.
         """

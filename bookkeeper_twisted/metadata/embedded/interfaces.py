@@ -33,7 +33,7 @@ class IMetadataStore(Interface):
     """
 
     def open(changed: Callable[[], None], expired: Callable[[], None]) -> bool:
-        """Begin the session.
+        """Begin the session of one driver on the store.
 
         :param changed: called after every write, if the store can report writes; a store that cannot is polled.
         :param expired: called on the reactor thread when the store has ended the session of an open driver.  From then
@@ -50,7 +50,7 @@ class IMetadataStore(Interface):
     def instance_id() -> str: ...
 
     def format() -> None:
-        """Remove ledgers, cookies, marks and locks, and draw a new instance id; registrations stay."""
+        """Remove ledgers, cookies, underreplicated marks and locks, and draw a new instance id; registrations stay."""
 
     def register(bookie_id: str, read_only: bool, info: bytes) -> None:
         """Register a bookie for this session; an earlier registration of the bookie by this session is replaced.
@@ -80,10 +80,16 @@ class IMetadataStore(Interface):
         """
 
     def write_cookie(bookie_id: str, cookie: bytes, version: int | None) -> int:
-        """See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.write_cookie`."""
+        """Create (``version`` None) or replace the cookie of a bookie.
+
+        See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.write_cookie` for parameters and errors.
+        """
 
     def remove_cookie(bookie_id: str, version: int) -> None:
-        """See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.remove_cookie`."""
+        """Remove the cookie of the bookie ``bookie_id``.
+
+        See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.remove_cookie` for parameters and errors.
+        """
 
     def next_ledger_id() -> int: ...
 
@@ -100,13 +106,18 @@ class IMetadataStore(Interface):
         """
 
     def write_ledger(ledger_id: int, metadata: bytes, version: int) -> int:
-        """See :meth:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager.write`.
+        """Replace the metadata of a ledger if they still have the version ``version`` (compare-and-set).
+
+        See :meth:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager.write` for parameters and errors.
 
         :returns: the new version.
         """
 
     def remove_ledger(ledger_id: int, version: int) -> None:
-        """See :meth:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager.remove`."""
+        """Remove the metadata of a ledger if they still have the version ``version``.
+
+        See :meth:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager.remove` for parameters and errors.
+        """
 
     def ledger_ids(first: int, last: int, limit: int) -> list[int]:
         """Return up to ``limit`` ledger ids from ``first`` to ``last`` (inclusive), in ascending order."""
@@ -126,7 +137,10 @@ class IMetadataStore(Interface):
         """
 
     def remove_mark(ledger_id: int, version: int) -> None:
-        """See :meth:`~bookkeeper_twisted.metadata.interfaces.IUnderreplication.remove_mark`."""
+        """Remove the underreplicated mark of a ledger if the mark still has the version ``version``.
+
+        See :meth:`~bookkeeper_twisted.metadata.interfaces.IUnderreplication.remove_mark` for parameters and errors.
+        """
 
     def mark_ids(first: int, last: int, limit: int) -> list[int]:
         """Return up to ``limit`` ids of marked ledgers from ``first`` to ``last`` (inclusive), in ascending order."""

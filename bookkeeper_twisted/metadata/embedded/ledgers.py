@@ -51,7 +51,7 @@ class EmbeddedLedgers:
         """Do nothing: an embedded store has one copy of its data, so every read sees all earlier writes."""
 
     async def ledger_ids(self, first: int = 0, last: int | None = None) -> AsyncIterator[int]:
-        """Yield ledger ids in ascending order, read page by page; if a page cannot be read, raise the error (S8)."""
+        """Yield ledger ids in ascending order, page by page; an unreadable page raises an error (safety rule S8)."""
         end = MAX_LEDGER_ID if last is None else last
         while True:
             page = await self._session.read(self._store.ledger_ids, first, end, _PAGE)

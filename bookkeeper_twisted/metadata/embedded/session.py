@@ -102,7 +102,7 @@ class EmbeddedSession:
         raise MetadataOutcomeUnknownError(f"{self.uri}: the store has not answered within {seconds:g} s")
 
     async def write(self, method: Callable[..., T], *args: object) -> T:
-        """Call a ``method`` that changes the store, as :meth:`read` does; then look for changes of watched values."""
+        """Call a ``method`` that changes the store, as :meth:`read` does; then call listeners of changed values."""
         result = await self.read(method, *args)
         self.watches.wake()
         return result

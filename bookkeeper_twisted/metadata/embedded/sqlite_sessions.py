@@ -143,7 +143,7 @@ class SessionFiles:
 
 
 def _make_folder(path: str) -> None:
-    """Make a folder and its parents; sync the name of each folder before it gets any content (safety 3.2)."""
+    """Make a folder and its parents; sync the name of each folder before it gets any content (safety rule 3.2)."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path) or os.curdir

@@ -88,7 +88,7 @@ def _with_reserve(change: "Callable[Concatenate[SqliteStore, P], T]") -> "Callab
 
 @implementer(IMetadataStore)
 class SqliteStore:
-    """One session on a SQLite file.
+    """One driver's session on a metadata store in a SQLite file.
 
     A registration names its session, and is valid while the process of the session lives.  Another session that finds
     the process dead deletes the registration.
@@ -150,7 +150,7 @@ class SqliteStore:
     def close(self) -> None:
         try:
             if self._db is not None:
-                with suppress(MetadataSpaceError):  # the rows may stay: they count as those of a dead session
+                with suppress(MetadataSpaceError):  # the rows may stay: they count as rows of a dead session
                     self._end_session()
                 if self._made and self._creation is Creation.UNTIL_USED:
                     self._remove_unused()

@@ -37,7 +37,7 @@ class EmbeddedUnderreplication:
             try:
                 return await self._mark(ledger_id, replicas, ctime)
             except (MetadataVersionError, NotUnderreplicatedError):
-                pass  # another client changed or removed the mark after it was read: try again
+                pass  # another client changed or removed the underreplicated mark after it was read: try again
 
     async def _mark(self, ledger_id: int, replicas: Collection[str], ctime: int | None) -> None:
         version: int | None = None

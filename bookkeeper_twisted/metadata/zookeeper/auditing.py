@@ -102,7 +102,7 @@ class ZooKeeperAuditing:
                 except CodecError as error:
                     raise MetadataSerializationError(f"{path}/{name}: {error}") from error
         except NodeMissingError:
-            pass  # the node of the votes does not exist before the first candidate votes
+            pass  # the parent node of the votes does not exist before the first candidate for auditor votes
         return None
 
     # -- the delay --

@@ -1,4 +1,6 @@
-"""Claims on bookie ids (S6): a registration of a bookie is an ephemeral node, which only one session can own.
+"""Claims on bookie ids: a registration of a bookie is an ephemeral node, which only one session can own.
+
+So two processes never serve under one bookie id (safety rule S6).
 
 The parent of the node says whether the bookie is writable or read-only.
 """
@@ -13,7 +15,7 @@ from .znodes import Znodes
 
 
 class Claims:
-    """The bookie ids that one session has claimed by its registrations."""
+    """The bookie ids that one session has claimed, that is registered as its own."""
 
     _log = Logger()
 
@@ -63,7 +65,7 @@ class Claims:
             await self._znodes.set(node.path, node.data, stat.version)
 
     async def _until_free(self, bookie_id: str, path: str) -> Stat | None:
-        """Wait until no other session owns the node of a claim.
+        """Wait until no other session owns the registration node of a bookie id.
 
         Return the node's state if this session owns it, else None.
         """
@@ -93,7 +95,7 @@ class Claims:
             if stat is not None and self._owns(stat):
                 await self._znodes.delete(path)
         except NodeMissingError:
-            pass  # the session that held the node has ended
+            pass  # the session that owned the registration node has ended
 
 
 def _firing(event: "Deferred[bool]") -> Watch:

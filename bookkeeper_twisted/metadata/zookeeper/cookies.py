@@ -30,7 +30,7 @@ class ZooKeeperCookies:
             return frozenset()
 
     async def read(self, bookie_id: str) -> Versioned[bytes]:
-        """See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.read_cookie`."""
+        """Return the encoded cookie of the bookie ``bookie_id``; fail with CookieNotFoundError if none is stored."""
         try:
             data, stat = await self._znodes.get(self._path(bookie_id))
         except NodeMissingError as error:
@@ -38,7 +38,10 @@ class ZooKeeperCookies:
         return Versioned(data, stat.version)
 
     async def write(self, bookie_id: str, cookie: bytes, version: int | None) -> int:
-        """See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.write_cookie`."""
+        """Create (``version`` None) or replace the cookie of a bookie.
+
+        See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.write_cookie` for parameters and errors.
+        """
         path = self._path(bookie_id)
         try:
             if version is not None:
@@ -53,7 +56,10 @@ class ZooKeeperCookies:
             raise _not_found(bookie_id) from error
 
     async def remove(self, bookie_id: str, version: int) -> None:
-        """See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.remove_cookie`."""
+        """Remove the cookie of the bookie ``bookie_id`` if the cookie still has the version ``version``.
+
+        See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.remove_cookie` for parameters and errors.
+        """
         try:
             await self._znodes.delete(self._path(bookie_id), version)
         except NodeVersionError as error:

@@ -30,7 +30,7 @@ class EncryptedHandler(SequentialThreadingHandler):  # type: ignore[misc]
     def create_connection(
         self, address: tuple[str, int], timeout: float | None = None, hostname: str | None = None, **_: object
     ) -> Any:
-        """Connect and make the handshake.
+        """Connect to a ZooKeeper server, and make the TLS handshake.
 
         :param timeout: seconds for each step.
         :param hostname: the host in the configuration; kazoo before 2.11 does not tell it, and names the address.
@@ -45,7 +45,7 @@ class EncryptedHandler(SequentialThreadingHandler):  # type: ignore[misc]
             raise
 
     def select(self, rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> Any:
-        """Wait for sockets.
+        """Wait until one of some sockets can be read or written.
 
         :param rlist: sockets to wait for.  One of them that has decrypted bytes is ready at once, because the socket
             below it may never become readable again.

@@ -46,7 +46,7 @@ _MARK = re.compile(r"urL(\d{10,19})")
 
 
 def mark_name(ledger_id: int) -> str:
-    """Return the name of the node for a ledger's mark; the node for its replication lock has the same name.
+    """Return the name of the node for a ledger's underreplicated mark, which is also the name of its lock's node.
 
     :raises IncorrectParameterError: ``ledger_id`` is not a ledger id.
     """
@@ -98,12 +98,12 @@ class ZooKeeperUnderreplication:
             except NotUnderreplicatedError:
                 if await self._create(path, UnderreplicatedLedger(ctime=ctime).with_replicas(replicas, ctime)):
                     return
-                continue  # another client created the mark first: read it and try again
+                continue  # another client created the underreplicated mark first: read it and try again
             try:
                 await self.replace_mark(ledger_id, stored.value.with_replicas(replicas, ctime), stored.version)
                 return
             except (MetadataVersionError, NotUnderreplicatedError):
-                pass  # another client changed or removed the mark after the read: try again
+                pass  # another client changed or removed the underreplicated mark after the read: try again
 
     async def _create(self, path: str, mark: UnderreplicatedLedger) -> bool:
         data = encode_underreplicated(mark)

@@ -123,7 +123,7 @@ class ClientConnection(Protocol):
         return self.in_flight.can_read(ledger_id, entry_ids)
 
     def add(self, ids: RequestIds, adds: Adds, done: AddsDone, fresh: bool = False) -> bool:
-        """Send adds in one write.
+        """Send add requests to the bookie in one write.
 
         :param ids: the request ids of the handle that sends the adds.
         :param done: called with the indexes of answered adds when their replies arrive, or with an error and the

@@ -44,7 +44,7 @@ class EncryptingConnection(Protocol):
         """:param peer: the bookie, as it is known before the handshake.
         :param timeout: seconds for StartTLS and the handshake.
         :param make: makes the other protocol, which uses the encrypted connection.
-        :param is_direct: whether TLS begins at once, without StartTLS.
+        :param is_direct: whether TLS begins immediately, without StartTLS.
         """
         self.encrypted: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
         self._clock = clock
@@ -110,7 +110,7 @@ class EncryptingConnection(Protocol):
             self.transport.abortConnection()  # type: ignore[union-attr]
 
     def _end_timer(self) -> None:
-        timer, self._timer = self._timer, None  # a call of the timer that was made refers to this protocol as well
+        timer, self._timer = self._timer, None  # drop the timer: even one that has fired refers to this protocol
         if timer is not None and timer.active():
             timer.cancel()
 

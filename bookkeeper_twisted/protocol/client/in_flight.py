@@ -112,7 +112,7 @@ class InFlight:
     # ---- adds ------------------------------------------------------------------------------------------
 
     def is_taken(self, adds: Adds, fresh: bool) -> bool:
-        """Test whether replies to these adds could be mistaken for replies to other requests, without request ids.
+        """Test whether, without request ids, replies to ``adds`` could be mistaken for replies to other requests.
 
         :param fresh: whether the entries are sent for the first time.
         """
@@ -336,7 +336,7 @@ class InFlight:
         return self._end(lambda sent: sent.deadline <= now)
 
     def leave(self, ids: RequestIds) -> Sequence[SentRequest]:
-        """Remove the requests of a flow that leaves the connection; late replies to them will be dropped.
+        """Remove the requests of a ledger handle (flow) that leaves the connection; late replies will be dropped.
 
         The flow id is not used again while a reply to one of its requests can still arrive.
 

@@ -1,8 +1,8 @@
 """Request ids: ``flow id << 32 | sequence``, so that every reply names its flow.
 
-Both halves have 31 bits: the id is positive as a signed 64-bit number, in V3's ``txnId`` and in the request id of a
-batch read alike.  A flow is the requests of one ledger handle; flow id 0 stands for requests that the connection itself
-makes.
+Flow id and sequence have 31 bits each, so that the request id is positive as a signed 64-bit number.  It is used as
+V3's ``txnId`` and as the request id of a batch read.  A flow is the requests of one ledger handle; flow id 0 stands for
+requests that the connection itself makes.
 """
 
 from collections.abc import Callable

@@ -19,10 +19,10 @@ MAX_BLOCK = 256 << 10
 """Size in bytes from which no more frames are added to a block."""
 
 MAX_TURN_EVENTS = 500
-"""Most requests that one flow adds to a block before the next flow has its turn."""
+"""Most requests that one flow (ledger handle) adds to a block (one write) before the next flow has its turn."""
 
 MAX_TURN_BYTES = 64 << 10
-"""Most bytes that one flow adds to a block before the next flow has its turn."""
+"""Most bytes that one flow (ledger handle) adds to a block (one write) before the next flow has its turn."""
 
 
 class WriteQueue:
@@ -41,7 +41,7 @@ class WriteQueue:
         self._queues: dict[int, list[Any]] = {}
 
     def put(self, flow_id: int, frames: bytes, events: int) -> None:
-        """Add the frames of one or more requests to the queue of a flow.
+        """Add the frames of one or more requests to the queue of a flow (ledger handle).
 
         :param flow_id: the id of the flow.
         :param frames: whole frames.
@@ -70,7 +70,7 @@ class WriteQueue:
         return b"".join(items[::2]), sum(items[1::2])
 
     def _round(self, items: list[Any], room: int) -> int:
-        """Remove one turn of frames from the queue of each flow (ledger handle) in order, up to ``room`` bytes.
+        """Remove the frames of one turn from the queue of each flow (ledger handle), in order, up to ``room`` bytes.
 
         :returns: the number of removed bytes.
         """
@@ -86,16 +86,16 @@ class WriteQueue:
             queue = self._queues.pop(flow_id)
             if end < len(queue):
                 del queue[:end]
-                self._queues[flow_id] = queue  # the other flows have their turns first
+                self._queues[flow_id] = queue  # the other flows (ledger handles) have their turns first
         return size
 
     def clear(self) -> None:
-        """Drop all frames."""
+        """Drop all waiting frames."""
         self.size, self._put, self._queues = 0, [], {}
 
 
 def _turn(queue: list[Any]) -> tuple[int, int]:
-    """Return the number of items at the head of a flow's queue that are written in its turn, and their bytes.
+    """Return how many items at the head of a ledger handle's queue are written in its turn, and their bytes.
 
     A turn has at least the frames of one write, even if these are too many.
     """
@@ -172,7 +172,7 @@ class RequestWriter:
     def send(self, flow_id: int, frames: bytes, events: int) -> None:
         """Write frames immediately, after the queued frames; queue them while the transport has no room.
 
-        :param flow_id: as of :meth:`put`.
+        :param flow_id: the id of the flow (ledger handle) that sends the requests.
         :param frames: whole frames.
         :param events: number of requests in them.
         """

@@ -22,7 +22,7 @@ _FEW = 4
 
 @attrs.define(eq=False, repr=False, weakref_slot=False)
 class SentAdds:
-    """Adds that were sent together.
+    """Add requests that were sent in one write; each is answered by itself.
 
     :ivar flow: the flow (ledger handle) that sent them.
     :ivar order: position among all requests that the connection has sent.
@@ -122,7 +122,7 @@ class SentAdds:
         return found, others
 
     def part(self, places: Sequence[int]) -> "AddsPart":
-        """Return a record of the adds at the indexes ``places``, which were answered just now.
+        """Return an object for some of these adds: those that were answered just now, with the indexes ``places``.
 
         Each record counts a share of the sent bytes; all shares add up to :attr:`size`.
         """
@@ -163,7 +163,7 @@ Answered = SentAdds | AddsPart
 
 
 class TakenEntries:
-    """A set of entries of many ledgers; a call adds, finds or removes a run of entries without a loop over them."""
+    """A set of entries of many ledgers.  One call adds, finds or removes consecutive entries, without a loop."""
 
     __slots__ = ("_by_ledger",)
 
@@ -171,7 +171,7 @@ class TakenEntries:
         self._by_ledger: dict[int, set[int]] = {}
 
     def put(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> None:
-        """Add one or more entries.
+        """Add one or more entries to the set.
 
         :param ledger_ids: one for each of ``entry_ids``.
         """
@@ -201,7 +201,7 @@ class TakenEntries:
                 del self._by_ledger[ledger_id]
 
     def clear(self) -> None:
-        """Remove all entries."""
+        """Remove all entries from the set."""
         self._by_ledger.clear()
 
 

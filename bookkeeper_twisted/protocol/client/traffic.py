@@ -23,7 +23,7 @@ class Traffic:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._recent = 0.0
-        # this plus the writer's count of written bytes is the number of bytes that are not in ``_recent`` yet
+        # with the writer's count of written bytes added: the number of bytes that are not in ``_recent`` yet
         self._fresh = 0.0
         self._at = now()
         self._writer: RequestWriter | None = None

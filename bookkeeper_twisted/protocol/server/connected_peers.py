@@ -111,7 +111,7 @@ class ConnectedPeers(Generic[C]):
         self._lines.log(self._log.info, "refusing {peer}: {reason}", connection.peer, reason=reason)
 
     def _evict(self) -> bool:
-        """End the connection that has been idle longest, but first one whose peer never sent a complete frame.
+        """End one idle connection: the longest idle of those without a complete frame so far, else of all.
 
         :returns: False if all connections are in use.
         """
@@ -173,7 +173,7 @@ class ConnectedPeers(Generic[C]):
             self._gone.callback(None)
 
     def stop(self) -> None:
-        """Stop looking for late connections."""
+        """Stop looking for connections whose peers are late."""
         self._stopped = True
         self._sweeps.stop()
 

@@ -1,4 +1,4 @@
-"""A bookie's end of connections: decodes chunks to requests, writes the replies of a batch by one call."""
+"""A bookie's end of connections: decodes received bytes to requests, writes the replies of a batch by one call."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -66,7 +66,7 @@ class ServerConnection(Protocol):
         self._paused = False
         self._held = False
         self._closing: IDelayedCall | None = None
-        self._hello: Callable[[], None] | None = None  # called if the peer begins with TLS
+        self._hello: Callable[[], None] | None = None  # called if the peer's first byte begins a TLS handshake
         self._encrypted: Callable[[], None] | None = None  # called when the handshake is complete
         self._put_off = b""
         self._waits = False
@@ -140,7 +140,7 @@ class ServerConnection(Protocol):
         self._hello = None
         self._encrypted = None  # the callback refers to this connection
         self.turns.withdraw(self)
-        closing, self._closing = self._closing, None  # a delayed call that was made refers to this connection, too
+        closing, self._closing = self._closing, None  # drop the timer: even one that fired refers to this connection
         if closing is not None and closing.active():
             closing.cancel()
         if admitted:
@@ -232,7 +232,7 @@ class ServerConnection(Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Test whether the peer has sent at least one complete frame, and no part of another one."""
+        """Test whether the peer has sent at least one complete frame, and no part of a further frame."""
         return self.has_asked and self.expecting_since is None
 
     @property
@@ -333,7 +333,10 @@ class ServerConnection(Protocol):
         self._factory.count_pending(n_bytes)
 
     def hold(self, held: bool) -> None:
-        """See :meth:`.IServerConnection.hold`; a peer is not late while the bookie does not read from it."""
+        """Stop or resume reading requests from the peer.  The peer is not late while the bookie does not read from it.
+
+        See :meth:`.IServerConnection.hold` for parameters and errors.
+        """
         if self._held and not held and self.expecting_since is not None:
             self.expecting_since = self._factory.clock.seconds()  # the peer could not send before now
         self._held = held

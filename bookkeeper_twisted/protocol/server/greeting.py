@@ -97,5 +97,5 @@ def _is_half_record(data: bytes) -> bool:
 def _is_too_long(data: bytes) -> bool:
     """Test whether a first record begins a message that is too long, or has not enough of it to tell."""
     if data[:1] != HANDSHAKE:
-        return False  # OpenSSL finds it wrong
+        return False  # OpenSSL refuses such a record
     return len(data) < _HEAD + 4 or int.from_bytes(data[_HEAD + 1 : _HEAD + 4], "big") > LONGEST_MESSAGE

@@ -1,4 +1,4 @@
-"""A limit on the peers that have begun TLS and are not let in yet: each takes some 60 KiB in OpenSSL (S11)."""
+"""A limit on peers that have begun TLS but are not admitted yet: each takes 60 KiB in OpenSSL (safety rule S11)."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -13,17 +13,17 @@ C = TypeVar("C")
 
 
 SECONDS_AT_LEAST = 2.0
-"""Seconds that a handshake may take even beyond the limit: many honest clients connect at once to a new bookie."""
+"""Seconds that a handshake may take even beyond the limit: many honest clients connect to a new bookie together."""
 
 MOST_TIMES = 3
-"""The limit is not exceeded more than so many times; then the seconds do not count."""
+"""Multiple of the limit above which the first handshake is dropped, even if it began only now."""
 
 
 class Handshakes(Generic[C]):
-    """The connections that have begun TLS, until their peers are let in.
+    """The connections that have begun TLS, until their peers are admitted.
 
-    Beyond the limit, those that began first are dropped.  An honest peer takes some round trips, while one that is
-    there for the memory stays as long as it may: among those that began first there is hardly an honest one.
+    Beyond the limit, the connections that began first are dropped.  An honest peer needs only some round trips, while
+    an attacker who wants to fill the memory stays as long as possible.  So hardly an honest peer is among the first.
 
     :param limit: the number of connections from which slow ones are dropped; at least 1.
     :param dropped: the counter of dropped connections.
@@ -44,7 +44,7 @@ class Handshakes(Generic[C]):
         return len(self._under_way)
 
     def begun(self, connection: C) -> None:
-        """Add a ``connection`` that begins TLS; the call may drop others, two at most."""
+        """Add a ``connection`` that begins TLS; the call may drop up to two other connections."""
         self._under_way[connection] = now = self._clock.seconds()
         for _ in range(2):
             self._drop_first(now - SECONDS_AT_LEAST)

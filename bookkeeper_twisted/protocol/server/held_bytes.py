@@ -1,4 +1,4 @@
-"""A limit on the memory that all connections together use for one purpose (S11)."""
+"""A limit on the memory that all connections together use for one purpose (safety rule S11)."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar

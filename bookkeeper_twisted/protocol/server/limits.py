@@ -17,7 +17,7 @@ SECONDS_STALLED = 10.0
 
 @attrs.frozen
 class ServerLimits:
-    """Limits on what the connections of clients may use, so that no client exhausts the bookie's memory (S11).
+    """Limits on what client connections may use, so that no client exhausts the bookie's memory (safety rule S11).
 
     :ivar max_frame_size: most bytes of a request, length field included.
     :ivar max_connections: most connections; beyond it, the connection that was idle longest is ended for a new one.

@@ -23,7 +23,7 @@ _STRANGERS = frozenset({ConnectionState.CONNECTING, ConnectionState.ENCRYPTING, 
 
 
 class StatedConnection(TimedConnection, Protocol):
-    """A connection with a state."""
+    """A connection whose state tells whether its peer is authenticated."""
 
     state: ConnectionState
 

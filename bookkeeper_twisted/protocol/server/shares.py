@@ -18,7 +18,7 @@ C = TypeVar("C", bound=SharedConnection)
 
 
 class ConnectionShares(Generic[C]):
-    """The numbers of open connections by address and by principal (S11)."""
+    """The numbers of open connections by address and by principal, to limit both (safety rule S11)."""
 
     def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits

@@ -96,7 +96,7 @@ class ClusterView:
     def _read(
         self, ledger_ids: Iterable[int], read: Callable[[int], Awaitable[V]], none: type[Exception]
     ) -> dict[int, V]:
-        """Call ``read`` for each ledger.
+        """Call ``read``, a read of the metadata store, for each ledger.
 
         Return the results by ledger id, without ledgers for which it raises ``none``.
         """

@@ -21,7 +21,7 @@ bookie.
 """
 
 MAX_PIECES = 2000
-"""The most pieces of a partition, so that the message that describes a task's work stays small."""
+"""The most pieces (ranges of entries) of a partition, so that the message that describes a task's work stays small."""
 
 ENTRY_OVERHEAD = 40
 
@@ -55,7 +55,7 @@ class EntryRange:
 
 
 def ensembles(metadata: LedgerMetadata, first: int, last: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Split ``first .. last`` (inclusive) at ensemble changes; yield the first id, last id and bookies of each part.
+    """Split entries ``first .. last`` (inclusive) at ensemble changes; yield first id, last id, bookies of each part.
 
     :param metadata: metadata of the ledger that contains the range.
     """

@@ -46,7 +46,7 @@ class LackingPart:
     addresses: Mapping[str, Address]
 
     def plan(self, first: int, last: int) -> Iterator[CopyRun]:
-        """Return the entries of a range that must be copied: runs (consecutive entries), each with its targets.
+        """Return the runs (consecutive entries) from ``first`` to ``last`` to copy, each with its target bookies.
 
         :param first: id of the first entry.
         :param last: id of the last entry, inclusive.
@@ -75,7 +75,7 @@ def _close(plan: Iterable[CopyRun]) -> Iterator[tuple[int, int]]:
 
 @attrs.define
 class CopyResult:
-    """The result of the copying of one part.
+    """The result of copying the entries of one :class:`LackingPart`.
 
     :ivar entries_of: the number of entries that were sent to each target, by its bookie id.
     :ivar failed: the error of each target that did not store its entries, by its bookie id.
@@ -118,7 +118,7 @@ class LackingPartCopier:
         return done
 
     def _pay(self, run: EntryRun, loads: Iterable[Load]) -> None:
-        """Wait until the speed limit permits to read each entry of the ``run`` once, and to write it to each target."""
+        """Wait until the speed limit permits reading the entries of a ``run`` and writing them to the targets."""
         entries, n_bytes = run.count, run.size - 4 * run.count
         for adds, targets in loads:
             entries += len(adds) * len(targets)
@@ -126,7 +126,7 @@ class LackingPartCopier:
         self._spend(entries, n_bytes)
 
     def _runs(self, done: CopyResult) -> Iterator[EntryRun]:
-        """Read the entries of the part from any replica; yield them as runs (consecutive entries).
+        """Read the entries of the :class:`LackingPart` from any replica; yield them as runs (consecutive entries).
 
         Entries that no replica has are recorded in ``done``.
         """

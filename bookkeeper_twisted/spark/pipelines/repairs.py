@@ -4,8 +4,8 @@ Theory of operation.  The driver takes the replication lock of a ledger, so that
 same time, and reads its metadata.  If the bookie at a position of an ensemble lacks entries, the driver chooses a
 target: this bookie itself if it is writable, otherwise another bookie, which then gets all entries of the position.
 Tasks copy the entries.  When all targets of a fragment have stored theirs, the driver replaces bookies in the metadata,
-with one write for all fragments of the ledger (S19).  It removes the underreplicated mark by the rule of replication
-workers (:mod:`...metadata.mark_removal`), for which the mark must be read before the check of the ledger.
+with one write for all fragments of the ledger (safety rule S19).  It removes the underreplicated mark by the rule of
+replication workers (:mod:`...metadata.mark_removal`), for which the mark must be read before the check of the ledger.
 
 After a crash at any moment there may be extra copies, but nothing else is wrong.  The same holds if the session of the
 metadata store is lost: all work on a ledger stops when its lock is lost.  A fragment whose writer may be alive is not
@@ -42,7 +42,7 @@ Marks = Mapping[int, Versioned[UnderreplicatedLedger]]
 """Underreplicated marks, by ledger id."""
 
 Outcome = tuple[object, ...]
-"""A row of the report: ledger, fragment number, position, bookie, its replacement, state, copied entries, detail."""
+"""A row of the repair report: ledger, fragment number, position, bookie, replacement, state, copied entries, detail."""
 
 _HOLDER = "bookkeeper-spark"
 
@@ -87,7 +87,7 @@ class FragmentRepair:
         return {position: target for position, target in self.targets.items() if position not in self.problems}
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield one row of the report for each position of the ensemble whose bookie lacked entries."""
+        """Yield one row of the repair report for each position of the ensemble whose bookie lacked entries."""
         for position, losses in self.lost.items():
             state, detail = self.problems.get(position, (REPAIRED, ""))
             target = self.targets.get(position)

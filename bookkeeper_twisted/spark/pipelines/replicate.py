@@ -74,7 +74,9 @@ def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
 
 
 def check_of_entries(findings: DataFrame, replicas: DataFrame, marks: Marks) -> Check:
-    """Make a check from findings of a verification: missing and damaged entries and those of lost bookies are lost.
+    """Make a check from a verification's findings (ranges of entries in one state).
+
+    Missing entries, damaged entries and all entries of lost bookies count as lost.
 
     :param findings: result of :func:`~.verify.verify`.
     :param replicas: see :func:`check_of_bookies`.
@@ -191,7 +193,7 @@ class _RepairBatch:
             self._ended.result()
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield one row of the report for each position of an ensemble whose bookie lacked entries."""
+        """Yield one row of the repair report for each position of an ensemble whose bookie lacked entries."""
         assert self._begun is not None
         for ledger_id, one in self._begun.result().items():
             if isinstance(one, LockedLedger):
@@ -220,12 +222,12 @@ class _Copying:
 
     @property
     def share(self) -> Rate:
-        """Return the speed limit of one task."""
+        """Return the speed limit of one task: that of all tasks, divided by their number."""
         return self.limit * (1 / self.parallelism)
 
     @property
     def part_bytes(self) -> int:
-        """Return the size in bytes of a part that a task copies: under a speed limit, what it may copy in a second.
+        """Return the bytes of entries that one task copies: under a speed limit, what the task may copy in a second.
 
         Small parts let all tasks end at about the same time.
         """
@@ -238,7 +240,7 @@ class _Copying:
     def run(
         self, parts: Sequence[LackingPart], keys: Mapping[int, tuple[Any, Secret]]
     ) -> Iterator[tuple[int, int, CopyResult]]:
-        """Copy the entries of ``parts`` in one Spark job.
+        """Copy the entries of ``parts`` (ranges of entries that bookies lack) in one Spark job.
 
         Yield the ledger id, the fragment number and the result of each.
         """
@@ -264,7 +266,7 @@ class _Copying:
 
 
 def _parts(repair: LockedLedger, known: Mapping[str, Address], part_bytes: int) -> Iterator[LackingPart]:
-    """Cut the fragments under repair into parts of about ``part_bytes``; leave out parts without lost entries."""
+    """Cut the fragments under repair into ranges of about ``part_bytes``; leave out ranges without lost entries."""
     metadata = repair.stored.value
     count = metadata.last_entry_id + 1  # 0 for an open ledger, because the last entry id in its metadata is -1
     average = metadata.length / count if count else 0.0
@@ -290,7 +292,7 @@ def _clipped(loss: ReplicaLoss, first: int, last: int) -> ReplicaLoss:
 
 
 def _note(one: FragmentRepair, copied: CopyResult) -> None:
-    """Record the result of copying one part in the repair of the fragment of this part."""
+    """Record the result of copying a range of entries in the repair of its fragment."""
     for target, entries in copied.entries_of.items():
         one.copied[target] = one.copied.get(target, 0) + entries
     for position, target in one.targets.items():

@@ -36,7 +36,7 @@ _USED = "array<struct<ledger_id:bigint,bytes:bigint>>"
 
 
 def _unlimited(entries: int, n_bytes: int) -> None:
-    """Return immediately: this is the function ``spend`` if there is no speed limit."""
+    """Return immediately; used as the function ``spend`` of a reader without a speed limit."""
 
 
 _SCHEME = "http://"

@@ -52,7 +52,7 @@ def fragments(spark: SparkSession, uri: str, **options: str) -> DataFrame:
 
 
 def pieces(replicas: DataFrame, piece_bytes: int = PIECE_BYTES) -> DataFrame:
-    """Cut replicas into parts of about the same size; columns ``first`` and ``last`` have the entry ids of a part.
+    """Cut replicas into pieces of about ``piece_bytes``; columns ``first`` and ``last`` have the entry ids of a piece.
 
     A replica without entries is left out if its bookie is registered.  Otherwise it becomes a part with ``last`` below
     ``first``.
@@ -195,13 +195,13 @@ def without_entries(replicas: DataFrame) -> DataFrame:
 
 
 def summary(findings: DataFrame) -> DataFrame:
-    """Count the ranges, entries and bytes in ``findings`` for each bookie and state."""
+    """Count the ranges, entries and bytes in ``findings``, the rows of :func:`verify`, for each bookie and state."""
     totals = (f.count("*").alias("ranges"), f.sum("entries").alias("entries"), f.sum("bytes").alias("bytes"))
     return findings.groupBy("bookie_id", "status").agg(*totals).orderBy("bookie_id", "status")
 
 
 def speed(findings: DataFrame) -> Rate:
-    """Return how many entries and bytes per second bookies returned, from the first to the last read in ``findings``.
+    """Return how many entries and bytes per second bookies returned while :func:`verify` read the ``findings``.
 
     :returns: :data:`UNLIMITED` if nothing was read.
     """

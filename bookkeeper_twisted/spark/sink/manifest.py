@@ -150,7 +150,7 @@ async def find(ledgers: ILedgerManager, key: BatchKey) -> Publication | None:
 async def _looked_up(
     ledgers: ILedgerManager, ledger_id: int, wanted: Callable[[LedgerMetadata], T | None]
 ) -> tuple[int, T | None]:
-    """Look up a record of a manifest in the metadata store.
+    """Read a record of a manifest (the list of published ledgers) from the metadata store.
 
     :returns: the ledger id and the content of the record; without such a record, the first unused ledger id and None.
     :param ledger_id: the computed id of the record.  If another ledger has this id by chance, the record has one of the
@@ -261,7 +261,7 @@ def _publications(cluster: ClusterView, manifest: str, records: Iterable[int]) -
 
 
 def published_rows(cluster: ClusterView, manifest: str) -> Iterator[tuple[Publication, PublishedLedger]]:
-    """Read the rows of a ``manifest`` from bookies and yield them, each with its publication.
+    """Read the rows of a ``manifest`` (its published ledgers) from bookies; yield each row with its publication record.
 
     :raises UnexpectedConditionError: a ledger with manifest rows does not exist.
     :raises BookKeeperError: manifest rows cannot be read.

@@ -62,9 +62,9 @@ class Publisher:
                 await self._remove_leftovers(key, first, set(), False)
 
     async def end(self, key: BatchKey) -> None:
-        """Remove the record that tells from which ledger id on leftovers of a query can be.
+        """Remove the record of the lowest ledger id that failed attempts of a query can have left behind.
 
-        Call this after its last batch.
+        Call this after the last batch of the query.
 
         :param key: identity of the last batch of the query.
         """

@@ -70,7 +70,7 @@ class Facts:
 
 
 def unmarked(metadata: LedgerMetadata) -> LedgerMetadata:
-    """Return ``metadata`` without the mark that an import gives its ledgers."""
+    """Return ``metadata`` without the custom metadata by which an import marks its ledgers."""
     custom = {key: value for key, value in metadata.custom_metadata.items() if key != RESTORED_BY}
     return attrs.evolve(metadata, custom_metadata=custom)
 
@@ -96,7 +96,7 @@ class Restorer:
         self.written: list[int] = []
 
     async def take(self, rows: Iterable[tuple[int, int, bytes]]) -> None:
-        """Write some rows.  Later calls and :meth:`finish` wait for their acknowledgements.
+        """Write some rows of the archive.  Later calls and :meth:`finish` wait for the acknowledgements.
 
         :param rows: ledger id, entry id and payload of each row.  The first row of a ledger has entry id -1 and the
             properties of the ledger.
@@ -192,7 +192,7 @@ def restore_partition(options: SinkOptions, restored_by: str, batches: Iterable[
 
 
 def remove_marks(options: SinkOptions, restored_by: str, ledger_ids: Iterable[int]) -> None:
-    """Remove the marks from the ledgers of an import, after it has written all of them; blocks.
+    """Remove the import's mark from the custom metadata of its ledgers, after all are written; blocks.
 
     :param restored_by: the mark of the import.
     :param ledger_ids: ids of all ledgers of the import.

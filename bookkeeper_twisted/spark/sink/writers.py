@@ -154,7 +154,7 @@ class RestoringSink(DataSourceArrowWriter):
             return Restored(restore_partition(self._options, self._restored_by, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Remove the marks from the ledgers of this import after all tasks have ended; called by Spark on the driver.
+        """Remove the import's mark from its ledgers after all tasks have ended; called by Spark on the driver.
 
         :param messages: what :meth:`write` returned in each task.
         """

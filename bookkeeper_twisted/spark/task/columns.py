@@ -52,7 +52,7 @@ class Columns:
         return text
 
     def of_run(self, run: EntryRun, payload_at: int, ledger: LedgerMetadata | None) -> Any:
-        """Make a record batch from a run (consecutive entries) that was verified; payloads are copied once.
+        """Make an Arrow record batch from a verified run (consecutive entries); payloads are copied once.
 
         :param payload_at: offset of the payload in a stored entry (:attr:`.Digester.payload_at`).
         :param ledger: metadata of the ledger, None if the columns do not need them.

@@ -44,7 +44,7 @@ class Exported:
 
 
 def to_databases(open_key_values: OpenKeyValues) -> WriteIndex:
-    """Return a function that exports an index of ours to RocksDB databases: a call of :func:`export_index`.
+    """Return a function that exports an index of ours to RocksDB databases by :func:`export_index`.
 
     :param open_key_values: opens or creates a database.
     """
@@ -65,7 +65,7 @@ def export_index(
     """Export our index of one directory to Apache's databases; they are durable on return.
 
     A ledger that was deleted after it had been fenced is exported as a fenced ledger without entries, so that a late
-    writer cannot create it again (S3).  A garbage collection of Apache's bookie deletes it later.
+    writer cannot create it again (safety rule S3).  A garbage collection of Apache's bookie deletes it later.
 
     :param index_directory: path of the index directory, ending in ``current``.
     :param index: our index.  It must have all entries: none may be only in the write cache or the journals.
@@ -111,7 +111,7 @@ def pages(index: IRunIndex) -> Iterator[list[IndexRow]]:
 
 
 def _pairs(row: IndexRow) -> list[Pair]:
-    """Return, for each entry of an index row, the key and the value for Apache's ``locations`` database."""
+    """Return, for each entry of an index ``row``, the key and the value for Apache's ``locations`` database."""
     ledger_id, key, location = row.ledger_id, _KEY.pack, _LOCATION.pack
     start = (row.log_id << 32) + row.offset + _SIZE
     entries = zip(range(row.first, row.last + 1), record_offsets(row), strict=False)

@@ -26,7 +26,7 @@ _KEY_SIZE, _LOCATION_SIZE, _LEDGER_KEY_SIZE = 16, 8, 8
 
 @attrs.define
 class Imported:
-    """The result of an import.
+    """The result of an import of Apache's index.
 
     :ivar entries: number of imported entries.
     :ivar states: number of imported ledger states.
@@ -165,7 +165,7 @@ def _locations(database: IKeyValues) -> Iterator[Location]:
 def import_rows(
     index: IRunIndex, rows: Iterator[tuple[IndexRow, bool]], known: set[int], imported: Imported
 ) -> None:
-    """Commit index rows to our ``index``; commit a fenced state for each ledger that has no state.
+    """Commit index ``rows`` to our ``index``; commit a fenced state for each ledger that has no state.
 
     :param rows: pairs of an index row, and whether the entry log really has the row's entries there.
     :param known: ids of the ledgers that have a state; this function adds the ledgers that it fences.
@@ -177,7 +177,7 @@ def import_rows(
         count = row.last - row.first + 1
         imported.entries += count
         imported.dangling += 0 if is_there else count
-        # A ledger without a state was deleted, or a crash has lost its state.  It is safe to fence it (S3).
+        # A ledger without a state was deleted, or a crash has lost its state.  It is safe to fence it (safety rule S3).
         if row.ledger_id not in known:
             known.add(row.ledger_id)
             imported.unknown += 1

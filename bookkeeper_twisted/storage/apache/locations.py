@@ -7,7 +7,7 @@ the logs is read.
 If Apache's bookie was killed, a location may point to bytes that never reached the log.  The journal then has the
 entry, and its replay stores it in another place.  Until then, the wrong location is kept, so that a read of the entry
 fails with an error.  The bookie must not say that the entry does not exist, because it may have acknowledged the entry
-(S5).
+(safety rule S5).
 """
 
 import struct

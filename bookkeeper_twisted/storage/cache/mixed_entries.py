@@ -25,11 +25,11 @@ LEDGER_OVERHEAD = 192
 
 VIEW_OVERHEAD = 640
 POSITION_OVERHEAD = 10
-"""The memory cost in bytes of a view of one ledger's entries, which a look-up creates, and of each entry in it."""
+"""The memory cost in bytes of a view of one ledger's entries, which a read creates, and of each entry in the view."""
 
 MOST_TOGETHER = 64
 MOST_BYTES_TOGETHER = 64 * 1024
-"""Most entries, and most bytes, that one look-up joins to a run of consecutive entries."""
+"""Most entries, and most bytes, that one read joins to a run of consecutive entries."""
 
 MOST_APART = 4
 """Most entries of a ledger for each wanted one among which many are looked for together, in one step."""
@@ -41,7 +41,7 @@ A single step for all entries would hold the interpreter lock, and so block the 
 """
 
 DENSE = 16
-"""If ledgers have so many entries on average, a flush joins the entries of each ledger to runs."""
+"""Average number of entries of a ledger from which on a flush joins each ledger's entries to runs."""
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ def ascending(ids: Iterable[int]) -> list[int]:
 
 
 class LedgerEntries:
-    """A view of one ledger's entries in the columns of a :class:`MixedEntries`, for look-ups on the reactor thread.
+    """A view of one ledger's entries in the columns of a :class:`MixedEntries`, for searches on the reactor thread.
 
     :ivar positions: for each entry of the ledger, its index in the columns, in the order of entry ids.
     """
@@ -108,7 +108,7 @@ class LedgerEntries:
         return list(map(known.get, entry_ids))
 
     def find(self, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run of entries that begins with ``entry_id``, or None if the columns do not contain it.
+        """Return consecutive entries from ``entry_id`` on, or None if the columns do not contain it.
 
         :param max_count: most entries of the run; it may have fewer.
         """
@@ -132,7 +132,7 @@ class LedgerEntries:
 
 
 class Scattered:
-    """The single entries that a look-up found in memory, in the write caches or in the kernel's page cache.
+    """The single entries that a search found in memory, in the write caches or in the kernel's page cache.
 
     :ivar entries: the entries in the order in which they were requested; None for each entry that is not in memory.
     :ivar cached: number of entries that were found in the write caches.
@@ -242,7 +242,7 @@ class MixedEntries:
 
     @property
     def is_dense(self) -> bool:
-        """Whether it is faster to flush each ledger's entries as runs than to sort all entries."""
+        """Whether it is faster to flush each ledger's consecutive entries as runs than to sort all entries."""
         return len(self._entries) >= DENSE * len(self._newest)
 
     def ledger_ids(self) -> list[int]:
@@ -295,7 +295,7 @@ class MixedEntries:
         return self._entry_ids[position] if position >= 0 else INVALID_ENTRY_ID
 
     def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run that begins with ``entry_id`` of ``ledger_id``, or None if the columns do not contain it.
+        """Return consecutive entries from ``entry_id`` of ``ledger_id`` on, or None if the columns do not contain it.
 
         :param max_count: most entries of the run; it may have fewer.
         """
@@ -345,14 +345,14 @@ class MixedEntries:
         return found
 
     def runs(self, ledger_id: int) -> list[EntryRun]:
-        """Return the entries of ``ledger_id`` as runs in ascending order, with copies of the bytes."""
+        """Return the entries of ``ledger_id`` as runs (consecutive entries), ascending, with copies of the bytes."""
         positions, ids, entries = self._positions(self._newest.get(ledger_id, _NOWHERE)), self._entry_ids, self._entries
         if not positions or ids[positions[-1]] - ids[positions[0]] != len(positions) - 1:
             return list(self._at(positions).runs()) if positions else []
         return [EntryRun.of_entries(ledger_id, ids[positions[0]], [entries[position] for position in positions])]
 
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
-        """Return (first id, last id) of each run of consecutive entries of ``ledger_id``, ascending.  Any thread."""
+        """Return (first id, last id) of each run of consecutive entries of ``ledger_id``, ascending, on any thread."""
         ids = [self._entry_ids[position] for position in self._positions(self._newest.get(ledger_id, _NOWHERE))]
         starts = _starts([ledger_id] * len(ids), ids) if ids else []
         return [(ids[start], ids[end - 1]) for start, end in pairwise([*starts, len(ids)])]

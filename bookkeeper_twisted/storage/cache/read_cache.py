@@ -1,4 +1,4 @@
-"""The read cache: keeps runs of entries that were read from disk, for later reads."""
+"""The read cache: keeps runs (consecutive entries of one ledger) that were read from disk, for later reads."""
 
 from bisect import bisect_right
 from collections import OrderedDict
@@ -9,7 +9,7 @@ from .run_list import RUN_OVERHEAD, RunList
 
 
 class ReadCache:
-    """A cache of runs of entries that were read from disk; it drops the least recently used run.
+    """A cache of runs (consecutive entries) that were read from disk; it drops the least recently used run.
 
     :ivar limit: most bytes of the cached runs, with :data:`RUN_OVERHEAD` bytes added for each run.
     :ivar cost: bytes of the cached runs, with the same overhead.
@@ -28,7 +28,7 @@ class ReadCache:
         return len(self._order)
 
     def find(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        """Return the cached run that contains ``entry_id`` of ``ledger_id``, or None; mark the run as just used."""
+        """Return the cached run that contains ``entry_id`` of ``ledger_id``, or None; the run is then dropped last."""
         runs = self._ledgers.get(ledger_id)
         run = runs.find(entry_id) if runs is not None else None
         if run is not None:

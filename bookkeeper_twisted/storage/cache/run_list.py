@@ -14,7 +14,10 @@ NO_ENTRY = 1 << 63
 """A number above every entry id, which means that there is no such entry."""
 
 RUN_OVERHEAD = 256
-"""The memory cost in bytes of a run in addition to its data, counted so that many tiny runs respect the limit (S11)."""
+"""The bytes of memory that a run (consecutive entries of one ledger) costs in addition to its data.
+
+They are counted so that many tiny runs cannot exceed the limit of the write cache (safety rule S11).
+"""
 
 
 class RunList:

@@ -14,17 +14,19 @@ from .mixed_entries import LedgerEntries, MixedEntries, SortedEntries, ascending
 from .run_list import RUN_OVERHEAD, RunList
 
 LEDGER_OVERHEAD = 640
-"""The memory cost in bytes of a ledger that has runs here: an item of the dictionary, and two lists."""
+"""The memory cost in bytes of a ledger that has runs in this cache: an item of the dictionary, and two lists."""
 
 SINGLE_BYTES = 4096
-"""Most bytes of a single entry that is copied to the columns; a longer one stays a run."""
+"""Most bytes of a single entry that is copied to the columns; a longer entry stays a run of its own."""
 
 JOIN_BYTES = 1024 * 1024
 JOIN_ENTRIES = 64 * 1024
 
 
 class WriteCache:
-    """A write cache.  A ledger directory has two: one is filled while a checkpoint writes out the other.
+    """A write cache: entries that are not in an entry log yet.
+
+    A ledger directory has two: new entries are added to one, while a checkpoint writes out the other.
 
     Each entry is either in a run of its ledger or in the columns of single entries, never in both.
 
@@ -97,7 +99,7 @@ class WriteCache:
             self._count(new, 1)
 
     def _make_runs(self, ledger_id: int) -> None:
-        """Move a ledger's entries from the columns to runs.
+        """Move a ledger's entries from the columns of single entries to runs (consecutive entries).
 
         The runs are added before the entries are removed from the columns, because other threads must always find every
         entry.
@@ -184,7 +186,7 @@ class WriteCache:
         return max(runs.last, single) if runs is not None else single
 
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
-        """Return the first and last id, inclusive, of each run of ``ledger_id``; a run may be listed twice.
+        """Return (first id, last id), inclusive, of each run of ``ledger_id``; a run may be listed twice.
 
         Any thread may call it.  Another thread may move entries from the columns to the runs meanwhile; it adds them to
         the runs first.  So this method reads the columns first, and then a copy of the list of runs, and misses no
@@ -222,7 +224,7 @@ class WriteCache:
             yield EntryRun.join(group)
 
     def _all_runs(self, ledger_id: int) -> Sequence[EntryRun]:
-        """Return the runs of a ledger, ascending; empty if another thread has discarded the ledger."""
+        """Return the runs of a ledger, by ascending entry id; empty if another thread has discarded the ledger."""
         held, single = self._ledgers.get(ledger_id), self._mixed.runs(ledger_id)
         runs = held.runs if held is not None else []
         return sorted([*runs, *single], key=lambda run: run.first) if single else runs

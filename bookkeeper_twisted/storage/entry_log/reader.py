@@ -64,7 +64,7 @@ class IdleLogs:
         return self._idle.pop(log_id, None)
 
     def put_back(self, log_id: int, file: IFile) -> None:
-        """Put the ``file`` of ``log_id`` back; close it if the log was deleted, or if the pool has a file of it."""
+        """Put the ``file`` of ``log_id`` back; close it if the log was deleted or the pool has a file of this log."""
         if log_id in self._removed or self._idle.setdefault(log_id, file) is not file:
             file.close()
         elif len(self._idle) > self.limit:
@@ -107,7 +107,7 @@ class EntryLogReader:
     def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
         """Read entries of an index row from ``entry_id`` on, as many as fit ``max_bytes``, at least one.
 
-        On the read lane.
+        Called on the read lane (thread).
 
         If one of these entries is damaged, only the first entry is read, so that damage of later entries does not make
         it unreadable.  Only complete blocks are verified against their checksums.  The client verifies the digest of
@@ -115,8 +115,8 @@ class EntryLogReader:
 
         :param row: the index row that contains ``entry_id``.
         :param max_bytes: most bytes of the returned records; a single entry may be longer.
-        :raises DamageError: the entry log does not have these entries at that offset (S5, S9); LostLogError if the log
-            file is missing.
+        :raises DamageError: the entry log does not have these entries at that offset (safety rules S5 and S9);
+            LostLogError if the log file is missing.
         :raises OSError: the log could not be read.
         """
         try:
@@ -127,7 +127,10 @@ class EntryLogReader:
             return self.read_slice(row, entry_id, 1)
 
     def read_slice(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """See :meth:`read`, but this method raises an error even if only a later entry is damaged."""
+        """Read entries as :meth:`read` does, but raise an error even if only a later entry is damaged.
+
+        See :meth:`read` for parameters and errors.
+        """
         offsets = self.offsets_of(row)
         begin = entry_id - row.first
         end = _end(offsets, begin, row.last - entry_id + 1, max_bytes)
@@ -172,7 +175,7 @@ class EntryLogReader:
     ) -> EntryRun | None:
         """Read entries of an index row if they are in the kernel's page cache; never wait for the disk.
 
-        Reactor thread.
+        Called on the reactor thread.
 
         :param max_bytes: most bytes of the returned records; a single entry may be longer.
         :param window: if the wanted entries take less than a quarter of so many bytes, read this number of bytes in
@@ -207,7 +210,7 @@ class EntryLogReader:
         return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None
 
     def read_scattered(self, ledger_id: int, log_id: int, records: LogRecords, found: Scattered) -> None:
-        """Read single records of one ledger from the page cache, and verify them.  Reactor thread.
+        """Read single records of one ledger from the page cache, and verify them.  Called on the reactor thread.
 
         :param records: the records to read, one or more.
         :param found: receives the entries; an entry that is not in the page cache, or is damaged, stays None.
@@ -256,7 +259,7 @@ class EntryLogReader:
         return offsets
 
     def damage(self, row: IndexRow, at: int, what: str) -> DamageError:
-        """Return an error that reports damage in the records of an index row; the caller raises it.
+        """Return an error that reports damage in the records of an index ``row``; the caller raises it.
 
         :param at: offset of the damage from the start of the row, in bytes.
         :param what: what is wrong, as text.
@@ -285,7 +288,7 @@ class EntryLogReader:
     def remove(self, log_id: int) -> None:
         """Close the files of the deleted log ``log_id``, because an open file keeps its disk space in use.
 
-        Any thread.
+        Any thread may call this.
         """
         self._idle.remove(log_id)
         self._resident.remove(log_id)

@@ -23,7 +23,7 @@ _NEGATIVE = bytes(range(0x80, 0x100))
 
 
 class Record(NamedTuple):
-    """A record of an entry log.
+    """A record of an entry log: one stored entry.
 
     :ivar offset: offset of its size word in the file.
     :ivar size: number of bytes, size word included.
@@ -127,7 +127,7 @@ def _read_header(file: IFile, path: str) -> layout.LogHeader | None:
 
 
 class _Window:
-    """A sequential reader of a file, which has a part of the file in memory."""
+    """A sequential reader of a file.  It has one part of the file in memory, and moves that part forward."""
 
     __slots__ = ("_file", "_size", "_start", "_data")
 

@@ -3,7 +3,8 @@
 A log is created when an entry needs it, and grows up to :attr:`EntryLogWriter.size_limit`.  Then it is sealed: its
 ledgers map is written, and it is never changed again.  After a restart, a new log is begun.  Index rows refer only to
 synced bytes.  So if the disk is full, the log is truncated to its synced part.  After any other error, a later sync
-could succeed although bytes were lost (S10).  So the log is then left as it is, and the entries go to a new log.
+could succeed although bytes were lost (safety rule S10).  So the log is then left as it is, and the entries go to a new
+log.
 
 Logs are written in complete blocks, past the page cache.  A sync fills up the last block with filler, bytes that every
 reader skips.
@@ -335,7 +336,7 @@ class EntryLogWriter:
         log = self._log
         if log is None:
             return
-        # if all bytes were written, the sync has failed, and it is unknown which bytes are durable (S10)
+        # if all bytes were written, the sync has failed, and it is unknown which bytes are durable (safety rule S10)
         if error.errno in NO_SPACE and log.written != log.position:
             self._cut_back(log)
         else:
@@ -364,7 +365,7 @@ class EntryLogWriter:
 def create_log(
     fs: IFileSystem, log_id: int, path: str, direct: bool, queue: DiskQueue | None = None, size: int = 0
 ) -> OpenLog:
-    """Create an entry log; make its header and its name durable before the first record is written (safety 3.2).
+    """Create an entry log; make its header and its name durable before the first record is written (safety rule 3.2).
 
     :param log_id: the id of the log.
     :param path: path of the file, which must not exist.

@@ -43,7 +43,7 @@ ROOM = 1024 * 1024
 """Most bytes that one direct read or write transfers."""
 
 BLOCK = 4096
-"""Direct reads begin and end at multiples of so many bytes, which every disk's sector size divides."""
+"""Direct reads begin and end at multiples of this number of bytes, which every disk's sector size divides."""
 
 _KEPT_SHARE, _MOST_KEPT = 50, 4096  # ext4 reserves 1/50 of the blocks for itself, at most 4096
 _SYS_RESOURCE = 24  # the number of the capability CAP_SYS_RESOURCE
@@ -66,7 +66,7 @@ def _set_direct(fd: int) -> bool:
 
 
 class _Named:
-    """A context manager that adds the file's path to errors, because calls with a file descriptor omit it."""
+    """A context manager that adds the file's path to errors, because errors of calls with a file descriptor lack it."""
 
     __slots__ = ("path",)
 
@@ -315,7 +315,7 @@ class DirectFile(RealFile):
 
 
 def _gathered(parts: Sequence[Buffer], room: memoryview) -> Iterator[memoryview]:
-    """Copy ``parts`` into the buffer ``room``; yield the buffer whenever it is full, and its used part at the end."""
+    """Copy byte strings into the buffer ``room``; yield it whenever it is full, and its used part at the end."""
     if len(parts) > _MANY_PARTS:
         parts = (b"".join(parts),)
     at = 0

@@ -1,7 +1,7 @@
 """Adds, merges and removes blocks of packed rows, within the commits of a run index.
 
 The blocks that one flush writes are a generation.  When :data:`FAN_IN` generations of one level exist, they are merged
-into one generation of the next level, so that a look-up has few generations to search.  Each commit merges only a part
+into one generation of the next level, so that few generations must be searched.  Each commit merges only a part
 of the rows, beginning with the lowest key, so that no commit takes long.  A packed row leaves its block in three cases.
 When a newer copy of one of its entries arrives, or a compaction copies its entries to another log, the row moves to the
 SQLite table of runs, in which rows can be changed one by one.  When its ledger is deleted, the row is deleted, too.
@@ -34,10 +34,10 @@ from .stored_blocks import Cursor, StoredBlocks
 from .stored_runs import MAX_ID
 
 FAN_IN = 8
-"""Number of generations of one level that a merge combines to one generation of the next level."""
+"""Number of generations (blocks of one flush or merge) of one level that a merge combines to one of the next level."""
 
 MERGED_FOR_EACH = 3
-"""Number of packed rows that a commit merges for each row that it adds; enough for three levels (100 million rows)."""
+"""Number of packed index rows that a commit merges for each added row; enough for three levels (100 million rows)."""
 
 STEP_BLOCKS = 64
 """Number of blocks that one step of a merge processes."""
@@ -60,7 +60,7 @@ class BlockWriter(StoredBlocks):
         ((self._next_id,),) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM blocks").fetchall()
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add ``mixed``, the packed rows of a flush, as a new generation.
+        """Add ``mixed``, the packed index rows of a flush, as blocks, which form a new generation.
 
         No entry of them may be in the index already.
         """
@@ -77,7 +77,7 @@ class BlockWriter(StoredBlocks):
         return Generation(number, level, role, lowest_log, highest_log)
 
     def _insert(self, number: int, packed: Sequence[bytes]) -> None:
-        """Add packed rows to a generation.
+        """Add packed index rows (36 bytes each) to a generation, the blocks of one flush or merge.
 
         :param number: the number of the generation.
         :param packed: the packed rows, sorted by ledger and entry.
@@ -97,15 +97,15 @@ class BlockWriter(StoredBlocks):
         self.generations = []
 
     def save(self) -> None:
-        """Write the list of generations to the index if it has changed."""
+        """Write the list of generations of blocks to the index file if the list has changed."""
         if self.generations != self._saved:
             self._connection.execute("UPDATE state SET generations = ?", (pack_generations(self.generations),))
 
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
-        """Return, for each given ledger that has packed rows, its highest entry id in the blocks.
+        """Return, for each given ledger that has packed index rows, its highest entry id in the blocks.
 
         A damaged block is skipped, so that commits still succeed.  If it has a row of an entry that a new row also has,
-        look-ups find the new row first, because that is in a younger generation.
+        searches find the new row first, because that is in a younger generation.
 
         :param ledger_ids: the ledger ids, in ascending order.
         """
@@ -129,7 +129,7 @@ class BlockWriter(StoredBlocks):
     # -- removing rows --
 
     def take_out(self, spans: Iterable[Span], log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        """Remove and return the packed rows that contain any of the entries in ``spans``.
+        """Remove and return the packed index rows that contain any of the entries in ``spans``.
 
         :param spans: ledger id, first and last entry id of each range of entries.
         :param log_ids: if given, remove only rows that refer to these entry logs.
@@ -143,7 +143,7 @@ class BlockWriter(StoredBlocks):
         return rows_of_packed(taken)
 
     def delete(self, ledger_ids: Iterable[int]) -> None:
-        """Remove all packed rows of deleted ledgers.
+        """Remove all packed index rows of deleted ledgers.
 
         If a block next to these rows is damaged, its generation stays unchanged, so that the commit can still succeed.
 
@@ -176,7 +176,7 @@ class BlockWriter(StoredBlocks):
         self._connection.execute("RELEASE part")
 
     def replace(self, block: Block, packed: Sequence[bytes]) -> None:
-        """Replace the rows of a ``block`` by the ``packed`` rows; without packed rows, remove the block.
+        """Replace the index rows of a ``block`` by the ``packed`` rows; if there are none, remove the block.
 
         :raises DamageError: the block is not found by its key, because a stored key is damaged.
         """
@@ -186,33 +186,33 @@ class BlockWriter(StoredBlocks):
         self._insert(block.generation, packed)
 
     def _drop_empty(self, generation: Generation) -> None:
-        """Remove a generation from the list if it has no blocks."""
+        """Remove a generation (the blocks of one flush or merge) from the list if it has no blocks."""
         if self.following(generation.number, b"") is None:
             self.generations.remove(generation)
 
     # -- merging --
 
     def _merge(self, n_rows: int) -> None:
-        """Merge about ``n_rows`` packed rows, beginning with the generations of the lowest level."""
+        """Merge about ``n_rows`` packed index rows of generations of blocks, beginning with the lowest level."""
         for level in sorted({generation.level for generation in self.generations}):
             with self._undone_if_damaged():
                 while n_rows > 0 and (sources := self._sources(level)):
                     n_rows -= self._merge_step(sources, self._target(level + 1, sources))
 
     def _sources(self, level: int) -> list[Generation]:
-        """Return the generations of a level that must be merged, oldest first; no generation if there are too few."""
+        """Return the generations of blocks of a level that must be merged, oldest first; none if they are too few."""
         of_level = [each for each in self.generations if each.level == level]
         sources = [each for each in of_level if each.role == SOURCE]
         if sources:
             return sources
         for each in list(self.generations):
             if each.level == level + 1 and each.role == TARGET:
-                self._change(each, WHOLE)  # all generations that were merged into this one are empty now
+                self._change(each, WHOLE)  # all generations of blocks that were merged into this one are empty now
         whole = [each for each in of_level if each.role == WHOLE]
         return [self._change(each, SOURCE) for each in whole[:FAN_IN]] if len(whole) >= FAN_IN else []
 
     def _target(self, level: int, sources: Sequence[Generation]) -> Generation:
-        """Return the generation to which the rows of ``sources`` are moved; create it when the merge begins."""
+        """Return the generation of blocks to which a merge moves rows of ``sources``; create it at the beginning."""
         logs = [log_id for each in sources for log_id in (each.lowest_log, each.highest_log)]
         for each in self.generations:
             if each.level == level and each.role == TARGET:
@@ -227,7 +227,7 @@ class BlockWriter(StoredBlocks):
         return self.generations[index]
 
     def _merge_step(self, sources: Sequence[Generation], target: Generation) -> int:
-        """Move the packed rows with the lowest keys from all ``sources`` to the end of ``target``.
+        """Move the packed index rows with the lowest keys from the blocks of all ``sources`` to the end of ``target``.
 
         :returns: the number of moved rows.
         """
@@ -245,7 +245,7 @@ class BlockWriter(StoredBlocks):
         return len(moved)
 
     def _behead(self, blocks: Sequence[Block], bound: bytes) -> list[bytes]:
-        """Remove the packed rows with keys up to ``bound``, inclusive, from some blocks, and return these rows.
+        """Remove the packed index rows with keys up to ``bound``, inclusive, from some blocks; return these rows.
 
         :param blocks: the first blocks of a generation.
         """
@@ -267,10 +267,10 @@ class _Knife:
         self._cursor = Cursor(writer, generation)
         self._wanted = packed_logs(log_ids) if log_ids is not None else None
         self._taken: list[bytes] = []
-        self._gone: set[int] = set()  # the rows to remove from the block at the cursor, by their index in the block
+        self._gone: set[int] = set()  # the index rows to remove from the cursor's block, by position
 
     def cut(self, spans: Iterable[Span]) -> list[bytes]:
-        """Remove and return the packed rows that contain any entry in ``spans``: ranges in ascending order."""
+        """Remove and return the packed index rows that contain any entry in ``spans``: ranges in ascending order."""
         cursor = self._cursor
         for ledger_id, first, last in spans:
             key, end = key_of(ledger_id, first), key_of(ledger_id, last)
@@ -288,7 +288,7 @@ class _Knife:
             self._cursor.go(key)
 
     def _take(self, key: bytes, end: bytes) -> None:
-        """Mark rows in the cursor's block for removal: all that contain an entry from ``key`` to ``end``."""
+        """Remember index rows in the cursor's block for removal: all that contain an entry from ``key`` to ``end``."""
         block = self._cursor.block
         if block is None:
             return

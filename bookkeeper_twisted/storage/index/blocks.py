@@ -20,7 +20,7 @@ from ..mixed_rows import PACKED_ROW
 from .row_values import Values
 
 BLOCK_ROWS = 128
-"""Most rows of a block; a full block is a little larger than one page of SQLite."""
+"""Most packed index rows of a block; a full block is a little larger than one page of SQLite."""
 
 ROW_BYTES = PACKED_ROW.size
 _FORM = PACKED_ROW.format.removeprefix(">")
@@ -36,7 +36,7 @@ _GENERATION = struct.Struct(">QHHII")
 
 
 def key_of(ledger_id: int, entry_id: int) -> bytes:
-    """Return the sort key of a packed row of ``ledger_id`` that begins with ``entry_id``.
+    """Return the sort key of a packed index row of ``ledger_id`` that begins with ``entry_id``.
 
     With an entry id below 0, the key sorts before all rows of the ledger.  With a ledger id below 0, it sorts before
     all rows.
@@ -78,7 +78,7 @@ def unpack_rows(rows: Buffer) -> list[IndexRow]:
 
 
 def columns_of(rows: bytes) -> Sequence[tuple[int, ...]]:
-    """Decode ``rows``, one or more packed rows that are joined, to columns: one for each field of a packed row.
+    """Decode ``rows``, the joined bytes of packed index rows, to columns: one for each field of a row.
 
     For many rows, this takes a quarter of the time of :func:`unpack_rows`.
     """
@@ -146,29 +146,29 @@ class Block:
         return len(self.rows) // ROW_BYTES
 
     def key(self, index: int) -> bytes:
-        """Return the key (ledger id and entry id) of the row at ``index`` in the block."""
+        """Return the key (ledger id and entry id) of the index row at position ``index`` in the block."""
         return self.rows[ROW_BYTES * index : ROW_BYTES * index + _KEY.size]
 
     @property
     def first(self) -> bytes:
-        """Return the key of the first row of the block."""
+        """Return the key (ledger id and entry id) of the first index row of the block."""
         return self.key(0)
 
     @property
     def last(self) -> bytes:
-        """Return the key of the last row of the block."""
+        """Return the key (ledger id and entry id) of the last index row of the block."""
         return self.key(len(self) - 1)
 
     def packed(self, index: int, count: int = 1) -> bytes:
-        """Return ``count`` packed rows from ``index`` on, joined; fewer at the end of the block."""
+        """Return the bytes of ``count`` packed index rows from position ``index`` on; fewer at the end of the block."""
         return self.rows[ROW_BYTES * index : ROW_BYTES * (index + count)]
 
     def floor(self, key: bytes) -> int:
-        """Return the index of the last row with a key up to ``key``, inclusive; -1 if there is none."""
+        """Return the position of the last index row with a key up to ``key``, inclusive; -1 if no row has."""
         return bisect_right(range(len(self)), key, key=self.key) - 1
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the last row at or before ``key``, and the key of the next row; empty bytes if there is no next row.
+        """Return the last index row at or before ``key``, and the key of the next row; empty bytes without a next row.
 
         :param key: a key that is not lower than the key of the first row.
         """
@@ -177,7 +177,7 @@ class Block:
 
 
 def block_values(generation: int, rows: bytes) -> Values:
-    """Return the values of a block for the columns of the SQLite tables.
+    """Return the values of a block of packed index ``rows`` for the columns of the SQLite tables.
 
     :param generation: the number of its generation.
     :param rows: its packed rows, joined.
@@ -191,7 +191,7 @@ def joined(packed: Sequence[bytes]) -> list[bytes]:
 
 
 def blocks_of(generation: int, packed: Sequence[bytes]) -> list[Values]:
-    """Join sorted ``packed`` rows to blocks; return each block's values for the columns of the SQLite tables.
+    """Join sorted ``packed`` index rows to blocks; return each block's values for the columns of the SQLite tables.
 
     :param generation: the number of the generation of these blocks.
     """
@@ -238,13 +238,13 @@ WHOLE, SOURCE, TARGET = range(3)
 
 
 def pack_generations(generations: Iterable[Generation]) -> bytes:
-    """Encode the list of ``generations``, with a CRC32C."""
+    """Encode the list of ``generations`` of blocks, with a CRC32C."""
     packed = b"".join([_GENERATION.pack(*generation) for generation in generations])
     return packed + _CRC.pack(crc32c_of_bytes(packed))
 
 
 def generations_from(packed: object) -> list[Generation]:
-    """Decode a list of generations.
+    """Decode the list of the generations of blocks (each: the blocks of one flush or merge).
 
     :raises DamageError: the list is damaged.
     """

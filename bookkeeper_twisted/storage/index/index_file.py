@@ -34,13 +34,16 @@ _SCHEMA = (
 )
 _NAMES = ("runs", "ledgers", "state", "blocks", "block_keys")
 _TABLES = [("table", name, name, 2 + i, _SCHEMA[i]) for i, name in enumerate(_NAMES)]
-"""The schema as SQLite stores it, with the first page of each table; compared at a start, as it has no checksum."""
+"""The index file's schema as SQLite stores it, with the first page of each table.
+
+Each start compares the schema, because it has no checksum.
+"""
 
 EVERY_TABLE = ("1",)
 """The argument of SQLite's structure check with which it checks all tables, and stops at the first problem."""
 READ_AT_START = ("ledgers", "state")
 
-# SQLite calls the progress handler each time it has executed so many instructions, about every 10 ms
+# number of instructions after which SQLite calls the progress handler, about every 10 ms
 _INSTRUCTIONS = 100_000
 
 LEDGER_COLUMNS = "ledger, master_key, fenced, explicit_lac, forgotten_at, crc"
@@ -124,7 +127,7 @@ def is_complete(connection: sqlite3.Connection) -> bool:
 
 
 def read_generations(connection: sqlite3.Connection) -> list[Generation]:
-    """Return the list of the generations of blocks, oldest first.
+    """Return the list of the generations of blocks (the blocks of one flush or merge), oldest first.
 
     :param connection: a connection to the index file.
     :raises DamageError: the list of generations is damaged.
@@ -197,7 +200,7 @@ class StructureCheck:
 
 
 def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) -> None:
-    """Check the structure of an index that is being opened, and its list of generations.
+    """Check the structure of an index that is being opened, and its list of generations of blocks.
 
     :param writer: the connection that commits to the index.
     :param path: path of the file, for error texts.
@@ -223,7 +226,7 @@ def _readable_ledgers(connection: sqlite3.Connection) -> list[LedgerRow]:
                     continue
                 found[row.ledger_id] = row
         except (sqlite3.Error, UnicodeDecodeError):
-            continue  # a scan stops at the damage; the scan from the other end reads the rows behind the damage
+            continue  # a scan of the table stops at damage; the other scan reads the rows behind it
     return [row for _, row in sorted(found.items())]
 
 
@@ -243,7 +246,7 @@ def set_aside(fs: IFileSystem, path: str) -> None:
 
 @contextmanager
 def storage_errors(path: str) -> Iterator[None]:
-    """Convert SQLite's errors in a ``with`` statement to storage errors, so that none looks like a missing entry (S5).
+    """Convert SQLite's errors in a ``with`` statement to storage errors, never to a missing entry (safety rule S5).
 
     :param path: path of the index file, for error texts.
     """

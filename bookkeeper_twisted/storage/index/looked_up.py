@@ -1,4 +1,4 @@
-"""A cache of index rows that look-ups in the index found, so that a reader needs no look-up for each entry.
+"""A cache of index rows that were found in the index file, so that a reader need not search the file for each entry.
 
 Rows that have a packed form (36 bytes) are kept in this form.  They take a seventh of the memory of an
 :class:`~..interfaces.IndexRow`, and most of them are needed once or never.
@@ -15,7 +15,7 @@ from .recent_rows import cost_of
 from .rows import can_be_packed
 
 _PACKED_COST = (ROW_BYTES + 8) * 9 // 8 + 1
-"""The memory cost in bytes of a packed row: its bytes, its first entry id, and the free space of growing arrays."""
+"""The memory cost in bytes of a packed index row: its bytes, its first entry id, free space of growing arrays."""
 
 _LEDGER_COST = 800
 
@@ -51,12 +51,12 @@ class FoundRows:
 
     @property
     def first(self) -> int:
-        """Return the first entry id in these rows."""
+        """Return the first entry id in these index rows."""
         return min([*self._firsts[:1], *[row.first for row in self._others[:1]]])
 
     @property
     def last(self) -> int:
-        """Return the last entry id in these rows."""
+        """Return the last entry id in these index rows."""
         return max([*map(last_of, self._cut(len(self._firsts) - 1)), *[row.last for row in self._others[-1:]]])
 
     def rows(self) -> Sequence[IndexRow]:
@@ -64,7 +64,7 @@ class FoundRows:
         return [*unpack_rows(self._packed), *self._others]
 
     def find(self, entry_id: int) -> IndexRow | None:
-        """Return the row that contains ``entry_id``, or None."""
+        """Return the cached index row that contains ``entry_id``, or None."""
         index = bisect_right(self._firsts, entry_id) - 1
         if index >= 0:
             (packed,) = self._cut(index, index + 1)
@@ -74,7 +74,7 @@ class FoundRows:
         return self._others[index] if index >= 0 and self._others[index].last >= entry_id else None
 
     def packed_between(self, low: int, high: int, most: int) -> bytes | None:
-        """Return the packed rows, joined, that may contain any of the entries ``low`` to ``high``.
+        """Return the joined bytes of the packed index rows that may contain any of the entries ``low`` to ``high``.
 
         :returns: None if there are more than ``most`` rows, or if an entry of the range is in a row without packed
             form.
@@ -86,7 +86,7 @@ class FoundRows:
         return bytes(self._packed[ROW_BYTES * begin : ROW_BYTES * end])
 
     def add(self, found: "FoundRows") -> None:
-        """Add ``found``, rows of another look-up in the same ledger; they replace rows with the same first entry."""
+        """Add ``found``, rows of another search in this ledger; they replace rows with the same first entry."""
         if found._firsts:
             begin, end = bisect_left(self._firsts, found._firsts[0]), bisect_right(self._firsts, found._firsts[-1])
             packed = bytes(found._packed)
@@ -123,7 +123,7 @@ class FoundRows:
 
 
 class LookedUpRows:
-    """A size-limited cache of the index rows that look-ups found.  Only one thread may use it.
+    """A size-limited cache of the index rows that searches of the index file found.  Only one thread may use it.
 
     If the rows exceed the limit, the rows of the least recently used ledger are dropped.
 
@@ -151,7 +151,7 @@ class LookedUpRows:
         return None if held is None else held.find(entry_id)
 
     def add(self, found: FoundRows) -> None:
-        """Cache the index rows that a look-up ``found``.
+        """Cache the index rows that a search of the index file ``found``.
 
         ``found`` itself stays unchanged, because other threads use it.
         """

@@ -1,4 +1,4 @@
-"""Keeps packed index rows of the newest flushes in memory: reads of new entries need no look-up in the index file.
+"""Keeps packed index rows of the newest flushes in memory: reads of new entries need no search in the index file.
 
 A flush writes the entries of a write cache to entry logs, and commits their index rows to the index file.  If the cache
 has short runs of many ledgers, their rows are *packed*: written in a form of 36 bytes each, many to a block.  This
@@ -22,13 +22,13 @@ BLOCK_COST = 5 * 1024
 """The memory cost in bytes of a full block: its rows, and its item in the list."""
 
 MOST_FLUSHES = 16
-"""Most flushes that are kept, because a look-up searches all of them."""
+"""Most flushes whose index rows are kept, because a read searches all of them."""
 
 
 class _Flush:
     """The packed index rows that one flush of the write cache committed.
 
-    If a row of a ledger may be out of date, all rows of this ledger in the flush are hidden, so that no look-up finds
+    If a row of a ledger may be out of date, all rows of this ledger in the flush are hidden, so that no search finds
     them.
 
     :ivar blocks: the packed rows, sorted by ledger and entry, in blocks.
@@ -44,7 +44,7 @@ class _Flush:
         self._hidden: set[int] = set()
 
     def around(self, ledger_id: int, entry_id: int) -> tuple[bytes | None, int]:
-        """Return the last row of a ledger that begins at or before an entry, and the first entry of the row after it.
+        """Return a ledger's last index row that begins at or before an entry, and the first entry of the next row.
 
         :returns: the row, or None if there is none; the entry id, or ``NO_ENTRY`` if there is no next row.
         """
@@ -63,18 +63,18 @@ class _Flush:
         return ledger_id in self._hidden
 
     def floor(self, key: bytes) -> int:
-        """Return the number of the last row whose key is ``key`` or lower, counted from 0; -1 if there is none."""
+        """Return the number of the last index row whose key is ``key`` or lower, counted from 0; -1 if no row is."""
         index = bisect_right(self._firsts, key)
         return (index - 1) * BLOCK_ROWS + Block(0, self.blocks[index - 1]).floor(key) if index else -1
 
     def packed(self, begin: int, end: int) -> bytes:
-        """Return the packed rows with the numbers ``begin .. end - 1``, joined."""
+        """Return the joined bytes of the packed index rows with the numbers ``begin .. end - 1``."""
         block = begin // BLOCK_ROWS
         rows = b"".join(self.blocks[block : -(-end // BLOCK_ROWS)])
         return rows[ROW_BYTES * (begin - block * BLOCK_ROWS) : ROW_BYTES * (end - block * BLOCK_ROWS)]
 
     def hide(self, ledger_id: int, last: int, first: int) -> None:
-        """Hide the rows of a ledger in this flush if one of them may contain an entry from ``first`` to ``last``."""
+        """Hide a ledger's index rows of this flush if one of them may contain an entry from ``first`` to ``last``."""
         packed, _ = self.around(ledger_id, last)
         if packed is not None and last_of(packed) >= first:
             self._hidden.add(ledger_id)
@@ -90,12 +90,12 @@ class LedgerBlocks:
         self._flush = flush
 
     def find(self, entry_id: int) -> IndexRow | None:
-        """Return the row that contains ``entry_id``, or None."""
+        """Return the index row that contains ``entry_id``, or None."""
         packed, _ = self._flush.around(self.ledger_id, entry_id)
         return row_of_packed(packed) if packed is not None and last_of(packed) >= entry_id else None
 
     def packed_between(self, low: int, high: int, most: int) -> bytes | None:
-        """Return the packed rows, joined, that may contain any of the entries ``low`` to ``high``.
+        """Return the joined bytes of the packed index rows that may contain any of the entries ``low`` to ``high``.
 
         :returns: None if there are more than ``most`` rows.
         """
@@ -104,7 +104,7 @@ class LedgerBlocks:
         if end - begin > most:
             return None
         rows = self._flush.packed(begin, end)
-        # the first row can be the last one of another ledger
+        # the first index row can be the last one of the ledger before
         return rows if rows[:8] == key_of(self.ledger_id, -1) else rows[ROW_BYTES:]
 
 
@@ -149,7 +149,7 @@ class RecentBlocks:
         return tables
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add ``mixed``, the packed rows of a flush; if they exceed the limit, add only the first of them."""
+        """Add ``mixed``, the packed index rows of a flush; if they exceed the limit, add only the first of them."""
         packed = packed_of(mixed)[: self.limit // BLOCK_COST * BLOCK_ROWS]
         if not packed:
             return

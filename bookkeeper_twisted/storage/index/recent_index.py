@@ -1,4 +1,4 @@
-"""The index rows of the newest flushes, in memory: a reader close behind a writer needs no look-up in the file.
+"""The index rows of the newest flushes, in memory: a reader close behind a writer needs no search in the file.
 
 A flush writes the entries of a write cache to entry logs, and commits their index rows to the index file: some packed
 (in a form of 36 bytes), the others unpacked.  Copies of both are kept here, but apart (:mod:`.recent_rows` for unpacked
@@ -18,7 +18,7 @@ from .stored_runs import MAX_ID
 class RecentIndex:
     """The index rows of the newest flushes of the write cache.  To respect the limit, the oldest rows are dropped.
 
-    :ivar limit: most bytes of the unpacked rows; the packed rows (36 bytes each) may take so many bytes, too.
+    :ivar limit: most bytes of the unpacked rows; the packed rows (36 bytes each) have a limit of the same size.
     """
 
     def __init__(self, limit: int) -> None:
@@ -31,7 +31,7 @@ class RecentIndex:
         return self._blocks.find(ledger_id, entry_id) or self._rows.find(ledger_id, entry_id)
 
     def tables_of(self, ledger_id: int, low: int, high: int) -> list[SortedRows | LedgerBlocks]:
-        """Return tables of index rows of ``ledger_id`` that may have entries ``low`` to ``high``, newest rows first."""
+        """Return the tables of index rows of ``ledger_id`` that may have entries ``low`` to ``high``, newest first."""
         rows = self._rows.rows_of(ledger_id)
         return [*self._blocks.tables_of(ledger_id, low, high), *([rows] if rows is not None else ())]
 

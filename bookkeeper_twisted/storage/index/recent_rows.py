@@ -1,7 +1,7 @@
-"""The unpacked index rows of the newest flushes, in memory, so that reads of new entries need no look-up in the file.
+"""The unpacked index rows of the newest flushes, in memory, so that reads of new entries need no search in the file.
 
 One thread adds rows, any thread reads.  No lock is needed: the table of a ledger's rows is never changed, only replaced
-by a new one.  So a look-up sees either all old rows or all new rows.
+by a new one.  So a search sees either all old rows or all new rows.
 """
 
 from bisect import bisect_left, bisect_right
@@ -24,11 +24,11 @@ MOST_TOGETHER = 256
 
 _Rows = tuple[IndexRow, ...]
 _Chunk = tuple[tuple[int, ...], _Rows]
-"""A chunk: the first entry id of each row, and the rows, at least one."""
+"""A chunk, a part of a ledger's table: the first entry id of each index row, and the index rows, at least one."""
 
 
 class SortedRows:
-    """The index rows of one ledger, sorted; no entry is in two of them.
+    """The table of a ledger's index rows, sorted by entry; no entry is in two of them.
 
     It never changes, so any thread may read it.
     """
@@ -52,7 +52,7 @@ class SortedRows:
         return row if row.last >= entry_id else None
 
     def packed_between(self, low: int, high: int, most: int) -> bytes | None:
-        """Return None, because these rows are not packed; other tables have rows that are.
+        """Return None, because these index rows are not in packed (36-byte) form, unlike those of other tables.
 
         :param low, high, most: not used here.
         """
@@ -65,14 +65,14 @@ class SortedRows:
         return self._each(rows, _not_overlapped)
 
     def joined(self, rows: _Rows) -> "SortedRows":
-        """Return a copy with ``rows`` added: sorted rows that have no entry in common with the present ones."""
+        """Return a copy with ``rows`` added: sorted index rows that have no entry in common with the present ones."""
         firsts, held = self._chunks[-1] if self else ((), ())
         if held and held[-1].last < rows[0].first and len(held) + len(rows) <= MOST_TOGETHER:
             return SortedRows((*self._chunks[:-1], ((*firsts, *map(_first, rows)), held + rows)))
         return self._each(rows, lambda part, held: sorted(held + part, key=_first))
 
     def without(self, rows: _Rows) -> "SortedRows":
-        """Return a copy without ``rows``, which must be the same objects as in this table."""
+        """Return a copy without the index ``rows``, which must be the same objects as in this table."""
         firsts, held = self._chunks[0]
         # the fast path for the usual case: the oldest commit is dropped, which has the lowest entries
         if all(map(is_, rows, chain(held, (None,)))):
@@ -88,7 +88,7 @@ class SortedRows:
         return self._changed(first, last, lambda held: (row for row in held if row.last < first or row.first > last))
 
     def _each(self, rows: _Rows, change: Callable[[_Rows, _Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Return a copy in which ``change`` has replaced the chunks (parts of the table) whose ranges contain ``rows``.
+        """Return a copy in which ``change`` has replaced the chunks of the table with entries of the index ``rows``.
 
         :param change: called with those of ``rows`` that are in the range of a chunk, and the present rows of this
             chunk; returns the rows that replace the chunk.
@@ -105,7 +105,7 @@ class SortedRows:
         return changed
 
     def _changed(self, first: int, last: int, change: Callable[[_Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Return a copy in which ``change`` has replaced the rows of the chunks with entries ``first`` to ``last``."""
+        """Return a copy in which ``change`` has replaced the chunks of the table with entries ``first`` to ``last``."""
         low = max(bisect_right(self._starts, first) - 1, 0)
         high = max(bisect_right(self._starts, last), low + 1)
         held = [rows for _, rows in self._chunks[low:high]]
@@ -114,7 +114,7 @@ class SortedRows:
 
 
 def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
-    """Cut sorted index rows into chunks, the parts of a table.
+    """Cut a ledger's sorted index rows into chunks, so that a change copies only some of them.
 
     Several chunks are only half full, to leave room for more.
     """
@@ -179,7 +179,7 @@ class RecentRows:
             self._ledgers.pop(ledger_id, None)
 
     def _newest(self, rows: Sequence[IndexRow]) -> int:
-        """Return how many of the first ``rows`` must be left out, so that the others together fit the limit."""
+        """Return how many of the first index ``rows`` must be left out, so that the others together fit the limit."""
         left, index, ledger_id = self.limit, len(rows), -1
         while index:
             row = rows[index - 1]

@@ -19,11 +19,11 @@ from ..mixed_rows import MOST_APART, MixedRows
 from .blocks import pack_rows
 
 MANY_ROWS = 1024
-"""A flush packs its rows of short runs if it has at least so many, because unpacked rows would fill a large b-tree."""
+"""Number of index rows of short runs from which on a flush packs them: unpacked, they would fill a large b-tree."""
 
 
 def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
-    """Return the index row, with checksums, of a ``run`` that was written to the entry log ``log_id`` at ``offset``."""
+    """Return the index row, with checksums, of a ``run`` that was written at ``offset`` of the entry log ``log_id``."""
     return IndexRow(run.ledger_id, run.first, run.last, log_id, offset, _sizes_of(run), block_checksums(run.data))
 
 
@@ -75,7 +75,7 @@ def mixed_rows_of(
 
 
 def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[MixedRows]]:
-    """Pack the index ``rows`` of short runs if they are many; of each ledger, pack all rows or none.
+    """Pack (to 36 bytes) the index ``rows`` of short runs if they are many; of each ledger, pack all rows or none.
 
     :returns: the rows that stay unpacked, and the packed rows.
     """
@@ -87,7 +87,7 @@ def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[Mi
 
 
 def packed_rows(rows: Iterable[IndexRow]) -> list[MixedRows]:
-    """Pack index ``rows``, some thousand at a time.
+    """Encode index ``rows`` in their packed form of 36 bytes, some thousand rows at a time.
 
     :param rows: the rows; no entry is in two of them, and :func:`can_be_packed` is true for each.
     """

@@ -9,9 +9,10 @@
 
 ``sizes`` is an integer or a blob (:mod:`.row_values`).  ``packed`` is a block of packed rows, which one flush wrote for
 many ledgers (:mod:`.blocks`).  Each entry is in only one row of ``runs`` and ``blocks``.  ``crc`` is a CRC32C over the
-rest of the row.  It is needed because SQLite notices a broken structure, but not a flipped bit in a value (S5, S9).
+rest of the row.  It is needed because SQLite notices a broken structure, but not a flipped bit in a value (safety rules
+S5 and S9).
 
-If a look-up finds no row, the row may still exist under a damaged key.  A search in a b-tree ends between two adjacent
+If a search finds no row, the row may still exist under a damaged key.  A search in a b-tree ends between two adjacent
 rows, even if damaged keys have misled it.  Rows are stored in the order of the keys with which they were written.  So
 if both adjacent rows are undamaged, and the wanted key belongs between them, no row with this key exists.  Therefore
 the index reports an entry as missing, or a ledger as ended, only after it has verified both rows, even if they are of
@@ -24,7 +25,7 @@ missing.
 
 Each commit syncs SQLite's write-ahead log and then moves it into the file, because SQLite takes damage in the log for
 the end of the log.  If a sync fails, the log may still contain the complete commit, and a restart would accept it.  So
-a failed commit is overwritten by an empty commit.  One connection commits.  Each look-up uses a connection of its own,
+a failed commit is overwritten by an empty commit.  One connection commits.  Each search uses a connection of its own,
 so that threads never share one.
 """
 
@@ -66,14 +67,14 @@ from .stored_runs import MAX_ID, RUN_COLUMNS, StoredRuns
 
 FILE_NAME = "index.sqlite"
 CHECKED_WHOLE = 128 * 1024 * 1024
-"""An index of at most so many bytes is checked completely at the start of a bookie (130 MB/s); a larger one later.
+"""Most bytes of an index that is checked completely at the start of a bookie (130 MB/s); a larger one is checked later.
 
 The check includes the order of the rows, which SQLite's quick check leaves out.
 """
 
 
 _DELETE = "DELETE FROM runs WHERE ledger = ? AND first BETWEEN ? AND ?"
-_TOGETHER = 50  # most rows of one INSERT: each statement costs 0.5 us and a release of the interpreter lock
+_TOGETHER = 50  # most index rows of one INSERT: each statement costs 0.5 us and a release of the interpreter lock
 _ROW = "(?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {_ROW}"
 _INSERT_MANY = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {', '.join([_ROW] * _TOGETHER)}"
@@ -81,14 +82,14 @@ _LEDGERS = f"SELECT {LEDGER_COLUMNS} FROM ledgers WHERE ledger > ? ORDER BY ledg
 _PUT_LEDGER = f"INSERT OR REPLACE INTO ledgers({LEDGER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
 
 _PAGE = 500
-_KNOWN_LEDGERS = 1 << 18  # keep the last entry ids of at most so many ledgers in memory, in up to 28 MiB
+_KNOWN_LEDGERS = 1 << 18  # most ledgers whose last entry ids are kept in memory, in up to 28 MiB
 
 
 @implementer(IRunIndex)
 class SqliteRunIndex:
     """The run index of one ledger directory; see the module docstring.  :meth:`open` creates it.
 
-    :ivar lookups: number of look-ups of entries so far.
+    :ivar lookups: number of searches for entries so far.
     :ivar unmoved_commits: number of commits that stayed in the write-ahead log, because moving them to the file failed.
     :param unchecked: a connection that sees the file as it was opened, if its structure must still be checked.
     """
@@ -144,7 +145,7 @@ class SqliteRunIndex:
 
     @classmethod
     def open_to_read(cls, fs: IFileSystem, directory: str) -> "SqliteRunIndex | None":
-        """Open the index of a directory for look-ups, even while another process commits to it.
+        """Open the index of a directory for searches, even while another process commits to it.
 
         :returns: None if the directory has no index.
         :raises DamageError: the file is damaged.
@@ -226,7 +227,7 @@ class SqliteRunIndex:
         blocks.delete(ledger_ids)
 
     def _learn(self, blocks: BlockWriter, batch: IndexBatch) -> None:
-        """Remember the last indexed entry id of each ledger in a batch; look up those that are not in memory."""
+        """Remember the last indexed entry id of each ledger in a batch; read those that are not in memory."""
         known = self._last
         columns = [list(map(_ledger, batch.runs)), *[rows.ledger_ids for rows in batch.mixed]]
         fresh = {ledger_id for ledger_ids in columns for ledger_id in set(ledger_ids).difference(known)}
@@ -240,13 +241,13 @@ class SqliteRunIndex:
                 known[ledger_id] = max(last, known[ledger_id])
 
     def _put(self, blocks: BlockWriter, rows: Sequence[IndexRow]) -> None:
-        """Insert unpacked index rows; remove the entries of these rows from older rows.
+        """Insert unpacked index rows; remove their entries from older index rows.
 
         Rows that replace no entry are inserted together.
         """
         known, begin = self._last, 0
         late = [_span(row) for row in rows if row.first <= known[row.ledger_id]]
-        if late:  # move packed rows with the same entries to the table of runs
+        if late:  # move packed index rows with the same entries to the SQLite table of runs
             self._insert(blocks.take_out(late))
         for index, row in enumerate(rows):
             ledger_id, first, last = row[:3]
@@ -259,7 +260,7 @@ class SqliteRunIndex:
         self._insert(rows[begin:])
 
     def _put_mixed(self, blocks: BlockWriter, mixed: Sequence[MixedRows]) -> None:
-        """Store packed rows, which one flush has written for several ledgers.
+        """Store the packed index rows that one flush has written for several ledgers.
 
         Rows behind all indexed entries of their ledger are added to the blocks, as one generation.  The other rows
         replace older entries, so they are unpacked and inserted into the table of runs.
@@ -347,14 +348,14 @@ class SqliteRunIndex:
         self._structure.interrupt()
 
     def _deny(self) -> None:
-        """Raise an error if the index is unchecked: an entry that was not found may exist nevertheless (S5).
+        """Raise an error if the index is unchecked: an entry that was not found may still exist (safety rule S5).
 
         :raises StorageError: the check of the index has not ended yet.
         """
         if self._unchecked is not None:
             raise StorageError(f"{self.path} is being checked; what it does not hold is not known before")
 
-    # -- look-ups, any thread --
+    # -- searches, any thread --
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         self.lookups += 1

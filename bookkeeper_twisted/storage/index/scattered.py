@@ -1,4 +1,4 @@
-"""Look-ups of single entries of one ledger, with ids in any order, in memory only.
+"""Searches for single entries of one ledger, with ids in any order, in memory only.
 
 Entries that are not in a write cache are read from the kernel's page cache, by one call for each entry log.  What was
 found is kept in columns, because a step for many entries takes a fraction of the time of a step for each.
@@ -49,7 +49,7 @@ class LogRecords:
         self, positions: Iterable[int], entry_ids: Iterable[int], sizes: Iterable[int], offsets: Iterable[int],
         checksums: Iterable[int | None],
     ) -> None:  # fmt: skip
-        """Add records.
+        """Add records of this log that must be read.
 
         :param positions, entry_ids, sizes, offsets, checksums: the columns of these records.
         """
@@ -70,7 +70,7 @@ class LogRecords:
 
 
 class Lookup:
-    """A look-up of some entries of one ledger, in the write caches and in the index rows in memory.
+    """A search for some entries of one ledger, in the write caches and in the index rows in memory.
 
     :param halves: the runs and single entries of the ledger in the write caches; the cache with the newer copies first.
     :param tables: the index rows of the ledger that are in memory, in several tables; newer rows first.
@@ -98,7 +98,7 @@ class Lookup:
         """Look up entries: add entries in write caches to :attr:`found`, and records that must be read to :attr:`logs`.
 
         :param entry_ids: the entry ids, at least one, in any order.
-        :param max_bytes: the look-up stops after so many bytes of found entries; it looks up at least one entry.
+        :param max_bytes: bytes of found entries after which the search ends; it is for at least one entry.
         """
         found, low, high = self.found, min(entry_ids), max(entry_ids)
         left: Sequence[int] = range(len(entry_ids))
@@ -130,7 +130,7 @@ class Lookup:
         return found
 
     def _each(self, table: Table, positions: Sequence[int], entry_ids: Sequence[int]) -> Sequence[int]:
-        """Look up each entry in a table by itself; see :meth:`_together`."""
+        """Search a table of index rows for each entry by itself; add the records to read to :attr:`logs`."""
         missing = []
         for position, entry_id in zip(positions, entry_ids, strict=True):
             row = table.find(entry_id)
@@ -141,7 +141,7 @@ class Lookup:
         return missing
 
     def _together(self, packed: bytes, positions: Sequence[int], entry_ids: Sequence[int]) -> Sequence[int]:
-        """Add to :attr:`logs` the records of entries that are in packed rows.
+        """Search packed index rows for many entries together; add the records to read to :attr:`logs`.
 
         :param packed: one or more packed rows of the ledger, joined, sorted.
         :param positions: for each entry, its index in the request.
@@ -159,7 +159,7 @@ class Lookup:
             columns = [list(compress(column, held)) for column in columns]
         _, firsts, counts, log_ids, offsets, sizes, checksums = columns
         at = list(map(add, offsets, map(mul, map(sub, entry_ids, firsts), sizes)))
-        # the checksum of a packed row covers all its records
+        # the checksum of a packed index row covers all its records
         own = [checksum if count == 1 else None for checksum, count in zip(checksums, counts, strict=True)]
         if log_ids and log_ids.count(log_ids[0]) == len(log_ids):
             self._of_log(log_ids[0]).extend(positions, entry_ids, sizes, at, own)

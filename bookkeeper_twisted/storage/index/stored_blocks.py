@@ -1,11 +1,11 @@
-"""Look-ups in the blocks of a run index, within one transaction.
+"""Searches in the blocks of a run index, within one transaction.
 
 A generation is the blocks that one flush or one merge wrote.  Several generations may have rows of a ledger, but each
 entry is in only one row, in one generation or in the table of runs.  The list of generations is in the order of time.
-So in a younger generation, the entries of a ledger have higher ids than in an older one, and a look-up can search the
-list by bisection.  It reports an entry as missing only after it has searched all generations.
+So in a younger generation, the entries of a ledger have higher ids than in an older one, and a search can use
+bisection on the list.  It reports an entry as missing only after it has searched all generations.
 
-If a look-up finds no row, the row may still exist under a damaged key.  As in the table of runs, a look-up reports an
+If a search finds no row, the row may still exist under a damaged key.  As in the table of runs, a search reports an
 entry as missing only after it has verified the blocks before and behind the key, even if they are of other generations.
 It does the same before it accepts that a generation has ended.
 """
@@ -39,7 +39,7 @@ _COLUMNS = ", ".join(
     for name, kind in (("generation", "integer"), ("first", "blob"), ("packed", "blob"), ("crc", "integer"))
 )
 _BLOCKS = f"SELECT {_COLUMNS} FROM block_keys LEFT JOIN blocks ON id = block"
-"""The keys have a table of their own, so that a search compares keys without reading the rows of each block."""
+"""The keys of blocks have a table of their own, so that a search compares keys without reading whole blocks."""
 
 _FLOOR = f"{_BLOCKS} WHERE (generation, first) <= (?, ?) ORDER BY generation DESC, first DESC LIMIT 1"
 _FIRST = f"{_BLOCKS} WHERE generation = ? ORDER BY first LIMIT ?"
@@ -63,7 +63,7 @@ class StoredBlocks:
         return row_of_packed(found[1]) if found is not None else None
 
     def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> list[bytes]:
-        """Return the packed index row that contains an entry, and the next rows of the ledger in the same generation.
+        """Return the packed index row that contains an entry, and the ledger's next rows in this generation of blocks.
 
         :param limit: most rows to return.
         :returns: the rows of each block, joined; nothing if no block contains the entry.
@@ -81,7 +81,7 @@ class StoredBlocks:
         return parts
 
     def _search(self, key: bytes, entry_id: int) -> tuple[int, bytes] | None:
-        """Return the packed row that contains an entry, and the number of its generation, or None.
+        """Return the packed index row that contains an entry, and the number of its generation of blocks, or None.
 
         A generation without the entry has rows next to the key; they tell whether to search younger or older
         generations.  Damage raises an error only if no generation contains the entry.
@@ -105,7 +105,7 @@ class StoredBlocks:
             elif behind[:8] == key[:8]:
                 others += likely[middle:]
                 del likely[middle:]
-            elif not packed and generation.role == SOURCE:  # a merge has moved the rows near this key
+            elif not packed and generation.role == SOURCE:  # a merge has moved the index rows
                 others += [each for each in likely if each[1:3] == generation[1:3]]
                 likely = [each for each in likely if each[1:3] != generation[1:3]]
             if not behind:
@@ -129,7 +129,7 @@ class StoredBlocks:
         return found
 
     def _around(self, number: int, key: bytes) -> tuple[bytes, bytes]:
-        """Return a generation's last packed row at or before a key, and the key of the next row in the same block.
+        """Return a generation's last packed index row at or before a key, and the next row's key in the same block.
 
         :returns: empty bytes instead of a row or key that does not exist.  The next block is not read.
         """
@@ -280,7 +280,7 @@ class Cursor:
         return not self.leaves(key)
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the last packed row at or before the cursor's ``key`` and the key of the next row, or empty bytes."""
+        """Return the last packed index row up to ``key``, and the next row's key; empty bytes for a missing one."""
         behind = self.following.first if self.following is not None else b""
         if self.block is None:
             return b"", behind

@@ -1,4 +1,4 @@
-"""Look-ups in the SQLite table of runs, which has one row for each unpacked index row, within one transaction."""
+"""Searches of the SQLite table of runs, which has one row for each unpacked index row, within one transaction."""
 
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
@@ -25,9 +25,9 @@ _LIVE = (
 class StoredRuns:
     """The index rows in the SQLite table of runs, as a connection sees them in its present transaction.
 
-    It has the same look-up methods as :class:`~.stored_blocks.StoredBlocks`.
+    It has the same search methods as :class:`~.stored_blocks.StoredBlocks`.
 
-    :raises DamageError: raised by all methods if they find damage, because damage may hide rows (S5).
+    :raises DamageError: raised by all methods if they find damage, because damage may hide rows (safety rule S5).
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -42,7 +42,7 @@ class StoredRuns:
         return None
 
     def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> list[IndexRow]:
-        """Return the index row that contains an entry, and the next rows of the ledger; no rows without such a row.
+        """Return the index row that contains an entry, and the ledger's next rows; empty if there is no such row.
 
         :param limit: most rows to return.
         """
@@ -100,7 +100,7 @@ class StoredRuns:
         """Return, for each given ledger that has index rows in the table, its highest entry id.
 
         If a ledger has no rows, the rows before and behind its place in the table prove that no ledger between these
-        two has rows.  So one look-up is enough for many new ledgers.
+        two has rows.  So one search is enough for many new ledgers.
 
         :param ledger_ids: the ledger ids, in ascending order.
         """

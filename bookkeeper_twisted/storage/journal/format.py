@@ -20,14 +20,14 @@ A group is a number of records (``i32 length``, body), and one padding record th
              i64  file id
              i64  offset of the group in the file
              i64  file id \\  position known durable when the group was written
-             i64  offset  /  (``durable_before``, safety 3.3)
+             i64  offset  /  (``durable_before``, safety rule 3.3)
              u32  flags: 1 = the file ends here
              u32  CRC32C of the group up to this field
              u32  CRC32C of the trailer up to this field
 
 The trailer has a checksum of its own.  So it tells up to where the journal was durable, even if the rest of its group
 is damaged.  The nonce is different in each file, and clients do not know it.  So a reader never takes an old group in a
-recycled file, or bytes of an entry, for a trailer (safety 3.4).
+recycled file, or bytes of an entry, for a trailer (safety rule 3.4).
 
 Each group is written with zeros behind it, where Apache's readers stop.  The next group overwrites the zeros.
 """
@@ -62,7 +62,7 @@ assert _HEADER.size == 32 and TRAILER_SIZE == 52
 
 @attrs.frozen
 class FileMark:
-    """The mark in the header of a journal file that this bookie wrote; files of Apache's bookie have none.
+    """The identification (file mark) in the header of a journal file that this bookie wrote; Apache's files have none.
 
     The trailer of each group of records repeats the mark.  A reader accepts only trailers with the mark of their file.
     So it never takes an old group in a recycled file, or bytes of an entry, for a trailer.
@@ -76,7 +76,7 @@ class FileMark:
 
     @classmethod
     def of(cls, file_id: int, salt: bytes) -> "FileMark":
-        """Return the mark of the journal file ``file_id``.
+        """Return the file mark (id and nonce) of the journal file ``file_id``.
 
         :param salt: random bytes of this journal, which make the nonce impossible to guess.
         """
@@ -89,7 +89,7 @@ class FileHeader:
 
     :ivar size: number of bytes of the header; the first record follows it.
     :ivar version: the version of the file format.
-    :ivar mark: the mark of the file; None in a file of Apache's bookie.
+    :ivar mark: the file mark; None in a file of Apache's bookie.
     """
 
     version: int
@@ -114,7 +114,7 @@ class Trailer:
 
 
 def pack_header(mark: FileMark) -> bytes:
-    """Encode the header of a journal file with the ``mark``."""
+    """Encode the header of a journal file with the file mark ``mark``."""
     head = _HEADER.pack(_MAGIC, VERSION, _OUR_MAGIC, mark.file_id, mark.nonce)
     return (head + _CRC.pack(crc32c(head))).ljust(HEADER_SIZE, b"\0")
 

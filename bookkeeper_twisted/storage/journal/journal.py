@@ -13,7 +13,7 @@ from .replay import Cut, JournalReplay
 
 @implementer(IJournal)
 class Journal:
-    """The journal of one directory; see :class:`~bookkeeper_twisted.storage.interfaces.IJournal`.
+    """The journal of one directory: it appends groups of records, syncs them, and replays them at a start.
 
     All methods are called on the journal lane (a thread); one other thread may call :meth:`prepare`, :meth:`release`.
 
@@ -121,7 +121,7 @@ class Journal:
             self._files.release(mark.file_id)
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_FILES:
-                return  # the next call, with a higher mark, releases these files, too
+                return  # the next call, with a higher replay mark, releases these files, too
             self._failure = error
             raise
 
@@ -178,7 +178,7 @@ class Journal:
         self.durable = self.position
 
     def _next_file(self) -> IFile:
-        """Sync the current file completely, and only then begin the next file (S1, safety 3.5).
+        """Sync the current file completely, and only then begin the next file (safety rule S1).
 
         :returns: the next file; if the process has no file descriptor left, the current file, which then stays in use.
         """

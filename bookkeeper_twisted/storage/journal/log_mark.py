@@ -1,4 +1,4 @@
-"""The mark of a journal: the position from which a replay begins.  Every ledger directory has a file with the mark::
+"""The replay mark of a journal: where a replay begins.  Every ledger directory has a file with the mark::
 
     0   i64  id of a journal file
     8   i64  offset in it
@@ -23,7 +23,10 @@ assert _SIZE == 20
 
 
 def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> JournalPosition:
-    """Return the lowest valid mark in the directories, so that a replay misses no record (S7); (0, 0) without any.
+    """Return the lowest valid replay mark in the directories; (0, 0) if none has a valid one.
+
+    A replay from the lowest mark misses no record that is not in the storage yet (safety rule S7).
+
 
     A torn, damaged or missing file of a mark is ignored.  This is safe: a journal file is deleted only after a mark
     behind it was written to all directories.  So any valid copy of the mark can be used.  Without a valid copy, all
@@ -49,7 +52,7 @@ def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> Journal
 
 
 def read_marks(fs: IFileSystem, directories: Sequence[str], count: int) -> list[JournalPosition]:
-    """Return the mark of each of ``count`` journals, as :func:`read_mark` does.
+    """Return the replay mark of each of ``count`` journals: the lowest in the directories.
 
     :param directories: paths of the ledger directories, each ending in ``current``.
     """
@@ -62,7 +65,7 @@ def _checked(numbers: bytes) -> bytes:
 
 
 class LogMark:
-    """The mark of one journal, in all ledger directories of a running bookie.
+    """The replay mark of one journal, in all ledger directories of a running bookie.
 
     If the previous process ended during a write, the mark that was read at the start may be in the page cache only.  So
     the mark is written once more, even unchanged, before any journal file is deleted.
@@ -81,7 +84,7 @@ class LogMark:
         self._durable = JournalPosition()
 
     def advance(self, position: JournalPosition) -> None:
-        """Write a new mark to all directories; it is durable on return.  A mark never moves back (S7).
+        """Write a new mark to all directories; it is durable on return.  A mark never moves back (safety rule S7).
 
         :param position: the new mark; a position below the present mark is ignored.
         :raises OSError: a file could not be written; :attr:`position` is unchanged.

@@ -64,7 +64,7 @@ class JournalEnd:
 class JournalReader:
     """A reader of the records of one journal file.
 
-    :ivar mark: the mark in the header; None if Apache's bookie wrote the file.
+    :ivar mark: the file mark in the header; None if Apache's bookie wrote the file.
     :ivar version: the version of the file format.
     :ivar start: offset of the first record in the file.
     :ivar at: during :meth:`records`, the offset of the first record in the list that was yielded last.  The other
@@ -97,7 +97,8 @@ class JournalReader:
         """Yield the bodies of all records behind ``offset``, in lists."""
         if self.mark is None:
             return self._foreign_records(max(offset, self.start))
-        # begin at the start of the sector: a mark of Apache's bookie may lie a few bytes behind the end of a group
+        # begin at the start of the sector: a replay mark of Apache's bookie may lie a few bytes behind the end of a
+        # group
         return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:
@@ -108,7 +109,7 @@ class JournalReader:
     def tail(self) -> JournalEnd:
         """Search the bytes behind the last valid group for trailers.
 
-        They may prove that records were lost (safety 3.3).
+        They may prove that records were lost (safety rule 3.3).
         """
         assert self.mark is not None
         nonce, offset = self.mark.nonce, self.end

@@ -1,4 +1,4 @@
-"""Replays the journal of a directory from a mark on: yields every durable record, or raises an error (safety 3.3).
+"""Replays the journal of a directory from a mark on: yields every durable record, or raises an error (safety rule 3.3).
 
 Each group records a durable position: up to there, the journal was durable when the group was written.  So a replay can
 tell whether a file ends too early.  Here, the end of a file is the end of its last valid group.  Records are lost, and
@@ -138,7 +138,7 @@ class JournalReplay:
         return JournalPosition()
 
     def _finish(self, file: IFile, reader: JournalReader) -> None:
-        """Write and sync bytes again that may only be in the page cache; then write a group of records as the end."""
+        """Write and sync again the groups that may only be in the page cache; then write a group that ends the file."""
         assert reader.mark is not None
         for offset in range(reader.durable, reader.end, CHUNK):
             file.pwrite(file.pread(min(CHUNK, reader.end - offset), offset), offset)

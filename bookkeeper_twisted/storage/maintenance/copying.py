@@ -26,21 +26,21 @@ MOST_ROWS = 50_000
 class _JoinedRow:
     """An index row for a new log that is built by joining consecutive index rows of old logs.
 
-    :param head: the first of the old rows; call :meth:`append` for it and for each of the others.
+    :param head: the first of the old index rows; call :meth:`append` for it and for each of the others.
     :param offset: offset of its first record in the new log.
     """
 
     def __init__(self, head: IndexRow, offset: int) -> None:
         self._ledger_id, self._first, self._last = head.ledger_id, head.first, head.first - 1
         self._offset = offset
-        # for each of the joined rows: its record sizes as in an index row, and its number of records
+        # for each of the joined index rows: its record sizes, and its number of records
         self._sizes: list[tuple[int | bytes, int]] = []
         self._n_bytes = 0
         self._checksums: list[int] = []  # CRC32C of each complete block
         self._checksum = 0  # CRC32C of the last block, while it is incomplete
 
     def takes(self, row: IndexRow, n_bytes: int) -> bool:
-        """Test whether ``row`` can be joined to the end of this row; its records have ``n_bytes`` bytes."""
+        """Test whether the index ``row``, with ``n_bytes`` bytes of records, can be joined to the end of this row."""
         return (
             (row.ledger_id, row.first) == (self._ledger_id, self._last + 1)
             and self._n_bytes + n_bytes <= JOIN_BYTES
@@ -48,7 +48,7 @@ class _JoinedRow:
         )
 
     def append(self, row: IndexRow, data: Buffer) -> None:
-        """Add ``row``, whose records are the bytes ``data``, at the end of this row."""
+        """Add the index ``row``, whose records are the bytes ``data``, at the end of this row."""
         self._sizes.append((row.sizes, row.last - row.first + 1))
         self._last = row.last
         view = memoryview(data)
@@ -109,7 +109,7 @@ class LogCopy:
         log.write_blocks()
 
     def _make_room(self, log: OpenLog, row: IndexRow, data: Buffer) -> bool:
-        """Decide whether ``row`` continues the last joined row or begins a new one; return False if the log is full."""
+        """Join the index ``row`` to the last joined row, or begin another row; return False if the log is full."""
         if log.has_records and log.position + len(data) > self._directory.log.size_limit:
             return False
         if not self._rows or not self._rows[-1].takes(row, len(data)):
@@ -119,7 +119,7 @@ class LogCopy:
         return True
 
     def finish(self) -> list[IndexRow]:
-        """Make the new log durable, and then its name.  Index rows may refer to the log only after that (S8).
+        """Make the new log durable, then its name.  Only after that may index rows refer to the log (safety rule S8).
 
         :returns: the index rows of the copies, which the caller commits to the index.
         """

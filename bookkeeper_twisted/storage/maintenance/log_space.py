@@ -32,16 +32,16 @@ class LogSpace:
         self._fs = fs
 
     def sealed_logs(self) -> list[int]:
-        """Return the ids of all logs but the active one: they get no more entries, and their rows are committed.
+        """Return the ids of all sealed logs: they get no more entries, and their index rows are committed.
 
-        Flush lane.  A checkpoint runs on this lane, too, so none is in progress meanwhile.  So all index rows of these
-        logs that will ever be committed are committed.
+        Called on the flush lane (thread).  A checkpoint runs on this lane, too, so none is in progress during the call.
+        So all index rows of these logs that will ever be committed are committed.
         """
         active = self.directory.log.active_log_id
         return [log_id for log_id in entry_log_ids(self._fs, self.directory.path) if log_id != active]
 
     def usage(self, log_ids: Sequence[int]) -> list[LogUsage]:
-        """Return the size and the live bytes of each of some sealed logs.  On the maintenance lane.
+        """Return the size and the live bytes of each of some sealed logs.  Called on the maintenance lane (thread).
 
         :param log_ids: the ids of the logs.
         :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
@@ -64,10 +64,10 @@ class LogSpace:
         return max((header.map_offset or size) - layout.HEADER_SIZE, 0)
 
     def files(self) -> list[tuple[int, int]]:
-        """Return (log id, size of the file) for every entry log, also the active one.  On the maintenance lane."""
+        """Return (log id, size of the file) for every entry log, also the active one.  Maintenance lane (thread)."""
         found = []
         for log_id in entry_log_ids(self._fs, self.directory.path):
-            if self._fs.exists(self.path(log_id)):  # another lane may have deleted this log since the listing
+            if self._fs.exists(self.path(log_id)):  # another thread may have deleted this log since the listing
                 file = self._fs.open(self.path(log_id))
                 try:
                     found.append((log_id, file.size()))
@@ -76,7 +76,7 @@ class LogSpace:
         return found
 
     def mapped_bytes(self, log_id: int) -> dict[int, int] | None:
-        """Return the number of bytes of each ledger in ``log_id``, from its ledgers map.  On the maintenance lane.
+        """Return the number of bytes of each ledger in ``log_id``, from its ledgers map.  Maintenance lane (thread).
 
         :returns: None if the log has no valid map.
         :raises OSError: the log cannot be read.
@@ -106,7 +106,7 @@ class LogSpace:
         return len(names)
 
     def remove(self, log_id: int) -> int:
-        """Delete a log that has passed :meth:`checks`; durable after :meth:`sync`.  On the maintenance lane.
+        """Delete a log that has passed :meth:`checks`; durable after :meth:`sync`.  Called on the maintenance lane.
 
         :param log_id: the id of the log.
         :returns: the size that the file had, in bytes.
@@ -122,7 +122,7 @@ class LogSpace:
         return size
 
     def sync(self) -> None:
-        """Make the deletions durable.  On the maintenance lane."""
+        """Make the deletions durable.  Called on the maintenance lane (thread)."""
         self._fs.sync_directory(self.directory.path)
 
     def checks(self, log_ids: Sequence[int]) -> "RemovalChecks":
@@ -135,7 +135,7 @@ class LogSpace:
 
 
 class RemovalChecks:
-    """Checks, ledger by ledger, that no index row refers to entry logs that are to be deleted (S8).
+    """Checks, ledger by ledger, that no index row refers to entry logs that are to be deleted (safety rule S8).
 
     If an index row is damaged, it is unknown to which log it refers.  Then none of the logs may be deleted.
     """
@@ -147,7 +147,7 @@ class RemovalChecks:
         self._steps = self._run()
 
     def step(self) -> tuple[int, int] | None:
-        """Check a limited number of index rows, or read a limited part of a log.  On the maintenance lane.
+        """Check a limited number of index rows, or read a limited part of a log.  Called on the maintenance lane.
 
         :returns: (number of bytes of a log, number of index rows) that this step read; None when all checks have
             passed.

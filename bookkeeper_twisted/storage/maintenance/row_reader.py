@@ -32,7 +32,7 @@ PASSED_OVER = 8 * 1024
 
 PAGE = 4096
 
-_ROWS = 500  # index rows that one look-up reads
+_ROWS = 500  # index rows that are read from the index at a time
 
 _UNREADABLE = (errno.EIO, errno.ENOENT)
 _HEAD = struct.Struct(">iqq")  # the head of a record: size word, ledger id, entry id
@@ -164,7 +164,7 @@ class RowCutter:
         self._start = 0
 
     def next_step(self, max_bytes: int = STEP_BYTES, passed_over: int = 0) -> Step | None:
-        """Return the pieces of rows to read next, together; None if no row is left or ``admits`` refuses the next row.
+        """Return the parts of index rows to read next; None if none is left or ``admits`` refuses the next row.
 
         :param passed_over: most unneeded bytes between two pieces that are read by one call.
         :param max_bytes: most bytes of the pieces.
@@ -233,7 +233,7 @@ class RowReader:
         return log_id in self._files or self._fs.exists(self._directory.reader.path(log_id))
 
     def load(self, step: Step) -> None:
-        """Wait until the pages of a step are read; then call :meth:`take` for each piece of the step, in order.
+        """Wait until the pages of a step are read; then call :meth:`take` for each part of an index row, in order.
 
         :param step: the oldest step that was begun and not loaded.
         :raises OSError: the disk failed, other than by unreadable bytes, which :meth:`take` reports.

@@ -22,7 +22,7 @@ from .row_reader import RowCutter, RowReader, Step
 
 FINDINGS = "damage.json"
 MOST_FINDINGS = 10_000
-"""Most findings that are kept.
+"""Most findings (ranges of damaged entries) that are kept.
 
 With more damage, the disk must be replaced anyway, and a longer list would not help.
 """
@@ -67,7 +67,7 @@ class ScrubRecord:
     ended_at: int = 0
 
     def joined(self, found: Iterable[DamagedEntries]) -> "ScrubRecord":
-        """Return a copy to which new damages in ``found`` are added, up to :data:`MOST_FINDINGS` findings."""
+        """Return a copy to which the damaged entries in ``found`` are added, up to :data:`MOST_FINDINGS` in all."""
         findings = list(self.findings)
         for each in found:
             at = bisect_left(findings, each.key, key=_key_of)
@@ -81,7 +81,7 @@ def _key_of(found: DamagedEntries) -> tuple[int, int]:
 
 
 def damage_now(index: IRunIndex, damage: LogDamageError, now: int) -> DamagedEntries | None:
-    """Return the finding for a damaged index row; None if its entries were copied or deleted meanwhile.
+    """Return the damaged entries of an index row; None if the entries were copied or deleted meanwhile.
 
     :param damage: the error that the verification of the row raised.
     :param now: the present time, in seconds since the epoch.

@@ -90,7 +90,7 @@ class BookieAdminContract(SynchronousTestCase):
             self.assertTrue(all(name.endswith(suffix) and "/" not in name for name in names), names)
 
     def test_marks(self) -> None:
-        """Each journal has a last log mark."""
+        """Each journal has a replay mark."""
         marks = self.settled(self.admin.marks())
         self.assertTrue(marks)
         for mark in marks:

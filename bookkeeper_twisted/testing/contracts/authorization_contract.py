@@ -25,10 +25,10 @@ LEDGERS = (None, -1, 0, 5, (1 << 63) - 1)
 
 
 class AuthorizationContract(SynchronousTestCase):
-    """The contract, to be derived from; a subclass makes a plugin."""
+    """The tests that each authorizer plugin passes; a subclass makes the plugin."""
 
     def make(self) -> Any:
-        """Return a plugin."""
+        """Return the authorizer plugin to test."""
         raise NotImplementedError
 
     def make_config(self) -> BookieConfig:
@@ -50,7 +50,7 @@ class AuthorizationContract(SynchronousTestCase):
         return await answer
 
     def _decide(self, principal: Principal, action: Permission, ledger_id: int | None) -> bool:
-        """Return a decision; a look-up that it needs is answered."""
+        """Return the authorizer's decision; if it reads the metadata of a ledger, answer this read."""
         found = self.authorizer.decide(principal, action, ledger_id)
         if not isinstance(found, Deferred):
             self.assertIsInstance(found, bool)
@@ -88,7 +88,7 @@ class AuthorizationContract(SynchronousTestCase):
                 self.assertEqual(self._decide(who, action, 5), self._decide(PRINCIPALS[-1], action, 5))
 
     def test_cancel(self) -> None:
-        """A wait that is cancelled ends no other wait."""
+        """Cancelling one wait for a decision ends no other wait."""
         if self.authorizer is None:
             return
         for who in PRINCIPALS:

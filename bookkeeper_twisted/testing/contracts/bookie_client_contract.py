@@ -165,7 +165,7 @@ class BookieClientContract(SynchronousTestCase):
         self.error(self.client.read_batch(self.bookie_id, LEDGER, 2, 10, 1 << 20), NoSuchEntryError)
 
     def test_fence(self) -> None:
-        """After a fencing read only recovery adds succeed (S3)."""
+        """After a fencing read only recovery adds succeed (safety rule S3)."""
         self.add(self.run_of(0, [b"a"]))
         self.result(self.client.read(self.bookie_id, LEDGER, INVALID_ENTRY_ID, FENCE, self.digester.master_key))
         ((first, count, refused),) = self.add(self.run_of(1, [b"b"]))
@@ -173,7 +173,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assert_added(self.add(self.run_of(1, [b"b"]), RECOVERY_ADD), 1, 1)
 
     def test_fencing_batch(self) -> None:
-        """A batch read can fence too, but only with the master key of the ledger (S17)."""
+        """A batch read can fence too, as a recovery needs (safety rule S17), but only with the ledger's master key."""
         run = self.run_of(0, [b"a", b"b"])
         self.add(run)
         wrong = self.client.read_batch(self.bookie_id, LEDGER, 0, 5, 1 << 20, FENCE, b"k" * 20)

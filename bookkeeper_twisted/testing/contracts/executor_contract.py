@@ -39,7 +39,7 @@ class ExecutorContract(SynchronousTestCase):
         self.assertEqual(self.successResultOf(submitted), 3)
 
     def test_failure(self) -> None:
-        """The submitter gets an exception that work raises, and the lane runs the next piece of work."""
+        """The submitter gets an exception that work raises, and the lane (thread) runs the next piece of work."""
         failing = self.executor.submit("flush", lambda: 1 // 0)
         following = self.executor.submit("flush", lambda: "still here")
         self.settle(self.executor)
@@ -47,7 +47,7 @@ class ExecutorContract(SynchronousTestCase):
         self.assertEqual(self.successResultOf(following), "still here")
 
     def test_any_failure(self) -> None:
-        """A lane runs the next piece of work even after a ``BaseException``."""
+        """A lane (thread) runs the next piece of work even after a ``BaseException``."""
 
         def leave() -> None:
             raise SystemExit
@@ -59,7 +59,7 @@ class ExecutorContract(SynchronousTestCase):
         self.assertEqual(self.successResultOf(following), 0)
 
     def test_order_of_a_lane(self) -> None:
-        """Work of one lane runs in the order of its submission, and results are delivered in this order."""
+        """Work of one lane (thread) runs in the order of its submission, and results are delivered in this order."""
         ran: list[int] = []
         delivered: list[int] = []
 

@@ -69,7 +69,7 @@ class _FileSystemContract(SynchronousTestCase):
             self.assertEqual(file.pread(size, offset), expected[offset : offset + size])
 
     def test_resident(self) -> None:
-        """A read of bytes that are in memory returns them, or None; some file systems do not know what is in memory."""
+        """A read from the page cache returns the bytes, or None if they are, or may be, not in memory."""
         data = bytes(range(256)) * 40
         file = self.create(data)
         for offset, size in ((0, len(data)), (700, 5000), (9000, 1), (0, 0)):
@@ -127,7 +127,7 @@ class _FileSystemContract(SynchronousTestCase):
             self.assertEqual((file.size(), file.pread(9000, 0)), (9000, b"abc".ljust(9000, b"\0")))
 
     def test_reopen(self) -> None:
-        """If a file is open twice, a read by one opening sees what the other has written."""
+        """If a file is open twice, a read through one file object sees the bytes written through the other."""
         file = self.create(b"abc")
         file.sync()
         other = self.fs.open(self.path)
@@ -181,7 +181,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(self.fs.list(self.base), ["file"])
 
     def test_rename(self) -> None:
-        """A renamed file replaces the file that had the new name; where either is open, it can still be used."""
+        """A renamed file replaces the file that had the new name; both files can still be used where they are open."""
         file = self.create(b"old")
         new = posixpath.join(self.base, "new")
         replaced = self.fs.open(new, create=True)
@@ -218,7 +218,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(file.pread(20000, 0), b"x" * 10000)
 
     def test_write_parts(self) -> None:
-        """One call writes any number of parts one after the other, durably on request."""
+        """One call writes any number of byte strings one after the other, durably on request."""
         for parts in ([b"abc"], [b"abc", b"", b"defg"], [bytes([i % 251]) * 7 for i in range(3000)]):
             file = self.create()
             file.pwritev(parts, 5, durable=True)
@@ -262,7 +262,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread, 1, 0)
 
     def test_lock(self) -> None:
-        """Only one holder has a lock until it is released, even within one process (S6)."""
+        """Only one holder has a lock until it is released, even within one process (safety rule S6)."""
         path = posixpath.join(self.base, "LOCK")
         lock = self.fs.lock(path)
         error = self.assertRaises(DirectoryLockedError, self.fs.lock, path)

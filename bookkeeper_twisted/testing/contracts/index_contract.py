@@ -47,7 +47,7 @@ def _fits(row: IndexRow) -> bool:
 
 
 class PackedIndex:
-    """An index that, after each commit, packs the rows if possible, so that the tests also test the packed form.
+    """An index that commits rows in packed (36-byte) form if possible, so that the tests also test this form.
 
     :param index: the index to wrap.
     """
@@ -85,7 +85,7 @@ class RunIndexContract(SynchronousTestCase):
         verifyObject(IRunIndex, index.index if isinstance(index, PackedIndex) else index)
 
     def test_empty(self) -> None:
-        """A new index has no rows, and is not marked as complete (S5)."""
+        """A new index has no rows and is not marked as complete, so that it denies no entry (safety rule S5)."""
         index = self.make()
         self.assertIsNone(index.find(1, 0))
         self.assertEqual(index.last_entry(1), -1)
@@ -117,7 +117,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual((index.complete, index.last_entry(1)), (True, 13))
 
     def test_find(self) -> None:
-        """A look-up of an entry finds the index row that contains it; entries outside all rows are not found."""
+        """The index row that contains an entry is found; entries outside all index rows are not found."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 10, 19), _row(1, 30, 30), _row(2, 0, 99)]))
         for entry_id in (10, 15, 19):
@@ -144,7 +144,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual(index.last_entry(2), 7)
 
     def test_rows_ahead(self) -> None:
-        """A look-up ahead returns an entry's index row and the ledger's next rows; nothing if the entry has no row."""
+        """One call returns an entry's index row and the ledger's next rows; nothing if the entry has no row."""
         rows = [_row(1, 10 * i, 10 * i + 5) for i in range(5)]
         index = self.make()
         index.commit(IndexBatch(runs=[*reversed(rows), _row(2, 0, 100)]))
@@ -190,7 +190,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.rows(1)], [left, _row(1, 4, 5, 1), right])
 
     def test_moved(self) -> None:
-        """A compaction replaces index rows only of entries that are still in the entry logs that it has read (S8)."""
+        """A compaction replaces index rows only of entries that are still in the logs it has read (safety rule S8)."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 0), _row(1, 10, 19, 1), _row(1, 20, 29, 2)]))
         index.commit(IndexBatch(runs=[_row(1, 4, 5, 7)]))

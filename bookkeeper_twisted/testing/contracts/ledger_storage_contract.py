@@ -63,10 +63,10 @@ class LedgerStorageContract(SynchronousTestCase):
         return None
 
     def check_index(self, ledger_id: int) -> None:
-        """Check that all look-ups of the index agree about a ledger, if the storage has an index."""
+        """Check that all methods of the index agree about a ledger, if the storage has an index."""
 
     def unpacked_rows(self) -> int:
-        """Return how many index rows look-ups in memory have unpacked so far, from the 36-byte form to objects."""
+        """Return how many index rows in memory were unpacked so far, from the 36-byte form to objects."""
         return 0
 
     def while_writing(self, look: Callable[[], None], begun: ICheckpoint) -> None:
@@ -141,7 +141,7 @@ class LedgerStorageContract(SynchronousTestCase):
             self.check(ledger_id, range(3))
 
     def test_negatives(self) -> None:
-        """Entries that were never added are not found, before and after a checkpoint (S5)."""
+        """Entries that were never added are not found, before and after a checkpoint (safety rule S5)."""
         self.storage.add(run(1, 5, 10))
         for _ in range(2):
             for ledger_id, entry_id in ((1, 4), (1, 15), (3, 5)):
@@ -185,7 +185,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.check(1, range(10))
 
     def test_scattered(self) -> None:
-        """A look-up in memory of single entries, in any order, returns each entry or None if it is not in memory."""
+        """Single entries, in any order, are read from memory; None stands for an entry that is not in memory."""
         self.storage.add(run(1, 0, 10))
         found = self.storage.scattered(1, [7, 2, 30], 10_000)
         self.assertEqual(len(found.entries), 3)
@@ -194,7 +194,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertIsNone(found.entries[2])
 
     def test_striped_ledger(self) -> None:
-        """If only every third entry of a ledger is stored, a look-up unpacks at most two index rows per entry (S11)."""
+        """If only every third entry of a ledger is stored, a search unpacks at most two index rows per entry."""
         entry_ids = range(0, 3000, 3)
         for entry_id in entry_ids:
             self.storage.add(run(1, entry_id))
@@ -217,7 +217,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual(self.storage.entry_ranges(1), [(0, 4), (7, 8)])
 
     def test_states(self) -> None:
-        """The state of a ledger can be read immediately and, after a checkpoint, by a later storage."""
+        """The state of a ledger can be read immediately and, after a checkpoint, by a storage that is opened later."""
         self.assertIsNone(self.storage.ledger(7))
         row = LedgerRow(7, b"key", fenced=True, explicit_lac=b"lac")
         self.storage.put_ledger(row)
@@ -228,7 +228,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual((self.storage.ledger(7), self.storage.ledger_ids()), (row, [3, 7]))
 
     def test_forget(self) -> None:
-        """Of a deleted ledger only the fence is kept, until the fence is forgotten as well (S3)."""
+        """After a ledger's deletion only its fence is kept, until the fence is forgotten as well (safety rule S3)."""
         for ledger_id, fenced in ((1, True), (2, False)):
             self.storage.put_ledger(LedgerRow(ledger_id, fenced=fenced))
             self.storage.add(run(ledger_id, 0, 5))
@@ -269,7 +269,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.checkpoint()
 
     def test_failed_write(self) -> None:
-        """After a failed checkpoint, log marks do not move; its entries are read from memory and stored later (S7)."""
+        """A failed checkpoint moves no log mark (safety rule S7); its entries stay in memory until they are stored."""
         self.storage.add(run(1, 0, 10))
         self.checkpoint(1)
         self.storage.add(run(1, 10, 10))
@@ -287,7 +287,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual(self.marks(), (JournalPosition(1, 3),))
 
     def test_full(self) -> None:
-        """The storage counts the bytes that wait for a checkpoint; from some number on, it says that it is full (S11).
+        """The storage counts bytes that wait for a checkpoint; above a limit, it says it is full (safety rule S11).
         """
         self.assertEqual((self.storage.pending_bytes(), self.storage.is_full()), (0, False))
         first = 0

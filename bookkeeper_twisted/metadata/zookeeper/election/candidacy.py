@@ -57,7 +57,7 @@ class Candidacy:
         raise NotImplementedError
 
     async def _stand(self, watch: Watch) -> None:
-        """Take part in the election: read its nodes, with a ``watch``; pass the result to :meth:`_is_elected`."""
+        """Take part in the auditor election: read its nodes, with a ``watch``; pass them to :meth:`_is_elected`."""
         raise NotImplementedError
 
     async def _look(self, watch: Watch) -> bool:

@@ -41,7 +41,7 @@ class VoteCandidacy(Candidacy):
             for name in await self._own(lowest_first(await self._znodes.fresh_children(self._path))):
                 await self._delete(f"{self._path}/{name}")
         except NodeMissingError:
-            pass  # the node of the votes does not exist before the first vote
+            pass  # the parent node of the votes does not exist before the first vote
 
     async def _stand(self, watch: Watch) -> None:
         """Read the votes, and set ``watch`` on this session's vote, the next lower vote, and Pulsar's leader node."""

@@ -1,4 +1,4 @@
-"""The listing of all ledgers of a cluster in ascending order; an incomplete listing raises an error (S8).
+"""The listing of all ledgers of a cluster in ascending order; an incomplete listing raises an error (safety rule S8).
 
 Bookies delete the entries of ledgers that a listing does not contain.  So a listing never ends early, and a missing
 root or an unexpected node is an error.  A node that is removed during the listing had no ledgers left, so it is
@@ -53,7 +53,7 @@ class LedgerListing:
             if last < self._first or first > self._last:
                 continue
             if is_leaf:
-                # if the driver was closed, raise an error: a listing must never just end early (S8)
+                # if the driver was closed, raise an error: a listing must never just end early (safety rule S8)
                 self._znodes.session.check_open()
                 yield self._checked(first, f"{path}/{name}")
                 continue

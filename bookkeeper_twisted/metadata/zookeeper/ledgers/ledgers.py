@@ -136,7 +136,7 @@ class ZooKeeperLedgers:
         await self._znodes.sync(self._znodes.root)
 
     async def ledger_ids(self, first: int = 0, last: int | None = None) -> AsyncIterator[int]:
-        """Yield the ledger ids in ascending order; if a node cannot be read, raise the error (S8)."""
+        """Yield the ledger ids in ascending order; if a node cannot be read, raise the error (safety rule S8)."""
         end = MAX_ID if last is None else last
         async for ledger_id in LedgerListing(self._znodes, self._laid_out(), first, end).ids():
             yield ledger_id

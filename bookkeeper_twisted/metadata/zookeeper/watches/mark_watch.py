@@ -41,7 +41,7 @@ class TreeWatch:
         self._stopped = False
 
     def start(self) -> None:
-        """Begin to watch the nodes of marks and locks."""
+        """Begin to watch the nodes of underreplicated marks and replication locks."""
         self._add(self._locks, self._look_at(self._locks, None))
         self._add(self._marks, self._look_at(self._marks, 0))
         self._call_in(0)

@@ -16,7 +16,7 @@ _UNSEEN = -1, -1
 
 
 class NodeWatches:
-    """The watches of single nodes of one driver."""
+    """A driver's watches of single ZooKeeper nodes."""
 
     def __init__(self, znodes: Znodes) -> None:
         self._znodes = znodes

@@ -22,7 +22,7 @@ class UnderreplicationSuite(MetadataSuite):
         verifyObject(IUnderreplication, (await self.driver()).underreplication)
 
     async def test_mark(self) -> None:
-        """Every driver can read a mark that one driver has made."""
+        """Every driver can read an underreplicated mark that one driver has made."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.mark(5, ["a:1", "b:1"], 1234)
         self.assertEqual(
@@ -30,7 +30,7 @@ class UnderreplicationSuite(MetadataSuite):
         )
 
     async def test_not_marked(self) -> None:
-        """Reading or removing the mark of an unmarked ledger fails."""
+        """Reading or removing the underreplicated mark of an unmarked ledger fails."""
         marks = (await self.driver()).underreplication
         await self.raises(NotUnderreplicatedError, marks.read_mark(5))
         await self.raises(NotUnderreplicatedError, marks.remove_mark(5, 0))
@@ -46,13 +46,13 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await marks.read_mark(5), Versioned(UnderreplicatedLedger(("a:1", "b:1"), 3), 2))
 
     async def test_mark_without_replicas(self) -> None:
-        """A mark need not say which bookies lack entries."""
+        """An underreplicated mark need not say which bookies lack entries."""
         marks = (await self.driver()).underreplication
         await marks.mark(5)
         self.assertEqual((await marks.read_mark(5)).value, UnderreplicatedLedger())
 
     async def test_remove_mark(self) -> None:
-        """A mark is removed only if its version is still the given one, so that a newer mark stays."""
+        """An underreplicated mark is removed only if its version is the given one, so that a newer mark stays."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.mark(5, ["a:1"])
         before = await one.underreplication.read_mark(5)
@@ -189,7 +189,7 @@ class UnderreplicationSuite(MetadataSuite):
         await two.underreplication.lock(5, "other")
 
     async def test_unlock_twice(self) -> None:
-        """The release of a lock that is not held has no effect."""
+        """The release of a replication lock that nobody holds has no effect."""
         locks = (await self.driver()).underreplication
         await locks.unlock(5)
         await locks.lock(5, "host")
@@ -204,7 +204,7 @@ class UnderreplicationSuite(MetadataSuite):
         await two.underreplication.lock(5, "other")
 
     async def test_wrong_ids(self) -> None:
-        """Marks and locks with invalid ledger ids are refused."""
+        """Underreplicated marks and replication locks with invalid ledger ids are refused."""
         marks = (await self.driver()).underreplication
         for ledger_id in (-1, 1 << 63):
             for work in (
@@ -215,7 +215,7 @@ class UnderreplicationSuite(MetadataSuite):
                 await self.raises(IncorrectParameterError, work)
 
     async def test_marks_outlive_drivers(self) -> None:
-        """Marks stay in the store when the last driver is closed."""
+        """Underreplicated marks stay in the store when the last driver is closed."""
         one = await self.driver()
         await one.underreplication.mark(5, ["a:1"])
         await one.close()
