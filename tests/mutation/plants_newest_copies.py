@@ -4,6 +4,7 @@ from .plant import Plant
 
 _LIVES = ["tests.storage.test_ledger_storage_contract"]
 _LOOKED_UP = "storage/index/looked_up.py"
+_REBUILT = ["tests.bookie.maintenance.test_rebuilt_copies"]
 _LOOK_UPS = ["tests.storage.index.test_looked_up"]
 _SCATTERED_MODULE, _SCATTERED = "storage/index/scattered.py", ["tests.storage.index.test_scattered"]
 _RECENT = ["tests.storage.index.test_recent_index"]
@@ -114,6 +115,17 @@ PLANTS = (
         "older copies in the middle of a newer run stay in a cache of reads", "entries/entry_run.py",
         "((self.ledger_id, self.first, self.last),)", "((self.ledger_id, self.first, self.first),)", _LIVES,
         where="EntryRun.spans",
+    ),
+    Plant(
+        "entries that come beside a compaction go to a log with a lower id than the copies",
+        "storage/entry_log/writer.py",
+        "self._overtaken = True", "pass", _REBUILT, where="EntryLogWriter.reserve",
+    ),
+    Plant(
+        "a compaction takes ids for logs after it has read the rows of their entries",
+        "bookie/maintenance/compactor.py",
+        "return False", "log_ids = await directory.on_flush_lane(directory.storage.log.reserve, n_targets)", _REBUILT,
+        where="Compactor._compact",
     ),
     Plant(
         "rows that were looked up outlive newer copies", "storage/directory_storage.py",

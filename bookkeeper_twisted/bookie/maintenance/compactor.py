@@ -177,7 +177,8 @@ class Compactor:
         n_targets = 1 + sum(log.live for log in group) // self._directory.storage.log.size_limit
         while left:
             try:
-                return await self._compact(left, n_targets)
+                if await self._compact(left, n_targets):
+                    return
             except LogDamageError as damage:
                 self._directory.damaged[damage.log_id] = str(damage)
                 self._log.error(
@@ -186,18 +187,22 @@ class Compactor:
                 left.remove(damage.log_id)
                 await self._damage_found(damage)
 
-    async def _compact(self, sources: Sequence[int], n_targets: int) -> None:
+    async def _compact(self, sources: Sequence[int], n_targets: int) -> bool:
         """Copy the live entries of some entry logs to new logs, and commit their index rows.
 
         :param sources: ids of the logs to compact.
-        :param n_targets: expected number of new logs; more may be written.
+        :param n_targets: most new logs to write.
+        :returns: False if live entries are left because these logs are full; another call copies them.
         """
         directory = self._directory
         on_lane = directory.on_lane
         queue = self._queue = self._queue or DiskQueue(self._clients_add)
         reader = RowReader(directory.fs, directory.storage, queue)
         cutter = RowCutter(directory.storage.index, sources=tuple(sources))
-        log_ids: list[int] = []
+        # Reserve the ids before the first index row is read.  If a client then stores an entry again, its new copy gets
+        # into a log with a higher id than the copy of the compaction.  A rebuild of the index takes the copy in the log
+        # with the highest id for the newest.
+        log_ids = await directory.on_flush_lane(directory.storage.log.reserve, n_targets)
         # the new log that is being written; it is not durable yet, and no index row refers to it
         copy: LogCopy | None = None
         # the commit of the index rows of the previous new log, which runs while the next log is written
@@ -212,7 +217,8 @@ class Compactor:
                     await self._writes.acquire(*_size(rows))
                 while rows:
                     if copy is None:
-                        log_ids = log_ids or await directory.on_flush_lane(directory.storage.log.reserve, n_targets)
+                        if not log_ids:
+                            return False
                         copy = await on_lane(LogCopy, directory.fs, directory.storage, log_ids.pop(0), queue)
                     await self._work(copy.write, rows)
                     if rows:
@@ -224,6 +230,7 @@ class Compactor:
             if copy is not None:
                 committed = await self._finish(copy, committed, sources)
                 copy = None
+            return True
         finally:
             await on_lane(reader.close)  # close the reader first: its close waits for the writes to the copy
             if copy is not None:

@@ -310,7 +310,8 @@ class EntryLogWriter:
     def reserve(self, count: int = 1) -> list[int]:
         """Reserve ids for the logs that a compaction writes; later entries are appended to logs with higher ids.
 
-        So the newest copy of an entry is always in the log with the highest id, which a rebuild of the index relies on.
+        A rebuild of the index takes the copy of an entry in the log with the highest id for the newest.  So a
+        compaction must call this before it reads the first index row of the entries that it copies.
 
         :returns: ``count`` log ids, ascending.
         """
