@@ -2,10 +2,8 @@
 
 import attrs
 
-from ..errors import BookieHandleNotAvailableError, RequestTimeoutError, TooManyRequestsError
-
-NO_REPLY = (RequestTimeoutError, BookieHandleNotAvailableError)
-"""Errors without a reply: it is unknown whether the bookie runs."""
+from ..errors import TooManyRequestsError
+from ..ledger.bookie_health import NO_REPLY
 
 
 def is_transient(error: object) -> bool:

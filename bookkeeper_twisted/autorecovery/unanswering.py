@@ -12,7 +12,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from ..errors import BookieHandleNotAvailableError, BookKeeperError, ClientClosedError
-from .retries import NO_REPLY
+from ..ledger.bookie_health import NO_REPLY
 
 T = TypeVar("T")
 

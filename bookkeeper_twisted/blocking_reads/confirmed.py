@@ -124,6 +124,6 @@ def _ask(pool: SocketPool, address: Address, questions: dict[int, _Question]) ->
             return
         except BookKeeperError as error:
             failure = error
-    pool.unreachable(address)
+    pool.health.failed(address.bookie_id, failure)
     for question in missing.values():
         question.answered(address, failure)

@@ -11,28 +11,27 @@ from contextlib import suppress
 import attrs
 
 from ..codec.digest import Digester
-from ..codec.operations import DEFAULT_MAX_FRAME_SIZE, MAX_COUNT
+from ..codec.operations import DEFAULT_MAX_FRAME_SIZE
 from ..entries.entry_run import EntryRun
 from ..errors import (
-    BadRequestError,
     BookieError,
     BookieHandleNotAvailableError,
     BookKeeperError,
     NoSuchEntryError,
     NoSuchLedgerError,
     ReadError,
-    RequestTimeoutError,
 )
+from ..ledger.batch_support import BatchAttempt
 from ..ledger.entry_batch import verified_prefix
-from ..ledger.read_answers import SingleReads, UsualSize, most_telling, requested_batch
+from ..ledger.read_answers import MAX_SINGLE_READS, SingleReads, UsualSize, most_telling, requested_batch
 from ..ledger.schedule import Schedule
 from . import requests
 from .connection import Address, IBookieConnection
 from .pool import SocketPool
 
-_MAX_SINGLE_READS = 1024
+_MAX_SINGLE_READS = 2 * MAX_SINGLE_READS
 """Most single reads at a time, twice as many as those of a client: this reader waits for all replies before it sends
-the next reads.  With 512, it reads a fifth fewer entries in a second.
+the next reads.  With as many as a client, it reads a fifth fewer entries in a second.
 """
 
 _Answers = dict[int, bytes | Exception] | BookKeeperError
@@ -130,6 +129,8 @@ class FragmentReader:
 
     def _from_current(self, at: int) -> EntryRun | None:
         """Read the next entries, from ``at`` on, from the bookie in use; return None if it does not return them."""
+        if not self._pool.batch_support.is_expected(self._order[0].bookie_id):
+            return None
         try:
             return verified_prefix(self._ahead(at), self._digester)
         except BookieError:
@@ -140,12 +141,10 @@ class FragmentReader:
 
     def _ahead(self, at: int) -> EntryRun:
         """Receive the batch that begins with entry ``at``, then request the next batch."""
-        if not self._pool.expects_batches(self._order[0]):
-            raise BadRequestError(self._fragment.ledger_id, at)
         if self._asked != at:
             self._ask(at)
         assert self._connection is not None
-        run = self._received(self._connection, at)
+        run = self._received(self._order[0], self._connection, at)
         self._asked = None
         if run.last < self._fragment.last:
             try:
@@ -166,77 +165,71 @@ class FragmentReader:
     def _from_any(self, at: int) -> EntryRun:
         """Read the next entries, from ``at`` on, from the first replica that returns them; continue with that replica.
         """
-        errors: dict[str, Exception] = {}
-        for address in list(self._order):
+        by_id = {address.bookie_id: address for address in self._order}
+        attempt = BatchAttempt(self._pool.batch_support, list(by_id))
+        for bookie_id in attempt.capable:
             try:
-                run = verified_prefix(self._batch_from(address, at), self._digester)
+                run = verified_prefix(self._batch_from(by_id[bookie_id], at), self._digester)
             except BookKeeperError as error:
-                errors[address.bookie_id] = error
-                self._note(address, error)
+                attempt.failed(bookie_id, error)
+                self._pool.health.failed(bookie_id, error)
             else:
-                self._prefer(address)
+                self._pool.health.succeeded(bookie_id)
+                self._prefer(by_id[bookie_id])
                 return run
-        if not all(map(self._pool.expects_batches, self._order)):
-            return self._window(at)
-        raise read_failure(self._fragment.ledger_id, at, errors)
+        if not attempt.leaves_open:
+            raise read_failure(self._fragment.ledger_id, at, attempt.errors)
+        return self._window(at, attempt)
 
     def _batch_from(self, address: Address, at: int) -> EntryRun:
         """Read a batch over a new connection, because an idle connection may be lost although the bookie works."""
-        if not self._pool.expects_batches(address):
-            raise BadRequestError(self._fragment.ledger_id, at)
         self._leave()
         with self._pool.use(address, self._limits.wire, fresh=True) as connection:
             self._send_batch_read(connection, at)
-            return self._received(connection, at)
-
-    def _note(self, address: Address, error: Exception) -> None:
-        """Record the reason why a batch read failed: no support for batch reads, or no connection to the bookie."""
-        if isinstance(error, BadRequestError):
-            self._pool.refused_batch(address)
-        elif isinstance(error, RequestTimeoutError):
-            self._pool.unreachable(address)
-        elif isinstance(error, BookieHandleNotAvailableError):
-            # a bookie that does not support batch reads closes the connection then, but still answers single reads
-            answer = self._received_singles(address, [self._fragment.first], None)
-            remember = self._pool.unreachable if isinstance(answer, BookKeeperError) else self._pool.refused_batch
-            remember(address)
+            return self._received(address, connection, at)
 
     def _send_batch_read(self, connection: IBookieConnection, at: int) -> None:
-        count = min(self._fragment.last - at + 1, MAX_COUNT)
+        count = self._fragment.last - at + 1
         requests.send_batch_read(connection, self._fragment.ledger_id, at, count, self._limits.batch_bytes)
 
-    def _received(self, connection: IBookieConnection, at: int) -> EntryRun:
+    def _received(self, address: Address, connection: IBookieConnection, at: int) -> EntryRun:
         run = requests.receive_batch(connection, self._fragment.ledger_id, at, self._limits.max_frame_size)
+        self._pool.batch_support.gave_one(address.bookie_id)
         return requested_batch(run, self._fragment.ledger_id, at, self._fragment.last - at + 1)
 
     # ---- single reads --------------------------------------------------------------------------------
 
-    def _window(self, at: int) -> EntryRun:
-        """Read one or more entries, from ``at`` on, by single reads."""
+    def _window(self, at: int, attempt: BatchAttempt | None = None) -> EntryRun:
+        """Read one or more entries, from ``at`` on, by single reads.
+
+        :param attempt: the attempt to read the entries by batch reads, if there was one.
+        """
         last = self._fragment.last
         count = self._usual_size.entries_in(self._limits.batch_bytes, min(_MAX_SINGLE_READS, last - at + 1))
         reads = SingleReads(self._fragment.ledger_id, range(at, at + count), self._digester)
-        for attempt in range(self._fragment.write_quorum):
+        for rank in range(self._fragment.write_quorum):
             if missing := reads.missing():
-                self._ask_each(missing, attempt, reads)
+                self._ask_each(missing, rank, reads)
                 reads.check()
         if at not in reads.stored:
             raise read_failure(self._fragment.ledger_id, at, reads.errors[at])
         run = reads.run()
         self._usual_size.learn(run.count, run.size)
+        if attempt is not None:
+            attempt.single_reads_succeeded(reads.gave)
         return run
 
-    def _ask_each(self, entry_ids: Sequence[int], attempt: int, reads: SingleReads) -> None:
-        """Send a single read of each entry to one replica: the one with the index ``attempt`` in the entry's write set.
+    def _ask_each(self, entry_ids: Sequence[int], rank: int, reads: SingleReads) -> None:
+        """Send a single read of each entry to one replica: the one with the index ``rank`` in the entry's write set.
         """
         by_bookie: dict[Address, list[int]] = {}
         for entry_id in entry_ids:
             positions = self._schedule.write_set(entry_id)
-            position = positions[(self._preferred + attempt) % len(positions)]
+            position = positions[(self._preferred + rank) % len(positions)]
             by_bookie.setdefault(self._fragment.bookies[position], []).append(entry_id)
         for address, asked, found in self._singles(by_bookie):
             if isinstance(found, BookKeeperError):
-                self._pool.unreachable(address)
+                self._pool.health.failed(address.bookie_id, found)
                 reads.take(address.bookie_id, dict.fromkeys(asked, found))
             else:
                 reads.take(address.bookie_id, found)

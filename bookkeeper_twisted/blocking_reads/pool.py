@@ -4,13 +4,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ..ledger.batch_support import BatchSupport
+from ..ledger.bookie_health import BookieHealth
 from .connection import Address, IBookieConnection
 
-BATCH_SUPPORT_REMEMBERED = 300.0
-"""Seconds for which a bookie that refused a batch read gets only single reads."""
-
 FAILURE_REMEMBERED = 60.0
-"""Seconds for which a bookie that could not be reached is asked only after the other replicas."""
+"""Seconds for which a bookie that failed is asked only after the other replicas."""
 
 Dial = Callable[[Address, int], IBookieConnection]
 """A function that opens a connection, given the address of a bookie and the version of the wire protocol."""
@@ -21,17 +20,18 @@ class SocketPool:
 
     A connection has only one user at a time.  When the use ends without an error, it goes back to the pool.
 
+    :ivar batch_support: the record of the bookies that do not support batch reads.
+    :ivar health: the record of the bookies that failed a short time ago.
     :param dial: a function that opens a connection.
     :param now: a function that returns the seconds of a monotonic clock.
     """
 
     def __init__(self, dial: Dial, now: Callable[[], float]) -> None:
+        self.batch_support = BatchSupport(now)
+        self.health = BookieHealth(now, FAILURE_REMEMBERED)
         self._dial = dial
-        self._now = now
         self._lock = threading.Lock()
         self._idle: dict[tuple[Address, int], IBookieConnection] = {}
-        self._without_batches: dict[Address, float] = {}
-        self._failed: dict[Address, float] = {}
 
     @contextmanager
     def use(self, address: Address, wire: int, fresh: bool = False) -> Iterator[IBookieConnection]:
@@ -76,27 +76,9 @@ class SocketPool:
         if kept is not connection:
             connection.close()
 
-    def expects_batches(self, address: Address) -> bool:
-        """Test whether the bookie at an ``address`` may support batch reads, that is, has not refused one recently."""
-        return self._without_batches.get(address, 0.0) <= self._now()
-
-    def refused_batch(self, address: Address) -> None:
-        """Record that the bookie at an ``address`` does not support batch reads.
-
-        After :data:`BATCH_SUPPORT_REMEMBERED` seconds it gets batch reads again.
-        """
-        self._without_batches[address] = self._now() + BATCH_SUPPORT_REMEMBERED
-
     def is_suspect(self, address: Address) -> bool:
-        """Test whether the bookie at an ``address`` could not be reached a short time ago.
-
-        A short time is at most :data:`FAILURE_REMEMBERED` seconds.
-        """
-        return self._failed.get(address, 0.0) > self._now()
-
-    def unreachable(self, address: Address) -> None:
-        """Record for :data:`FAILURE_REMEMBERED` seconds that the bookie at an ``address`` could not be reached."""
-        self._failed[address] = self._now() + FAILURE_REMEMBERED
+        """Test whether the bookie at an ``address`` failed a short time ago, so that others should be asked first."""
+        return self.health.failed_at(address.bookie_id) is not None
 
     def __del__(self) -> None:
         self.close()  # a process keeps a few pools only, and drops the others with their idle connections

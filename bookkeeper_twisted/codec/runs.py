@@ -12,7 +12,7 @@ from zope.interface import Attribute, Interface
 from ..entries.entry_run import EntryRun
 from ..entries.interfaces import Entries
 from ..errors import Status
-from .operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD
+from .operations import FENCE, HIGH_PRIORITY, MAX_COUNT, RECOVERY_ADD
 
 __all__ = [
     "FENCE", "HIGH_PRIORITY", "RECOVERY_ADD", "AddReplies", "AddRun", "BatchRead", "BatchReply", "IReplyEncoding",
@@ -173,7 +173,7 @@ class BatchRead:
     """One batch read (BP-62; V3: batch-read-v3.md).
 
     :ivar request_id: the V2 requestId or V3 txnId, which the reply repeats.
-    :ivar max_count: most entries to return; <= 0 for any number.
+    :ivar max_count: most entries to return, at most :data:`~.operations.MAX_COUNT`; <= 0 for any number.
     :ivar master_key: the master key; None if the request has none.
     :ivar previous_lac, timeout_ms: the long poll of V3: the bookie waits until the LAC is above ``previous_lac``, at
         most ``timeout_ms`` milliseconds; None if not sent.
@@ -195,7 +195,7 @@ class BatchRead:
         self.ledger_id = ledger_id
         self.first = first
         self.request_id = request_id
-        self.max_count = max_count
+        self.max_count = min(max_count, MAX_COUNT)
         self.max_size = max_size
         self.master_key = master_key
         self.previous_lac = previous_lac

@@ -33,6 +33,12 @@ FIRST_GUESS = 4 << 10
 FIRST_ENTRIES = 32
 """Most entries to request as long as their size is unknown, because each may have megabytes."""
 
+MAX_SINGLE_READS = 512
+"""Most single reads at a time.
+
+With half as many, a client and its bookies need a quarter more time for an entry.  With twice as many, bookies look up
+more index rows than they keep in memory.
+"""
 
 _ENTRY_OVERHEAD = 64
 """Bytes of a stored entry beside its payload, at most: size word, header and digest."""

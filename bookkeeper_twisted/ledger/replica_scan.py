@@ -27,12 +27,10 @@ from ..errors import (
     UnexpectedConditionError,
 )
 from .entry_batch import LENGTH_AT, integers
+from .read_answers import MAX_SINGLE_READS
 from .schedule import Schedule
 
 OK, MISSING, DAMAGED, UNREACHABLE, LENGTH = "ok", "missing", "damaged", "unreachable", "length"
-
-MAX_SINGLES = 512
-"""Most single reads in one question."""
 
 
 @attrs.frozen
@@ -131,13 +129,13 @@ class ReplicaScan:
             else:  # the error does not say which entry it concerns: read the entries one by one
                 self.batching = not isinstance(answer, BadRequestError)
                 self._length = None
-                if not (yield from self._each(range(at, min(last, at + MAX_SINGLES - 1) + 1), last)):
+                if not (yield from self._each(range(at, min(last, at + MAX_SINGLE_READS - 1) + 1), last)):
                     return
             at = self.findings[-1].last + 1
         kept = chain.from_iterable(
             range(start, start + count) for start, count in self._schedule.stretches(self._position, at, last)
         ) if at <= last else iter(())  # fmt: skip
-        while wanted := list(islice(kept, MAX_SINGLES)):
+        while wanted := list(islice(kept, MAX_SINGLE_READS)):
             if not (yield from self._each(wanted, last)):
                 return
 
@@ -147,8 +145,8 @@ class ReplicaScan:
         :param entry_ids: ascending ids of entries that the bookie at this position keeps.
         :returns: a generator, as :meth:`whole` does.
         """
-        for start in range(0, len(entry_ids), MAX_SINGLES):
-            wanted = entry_ids[start : start + MAX_SINGLES]
+        for start in range(0, len(entry_ids), MAX_SINGLE_READS):
+            wanted = entry_ids[start : start + MAX_SINGLE_READS]
             if not (yield from self._each(wanted, entry_ids[-1])):
                 return
 

@@ -2,6 +2,8 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.errors import BookieHandleNotAvailableError
+
 from .made_up import Cluster
 
 
@@ -37,15 +39,16 @@ class PoolTests(SynchronousTestCase):
             self.assertTrue(self.cluster.connections[0].closed)
 
     def test_what_is_remembered_of_bookies(self) -> None:
-        """A refused batch read and a failed connection are forgotten after a while."""
+        """A refused batch read and a failure are forgotten after a while."""
         pool = self.cluster.pool
-        pool.refused_batch(self.address)
-        pool.unreachable(self.address)
-        self.assertEqual((pool.expects_batches(self.address), pool.is_suspect(self.address)), (False, True))
+        support, bookie_id = pool.batch_support, self.address.bookie_id
+        support.refused(bookie_id)
+        pool.health.failed(bookie_id, BookieHandleNotAvailableError("down"))
+        self.assertEqual((support.is_expected(bookie_id), pool.is_suspect(self.address)), (False, True))
         self.cluster.now = 60.0
-        self.assertEqual((pool.expects_batches(self.address), pool.is_suspect(self.address)), (False, False))
+        self.assertEqual((support.is_expected(bookie_id), pool.is_suspect(self.address)), (False, False))
         self.cluster.now = 300.0
-        self.assertTrue(pool.expects_batches(self.address))
+        self.assertTrue(support.is_expected(bookie_id))
 
     def test_close(self) -> None:
         """Closing the pool closes what is idle."""

@@ -183,9 +183,9 @@ PLANTS = (
         "self._support.refused(source)", "pass", _VOTES, where="RecoveryReads._by_batch",
     ),
     Plant(
-        "a reader forgets that a bookie refused batch reads", "client/reading/replica_reads.py",
+        "a reader forgets that a bookie refused batch reads", "ledger/batch_support.py",
         "self._support.refused(bookie_id)", "", ["tests.client.reading.test_replica_reads.SupportTests"],
-        where="ReplicaReader._batch_from",
+        where="BatchAttempt.failed",
     ),
     Plant(
         "a tail forgets that a bookie refused batch reads", "client/reading/lac_reads.py",
@@ -247,9 +247,9 @@ PLANTS = (
         "self.close()", "", ["tests.client.reading.test_read_handle"], where="ReadAhead._something",
     ),
     Plant(
-        "a reader gives up where no bookie answers batch reads", "client/reading/replica_reads.py",
-        "not attempt.incomplete and not attempt.unanswered", "not attempt.incomplete",
-        ["tests.client.reading.test_replica_reads"], where="ReplicaReader.fetch",
+        "a reader gives up where no bookie answers batch reads", "ledger/batch_support.py",
+        "self._has_incapable or any(isinstance(error, UNANSWERED) for error in self.errors.values())",
+        "self._has_incapable", ["tests.client.reading.test_replica_reads"], where="BatchAttempt.leaves_open",
     ),
     Plant(
         "late replies that come together count as replies to come", "protocol/client/in_flight.py",

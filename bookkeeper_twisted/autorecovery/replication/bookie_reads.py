@@ -12,9 +12,7 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 
-from ...client.reading.bookie_health import UNANSWERED
 from ...client.reading.context import ReadingContext
-from ...codec.operations import MAX_COUNT
 from ...codec.runs import BatchReply, ReadReply
 from ...entries.entry_run import EntryRun
 from ...errors import (
@@ -22,6 +20,7 @@ from ...errors import (
     BookKeeperError,
     ClientClosedError,
 )
+from ...ledger.batch_support import UNANSWERED
 from ...ledger.read_answers import UsualSize, entry_or_error, requested_batch
 from ...ledger.replica_scan import Answer, BatchQuestion, Question, Scanning
 from ...limits.throttle import Throttle
@@ -119,7 +118,7 @@ class BookieReads:
 
     async def _ask_batch(self, bookie_id: str, question: BatchQuestion) -> EntryRun | BookKeeperError:
         context, ledger_id, first = self._context, self._ledger_id, question.first
-        count, size = piece(min(question.count, MAX_COUNT), self._batch_bytes, self._throttle)
+        count, size = piece(question.count, self._batch_bytes, self._throttle)
         expected = self._usual_size.entries_in(size, count)
         try:
             reply = await self._request(

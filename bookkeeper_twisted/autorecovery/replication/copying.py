@@ -15,7 +15,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
 from ...client.reading.context import ReadingContext
-from ...client.reading.replica_reads import MAX_SINGLE_READS, ReplicaReader
+from ...client.reading.replica_reads import ReplicaReader
 from ...client.steps import for_each
 from ...codec.adds import ENTRY_AT, Adds, scattered_adds, stored_adds
 from ...codec.digest import Digester
@@ -23,7 +23,7 @@ from ...codec.operations import RECOVERY_ADD
 from ...entries.entry_run import EntryRun
 from ...errors import BookKeeperError, ClientClosedError
 from ...ledger.copy_plan import CopyRun
-from ...ledger.read_answers import usual_size_of
+from ...ledger.read_answers import MAX_SINGLE_READS, usual_size_of
 from ...ledger.schedule import schedule_of
 from ...limits.throttle import Throttle
 from ...model import LedgerMetadata

@@ -2,9 +2,10 @@
 
 import attrs
 
+from ...ledger.batch_support import BatchSupport
+from ...ledger.bookie_health import BookieHealth
 from ...ledger.schedule import Schedule
 from ..operation import OperationContext
-from .bookie_health import BatchSupport, BookieHealth
 from .read_order import ReadOrder
 from .speculation import Patience
 
@@ -27,15 +28,15 @@ class ReadingContext(OperationContext):
 
     @batch_support.default
     def _batch_support(self) -> BatchSupport:
-        return BatchSupport(self.clock)
+        return BatchSupport(self.clock.seconds)
 
     @poll_support.default
     def _poll_support(self) -> BatchSupport:
-        return BatchSupport(self.clock)
+        return BatchSupport(self.clock.seconds)
 
     @health.default
     def _health(self) -> BookieHealth:
-        return BookieHealth(self.clock, self.config.bookie_failure_history_expiration_msec * _MS)
+        return BookieHealth(self.clock.seconds, self.config.bookie_failure_history_expiration_msec * _MS)
 
     def read_order(self, schedule: Schedule) -> ReadOrder:
         """Return a new order in which one reader asks the bookies of a ledger with this ``schedule``."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from ...errors import NoSuchEntryError
+from ...errors import BadRequestError, NoSuchEntryError
+from ...ledger.bookie_health import BookieHealth
 from ...ledger.schedule import Schedule
 from ...placement.bookie_watcher import BookieWatcher
-from .bookie_health import BookieHealth
 
 _HEALTHY, _FAILED, _READ_ONLY, _SLOW, _UNKNOWN = range(5)
 
@@ -76,10 +76,10 @@ class ReadOrder:
         """Record that a bookie did not return an entry; a sticky reader moves to the next position in the ensemble.
 
         :param ensemble: the ensemble of the entry.
-        :param error: the error; "no such entry" does not move a sticky reader.
+        :param error: the error; "no such entry" and a refused batch read do not move a sticky reader.
         """
         self._health.failed(bookie_id, error)
-        if self._sticky is None or isinstance(error, NoSuchEntryError):
+        if self._sticky is None or isinstance(error, NoSuchEntryError | BadRequestError):
             return
         if bookie_id == ensemble[self._sticky]:
             self._sticky = (self._sticky + 1) % len(ensemble)

@@ -6,31 +6,29 @@ Verified entries before a damaged one are kept (safety rule S18).  Many single r
 the ledger is striped, or the bookies do not answer batch reads.
 """
 
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from itertools import repeat
 from typing import Any
 
-import attrs
 from twisted.internet.defer import Deferred
 
 from ...codec.digest import Digester
-from ...codec.operations import MAX_COUNT
 from ...entries.entry_run import EntryRun
-from ...errors import BadRequestError, BookKeeperError, Status
-from ...ledger.read_answers import SingleReads, UsualSize, entry_or_error, most_telling, verified_batch
+from ...errors import BookKeeperError, Status
+from ...ledger.batch_support import BatchAttempt
+from ...ledger.read_answers import (
+    MAX_SINGLE_READS,
+    SingleReads,
+    UsualSize,
+    entry_or_error,
+    most_telling,
+    verified_batch,
+)
 from ...ledger.schedule import Schedule
 from ...model import LedgerMetadata
-from .bookie_health import UNANSWERED
 from .context import ReadingContext
 from .speculation import Speculation
-
-MAX_SINGLE_READS = 512
-"""Most single reads at a time.
-
-With half as many, a client and its bookies need a quarter more time for an entry.  With twice as many, bookies need
-more index rows than they keep in memory.
-"""
 
 
 async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
@@ -43,20 +41,6 @@ async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
         for one in running:
             one.addErrback(lambda _: None)
             one.cancel()
-
-
-@attrs.define
-class _BatchAttempt:
-    """The record of one try to read a range of entries by batch reads: which bookies could not be used for it.
-
-    :ivar unanswered: bookies that did not answer a batch read, but may answer single reads.
-    :ivar incomplete: whether some replica was not asked, because it does not support batch reads; it may have the
-        entries.
-    """
-
-    errors: list[Exception] = attrs.field(factory=list)
-    unanswered: dict[str, Exception] = attrs.field(factory=dict)
-    incomplete: bool = False
 
 
 class ReplicaReader:
@@ -95,49 +79,40 @@ class ReplicaReader:
         :param max_count: most entries, > 0.
         :param max_size: most bytes; if this is <= 0 or larger than a frame, the limit is the size of a frame.
         """
-        count = min(max_count, self._entries_of_segment(first), MAX_COUNT)
+        ends = [segment.first_entry_id for segment in self.metadata.segments if segment.first_entry_id > first]
+        count = min(max_count, ends[0] - first) if ends else max_count
         size = min(max_size, self._max_frame_size) if max_size > 0 else self._max_frame_size
         if not self._batching:
             return await self._one_by_one(first, count, size)
-        attempt = _BatchAttempt()
+        attempt = BatchAttempt(self._support, self._replicas(first))
         run = await self._by_batch(first, count, size, attempt)
         if run is not None:
             return run
-        if not attempt.incomplete and not attempt.unanswered:
-            raise most_telling(attempt.errors)
-        return await self._one_by_one(first, count, size, attempt.unanswered)
+        if not attempt.leaves_open:
+            raise most_telling(attempt.errors.values())
+        return await self._one_by_one(first, count, size, attempt)
 
-    async def _by_batch(self, first: int, count: int, size: int, attempt: _BatchAttempt) -> EntryRun | None:
+    async def _by_batch(self, first: int, count: int, size: int, attempt: BatchAttempt) -> EntryRun | None:
         """Send batch reads to replicas; return the entries of the first verified answer, or None if there is none."""
-        replicas = self._replicas(first)
-        capable = [bookie_id for bookie_id in replicas if self._support.is_expected(bookie_id)]
-        attempt.incomplete = len(capable) < len(replicas)
-        reads = [partial(self._batch_from, bookie_id, first, count, size, attempt) for bookie_id in capable]
+        reads = [partial(self._batch_from, bookie_id, first, count, size, attempt) for bookie_id in attempt.capable]
         success = await Speculation(self._clock, reads, self._patience).run()
         if success is None:
             return None
         for index in success.overtaken:
-            self.order.overtaken(capable[index])
+            self.order.overtaken(attempt.capable[index])
         return success.result
 
     async def _batch_from(
-        self, bookie_id: str, first: int, count: int, size: int, attempt: _BatchAttempt
+        self, bookie_id: str, first: int, count: int, size: int, attempt: BatchAttempt
     ) -> EntryRun | None:
         try:
             reply = await self._bookies.read_batch(bookie_id, self._ledger_id, first, count, size)
             self._support.gave_one(bookie_id)
             run = verified_batch(reply.entries, self._ledger_id, first, count, self._digester)
             self._usual_size.learn(run.count, run.size)
-        except BadRequestError:
-            self._support.refused(bookie_id)
-            attempt.incomplete = True
-            return None
         except BookKeeperError as error:
+            attempt.failed(bookie_id, error)
             self._failed(bookie_id, first, error)
-            if isinstance(error, UNANSWERED):
-                attempt.unanswered[bookie_id] = error
-            else:
-                attempt.errors.append(error)
             return None
         self.order.succeeded(bookie_id)
         if reply.max_lac is not None:
@@ -151,31 +126,25 @@ class ReplicaReader:
     def _failed(self, bookie_id: str, entry_id: int, error: Exception) -> None:
         self.order.failed(bookie_id, self.metadata.ensemble_at(entry_id), error)
 
-    def _entries_of_segment(self, first: int) -> int:
-        """Return the number of entries, from ``first`` upwards, that are in the same ensemble as ``first``."""
-        starts = [s.first_entry_id for s in self.metadata.segments if s.first_entry_id > first]
-        return min(starts) - first if starts else MAX_COUNT
-
     def _replicas(self, entry_id: int) -> list[str]:
         return self.order.of(self.metadata.ensemble_at(entry_id), entry_id)
 
     # ---- entry by entry ------------------------------------------------------------------------------
 
     async def _one_by_one(
-        self, first: int, count: int, max_size: int, batch_unanswered: Collection[str] = ()
+        self, first: int, count: int, max_size: int, attempt: BatchAttempt | None = None
     ) -> EntryRun:
         """Read entries by single reads, all at the same time; return the entries before the first that cannot be read.
 
-        :param batch_unanswered: bookies that did not answer a batch read just now.
+        :param attempt: the attempt to read the entries by batch reads, if there was one.
         """
         window = self._usual_size.entries_in(max_size, min(count, MAX_SINGLE_READS))
         reads = SingleReads(self._ledger_id, range(first, first + window), self._digester)
         await self._read_each(reads)
         run = reads.run()
         self._usual_size.learn(run.count, run.size)
-        for bookie_id in batch_unanswered:
-            if bookie_id in reads.gave:
-                self._support.unanswered(bookie_id)
+        if attempt is not None:
+            attempt.single_reads_succeeded(reads.gave)
         return run
 
     async def fetch_each(self, entry_ids: Sequence[int]) -> tuple[Mapping[int, bytes], Mapping[int, Exception]]:

@@ -15,10 +15,10 @@ from ...codec.operations import MAX_COUNT
 from ...codec.runs import BatchReply
 from ...entries.entry_run import EntryRun
 from ...errors import BadRequestError, BookKeeperError, DigestMatchError
+from ...ledger.batch_support import UNANSWERED, BatchSupport
 from ...ledger.read_answers import most_telling, verified_batch
 from ...ledger.recovery_rules import EntryVote, RecoveryRules, Verdict
 from ..interfaces import IBookieClient
-from ..reading.bookie_health import UNANSWERED, BatchSupport
 
 
 class RecoveryReads:

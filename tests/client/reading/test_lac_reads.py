@@ -7,7 +7,6 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.reading.bookie_health import REMEMBERED
 from bookkeeper_twisted.client.reading.lac_reads import Confirmed, LacReads
 from bookkeeper_twisted.client.reading.ledger_view import LedgerView
 from bookkeeper_twisted.codec.digest import Digester
@@ -22,6 +21,7 @@ from bookkeeper_twisted.errors import (
     ReadError,
     RequestTimeoutError,
 )
+from bookkeeper_twisted.ledger.batch_support import REMEMBERED
 from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import DigestType, LedgerMetadata, LedgerState, Segment

@@ -5,9 +5,9 @@ from typing import Any
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.reading.bookie_health import BookieHealth
 from bookkeeper_twisted.client.reading.read_order import ReadOrder
 from bookkeeper_twisted.errors import BookieIOError, NoSuchEntryError
+from bookkeeper_twisted.ledger.bookie_health import BookieHealth
 from bookkeeper_twisted.ledger.schedule import Schedule
 
 from .reading_case import Known
@@ -21,7 +21,7 @@ class ReadOrderTests(SynchronousTestCase):
     def setUp(self) -> None:
         """All are there and well."""
         self.clock = Clock()
-        self.health = BookieHealth(self.clock, 60.0)
+        self.health = BookieHealth(self.clock.seconds, 60.0)
         self.known: Any = Known(frozenset(ENSEMBLE))
 
     def order(

@@ -4,8 +4,6 @@ from functools import partial
 
 from twisted.internet.defer import CancelledError
 
-from bookkeeper_twisted.client.reading.bookie_health import REMEMBERED, BatchSupport
-from bookkeeper_twisted.client.reading.replica_reads import MAX_SINGLE_READS
 from bookkeeper_twisted.client.reading.speculation import Patience
 from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.entries.entry_run import EntryRun
@@ -20,6 +18,8 @@ from bookkeeper_twisted.errors import (
     Status,
     UnauthorizedAccessError,
 )
+from bookkeeper_twisted.ledger.batch_support import REMEMBERED, BatchSupport
+from bookkeeper_twisted.ledger.read_answers import MAX_SINGLE_READS
 from bookkeeper_twisted.model import Segment
 from bookkeeper_twisted.testing.sealing import sealed
 
@@ -65,7 +65,7 @@ class BatchTests(ReplicaCase):
             fault = self.bookies["b0"].fail("read_batch", error)
             self.assertEqual(self.good(0), range(20))
             self.bookies["b0"].faults.remove(fault)
-            self.support = self.replicas._support = BatchSupport(self.clock)
+            self.support = self.replicas._support = BatchSupport(self.clock.seconds)
 
     def test_damage_at_each_replica(self) -> None:
         """A damaged first entry leads to the next replica; with all damaged it is an error (S18)."""

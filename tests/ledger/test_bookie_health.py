@@ -3,8 +3,8 @@
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.reading.bookie_health import BookieHealth
 from bookkeeper_twisted.errors import BookieIOError, NoSuchEntryError, RequestTimeoutError
+from bookkeeper_twisted.ledger.bookie_health import BookieHealth
 
 
 class BookieHealthTests(SynchronousTestCase):
@@ -13,7 +13,7 @@ class BookieHealthTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Nothing happened yet."""
         self.clock = Clock()
-        self.health = BookieHealth(self.clock, 60.0)
+        self.health = BookieHealth(self.clock.seconds, 60.0)
 
     def test_failure(self) -> None:
         """A failure is remembered for a while, from the last one on."""
