@@ -40,8 +40,9 @@ With half as many, a client and its bookies need a quarter more time for an entr
 more index rows than they keep in memory.
 """
 
-_ENTRY_OVERHEAD = 64
-"""Bytes of a stored entry beside its payload, at most: size word, header and digest."""
+ENTRY_OVERHEAD = 40
+"""Bytes of a stored entry beside its payload: length word, header and CRC32C.  Other digests need up to 16 bytes more.
+"""
 
 
 class UsualSize:
@@ -79,7 +80,7 @@ class UsualSize:
 def usual_size_of(metadata: LedgerMetadata) -> UsualSize:
     """Return the expected size of a ledger's entries: by its ``metadata`` if the ledger is closed, else a guess."""
     count = metadata.last_entry_id + 1
-    return UsualSize(_ENTRY_OVERHEAD + metadata.length // count if metadata.closed and count else 0)
+    return UsualSize(ENTRY_OVERHEAD + metadata.length // count if metadata.closed and count else 0)
 
 
 def most_telling(errors: Iterable[Exception]) -> Exception:

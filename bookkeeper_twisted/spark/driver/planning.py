@@ -12,6 +12,7 @@ from itertools import pairwise
 import attrs
 
 from ...blocking_reads import Address, Fragment
+from ...ledger.read_answers import ENTRY_OVERHEAD
 from ...model import LedgerMetadata
 from ..task.partition import FragmentPart
 
@@ -22,8 +23,6 @@ bookie.
 
 MAX_PIECES = 2000
 """The most pieces (ranges of entries) of a partition, so that the message that describes a task's work stays small."""
-
-ENTRY_OVERHEAD = 40
 
 USUAL_PARTITIONS, WORTH_A_TASK = 16, 8 << 20
 """If the user sets no number of partitions: how many to aim at, and the smallest partition in bytes."""

@@ -20,11 +20,11 @@ from ...blocking_reads import Address, ReadLimits, Timeouts
 from ...client import BookKeeper
 from ...codec.digest import Digester
 from ...ledger.findings import LossKind, ReplicaLoss
+from ...ledger.read_answers import ENTRY_OVERHEAD
 from ...ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE
 from ...limits.ratelimit import UNLIMITED, Rate
 from ...model import LedgerMetadata
 from ..driver.cluster import ClusterView, connected
-from ..driver.planning import ENTRY_OVERHEAD
 from ..options import Secret, client_config
 from ..reactor import THREAD, results_of
 from ..task.pacing import pace_of, tenth_of_a_second

@@ -9,11 +9,11 @@ from pyspark.sql import functions as f
 
 from ...blocking_reads import Address, Timeouts
 from ...codec.digest import Digester
+from ...ledger.read_answers import ENTRY_OVERHEAD
 from ...ledger.replica_scan import DAMAGED, LENGTH, MISSING, OK, UNREACHABLE
 from ...ledger.schedule import schedule_of
 from ...limits.ratelimit import UNLIMITED, Rate
 from ...model import DigestType
-from ..driver.planning import ENTRY_OVERHEAD
 from ..options import Secret, client_config
 from ..task.pacing import pace_of, tenth_of_a_second, time_of_day
 from ..task.partition import connections
