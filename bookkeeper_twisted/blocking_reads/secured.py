@@ -30,8 +30,8 @@ from ..errors import (
     UnauthorizedAccessError,
 )
 from ..protocol.authentication import IClientAuthentication, Peer
-from ..protocol.client.authentication import AuthenticatedConnection
-from ..protocol.client.encryption import EncryptingConnection
+from ..protocol.client.authentication import first_protocol
+from ..protocol.client.handshake import Handshake
 from ..security.reasons import tls_reason
 from .connection import WAIT_ALL, Address, BookieConnection, IByteStream, Timeouts, failure_of, open_socket
 
@@ -223,29 +223,16 @@ class _SecuredStream:
         self._transport = _SocketTransport(opened, patience, security.now)
         self._inbox = _Inbox()
 
-        def authenticated(peer: Peer) -> Protocol:
-            provider = security.authentication
-            exchange = provider.client_exchange(peer)
-            if exchange.complete:
-                return self._inbox
-            return AuthenticatedConnection(
-                self._transport.clock, wire, provider.plugin, exchange, patience, max_frame_size, lambda: self._inbox,
-                security.authentication_is_required, peer.is_encrypted,
-            )  # fmt: skip
-
-        bookie = Peer(address.bookie_id, host=address.host)
-        if security.encryption is None:
-            protocol = authenticated(bookie)
-        else:
-            creator = security.encryption(address.host)
-            protocol = EncryptingConnection(
-                self._transport.clock, bookie, creator, patience, authenticated, security.is_direct
-            )  # fmt: skip
+        creator = None if security.encryption is None else security.encryption(address.host)
+        protocol = first_protocol(
+            lambda: self._inbox, Peer(address.bookie_id, host=address.host), security.authentication,
+            security.authentication_is_required, creator, security.is_direct, self._transport.clock, wire, patience,
+            max_frame_size,
+        )  # fmt: skip
         self._transport.protocol = protocol
         protocol.makeConnection(self._transport)
-        while protocol is not self._inbox:
-            ready = protocol.encrypted if isinstance(protocol, EncryptingConnection) else protocol.authenticated  # type: ignore[attr-defined]
-            protocol = self._result_of(ready)
+        while isinstance(protocol, Handshake):
+            protocol = self._result_of(protocol.ready)
 
     def _result_of(self, ready: "Deferred[Any]") -> Any:
         """Receive until ``ready`` has a result; return it, or raise the error of its failure."""

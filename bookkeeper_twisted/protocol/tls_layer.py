@@ -234,8 +234,13 @@ class TlsLayer(TLSMemoryBIOProtocol):
     def unread(self) -> int:
         return getattr(self._below, "unread", 0)
 
-    def hand_over(self, protocol: IProtocol) -> None:
-        """Pass what is received from now on to another ``protocol``."""
+    @property
+    def protocol(self) -> Any:
+        """The protocol that receives the plain text, as of any transport; another one may take its place."""
+        return self._above.protocol
+
+    @protocol.setter
+    def protocol(self, protocol: IProtocol) -> None:
         self._above.protocol = protocol
 
     def begin(self) -> None:

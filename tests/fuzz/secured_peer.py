@@ -124,12 +124,12 @@ class Keys:
             )
 
         made: Any = await self._connect(port, authenticated, self._tls)
-        await made.authenticated
+        await made.ready
 
     async def _connect(self, port: int, make: Any, tls: ClientTls) -> Protocol:
         made = EncryptingConnection(self._reactor, Peer("b"), tls.connecting_to("127.0.0.1"), _TIME, make)
         await connectProtocol(TCP4ClientEndpoint(self._reactor, "127.0.0.1", port), made)
-        return await made.encrypted
+        return await made.ready
 
 
 class Stranger:

@@ -36,12 +36,12 @@ PLANTS = (
         "response.plugin == AUTH_DISABLED_PLUGIN", "False", _SHAKEN, where="AuthenticatedConnection._received",
     ),
     Plant(
-        "a time limit outlives the exchange", _HANDSHAKE,
-        "timer.cancel()", "pass", _SHAKEN, where="AuthenticatedConnection.connectionMade.ended",
+        "a time limit outlives the exchange", "protocol/client/handshake.py",
+        "timer.cancel()", "pass", _SHAKEN, where="Handshake._end_timer",
     ),
     Plant(
-        "an authenticated connection is not told of its loss", _HANDSHAKE,
-        "self._connection.connectionLost(reason)", "pass", _SHAKEN, where="AuthenticatedConnection.connectionLost",
+        "an authenticated connection gets neither bytes nor its loss", "protocol/client/handshake.py",
+        "self.transport.protocol = protocol", "pass", _SHAKEN, where="Handshake._pass_on",
     ),
     Plant(
         "a write overtakes what is queued", _TRANSPORT,

@@ -63,9 +63,9 @@ PLANTS = (
         where="EncryptingConnection.dataReceived",
     ),
     Plant(
-        "a client waits for a TLS handshake for ever", _STARTING,
-        "self._clock.callLater(self._timeout, self._fail, error)", "None", _CLIENT,
-        where="EncryptingConnection.connectionMade",
+        "a client waits for a TLS handshake for ever", "protocol/client/handshake.py",
+        "self._clock.callLater(self._timeout, self._fail, RequestTimeoutError(self._late))", "None", _CLIENT,
+        where="Handshake.connectionMade",
     ),
     Plant(
         "a client that must be authenticated takes a bookie that authenticates nobody",
@@ -213,9 +213,8 @@ PLANTS = (
         "self._encrypted = None", "", _LEFT, where="ServerConnection.connectionLost",
     ),
     Plant(
-        "a client whose handshake took too long keeps its timer", _STARTING,
-        "timer, self._timer = self._timer, None", "timer = self._timer", _LEFT,
-        where="EncryptingConnection._end_timer",
+        "a client whose handshake took too long keeps its timer", "protocol/client/handshake.py",
+        "timer, self._timer = self._timer, None", "timer = self._timer", _LEFT, where="Handshake._end_timer",
     ),
     Plant(
         "the end of a peer's bytes is an error with frames", "security/openssl.py",

@@ -17,8 +17,8 @@ PLANTS = (
         where="_SecuredStream.__init__",
     ),
     Plant(
-        "a blocking reader sends no token", _STREAM,
-        "if exchange.complete: ...", "return self._inbox", _SECURED, where="_SecuredStream.__init__",
+        "a client sends no token", "protocol/client/authentication.py",
+        "if exchange.complete: ...", "return make()", _SECURED, where="first_protocol.authenticated",
     ),
     Plant(
         "a blocking reader says that every connection is encrypted", _STREAM,

@@ -44,7 +44,7 @@ class LeftoverTests(TlsLayerCase):
 
         creator = self.client_tls.connecting_to(host)
         dialled = EncryptingConnection(self.clock, Peer("bookie:1"), creator, 30.0, connection)
-        dialled.encrypted.addErrback(lambda _: None)
+        dialled.ready.addErrback(lambda _: None)
         transport = QueueTransport()
         transport.protocol = dialled
         dialled.makeConnection(transport)

@@ -23,10 +23,11 @@ from ...codec.wire_protocol import IWireProtocol
 from ...errors import BookieHandleNotAvailableError, SecurityError, UnauthorizedAccessError
 from ...limits.attended_time import TOLERANCE
 from ...protocol.authentication import AuthenticationDisabled, IClientAuthentication, Peer
-from ...protocol.client.authentication import AuthenticatedConnection
+from ...protocol.client.authentication import first_protocol
 from ...protocol.client.connection import ClientConnection, ConnectionOwner
 from ...protocol.client.connection_limits import ConnectionLimits
 from ...protocol.client.encryption import EncryptingConnection
+from ...protocol.client.handshake import Handshake
 from ...protocol.client.request_ids import FlowIds, RequestIds
 from ...protocol.client.request_writer import WriteHistograms
 from ...protocol.client.traffic import Traffic
@@ -202,38 +203,25 @@ class BookieSocket:
         bookie = Peer(self._bookie_id, host=host, reactor=settings.clock)
         owner = ConnectionOwner(self._bookie_id, settings.flow_ids, self.traffic, self._lost, settings.writes)
 
-        def protocol() -> ClientConnection:
+        def connection() -> ClientConnection:
             return ClientConnection(settings.clock, self._wire, settings.limits, owner, settings.no_delay)
 
-        def authenticated(peer: Peer) -> Protocol:
-            limits, provider = settings.limits, settings.authentication
-            exchange = provider.client_exchange(peer)
-            if exchange.complete:
-                return protocol()
-            return AuthenticatedConnection(
-                settings.clock, self._wire, provider.plugin, exchange, limits.read_timeout, limits.max_frame_size,
-                protocol, settings.authentication_is_required, peer.is_encrypted,
-            )  # fmt: skip
-
         def first() -> Protocol:
-            if creator is None:
-                return authenticated(bookie)
-            return EncryptingConnection(
-                settings.clock, bookie, creator, settings.limits.read_timeout, authenticated,
-                settings.encryption_is_direct,
+            return first_protocol(
+                connection, bookie, settings.authentication, settings.authentication_is_required, creator,
+                settings.encryption_is_direct, settings.clock, self._wire, settings.limits.read_timeout,
+                settings.limits.max_frame_size,
             )  # fmt: skip
 
         return endpoint.connect(_QuietFactory.forProtocol(first)).addCallback(self._go_on)
 
     def _go_on(self, protocol: IProtocol) -> "IProtocol | Deferred[IProtocol]":
         """Wait until the connection is encrypted and authenticated; return the protocol that sends requests."""
-        if isinstance(protocol, EncryptingConnection):
-            self._enter(ConnectionState.ENCRYPTING)
-            return protocol.encrypted.addCallback(self._go_on)
-        if isinstance(protocol, AuthenticatedConnection):
-            self._enter(ConnectionState.AUTHENTICATING)
-            return cast("Deferred[IProtocol]", protocol.authenticated)
-        return protocol
+        if not isinstance(protocol, Handshake):
+            return protocol
+        is_encrypting = isinstance(protocol, EncryptingConnection)
+        self._enter(ConnectionState.ENCRYPTING if is_encrypting else ConnectionState.AUTHENTICATING)
+        return protocol.ready.addCallback(self._go_on)
 
     def _refused(self, failure: Failure) -> None:
         error = failure.value

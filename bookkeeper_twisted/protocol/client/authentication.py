@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from twisted.internet.defer import Deferred, maybeDeferred
-from twisted.internet.interfaces import IReactorTime
-from twisted.internet.protocol import Protocol, connectionDone
+from twisted.internet.defer import maybeDeferred
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IReactorTime
+from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 
 from ...codec.connection import ClientDecoder
@@ -12,20 +12,20 @@ from ...codec.messages import AuthRequest, AuthResponse, ErrorResponse
 from ...codec.operations import AUTH_DISABLED_PLUGIN, Operation
 from ...codec.wire_protocol import IWireProtocol
 from ...codec.wires import V3
-from ...errors import BookieHandleNotAvailableError, RequestTimeoutError, Status, UnauthorizedAccessError
-from ...security.reasons import tls_reason
-from ..authentication import IAuthenticationExchange, IUnansweredExchange
-from .encryption import START_TLS
+from ...errors import BookieHandleNotAvailableError, Status, UnauthorizedAccessError
+from ..authentication import IAuthenticationExchange, IClientAuthentication, IUnansweredExchange, Peer
+from .encryption import START_TLS, EncryptingConnection
+from .handshake import Handshake
 
 
-class AuthenticatedConnection(Protocol):
-    """A protocol that authenticates a connection, then passes all bytes to a new client connection.
+class AuthenticatedConnection(Handshake):
+    """A protocol that authenticates a connection, then passes it to a new client connection.
 
     Within TLS, Apache's bookies begin with a V3 refusal of StartTLS, also in V2: the client was not authenticated when
     the handshake ended.  These bytes are dropped.
 
-    :ivar authenticated: fires with the new client connection once it can send requests; fails with
-        UnauthorizedAccessError, RequestTimeoutError or BookieHandleNotAvailableError.
+    :ivar ready: see :class:`.Handshake`; fails with UnauthorizedAccessError, RequestTimeoutError or
+        BookieHandleNotAvailableError.
     """
 
     def __init__(
@@ -39,43 +39,31 @@ class AuthenticatedConnection(Protocol):
         :param is_required: whether to refuse a bookie that does not authenticate its clients.
         :param is_encrypted: whether the connection is one within TLS.
         """
-        self.authenticated: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
+        super().__init__(
+            clock, timeout, "no authentication in time; Apache's bookies do not answer whom they refuse"
+        )  # fmt: skip
         self._wire = wire
         self._plugin = plugin
         self._exchange = exchange
         self._decoder = ClientDecoder(wire, max_frame_size)
         self._make = make
         self._is_required = is_required
-        self._connection: Protocol | None = None
         self._number = 0
-        self._clock = clock
-        self._timeout = timeout
         self._begin = b""
         self._dropped = V3.refusal(START_TLS, Status.EIO) if is_encrypted else None
 
     def connectionMade(self) -> None:
-        error = RequestTimeoutError("no authentication in time; Apache's bookies do not answer whom they refuse")
-        timer = self._clock.callLater(self._timeout, self._fail, error)
-
-        def ended(result: object) -> object:
-            if timer.active():
-                timer.cancel()
-            return result
-
-        self.authenticated.addBoth(ended)
+        super().connectionMade()
         self._proceed(None)
 
     def dataReceived(self, data: bytes) -> None:
-        if self._connection is not None:
-            self._connection.dataReceived(data)
-            return
         if self._dropped is not None:
             self._begin = data = self._begin + data
             if len(data) < len(self._dropped) and self._dropped.startswith(data):
                 return
             data, self._dropped = data.removeprefix(self._dropped), None
         for item in self._decoder.receive(data):
-            if isinstance(item, AuthResponse | ErrorResponse) and not self.authenticated.called:
+            if isinstance(item, AuthResponse | ErrorResponse) and not self.ready.called:
                 # items other than answers to AUTH requests are dropped until the connection is authenticated
                 self._received(item)
         if self._decoder.error is not None:
@@ -94,17 +82,17 @@ class AuthenticatedConnection(Protocol):
         if self._is_required and not self._exchange.complete:
             self._fail(UnauthorizedAccessError(detail="the bookie authenticates nobody, which this client requires"))
         else:
-            self._done()
+            self._pass_on(self._make)
 
     def _proceed(self, received: bytes | None) -> None:
         """Pass a received token to the exchange and send the next token, until both sides are complete."""
         maybeDeferred(self._exchange.next_token, received).addCallbacks(self._send, self._refuse)
 
     def _send(self, token: bytes) -> None:
-        if self.authenticated.called:
+        if self.ready.called:
             return
         if self._number and self._exchange.complete and not token:
-            self._done()
+            self._pass_on(self._make)
             return
         self._ask(token)
         if self._exchange.complete and IUnansweredExchange.providedBy(self._exchange):
@@ -119,20 +107,35 @@ class AuthenticatedConnection(Protocol):
         error = failure.value
         self._fail(error if isinstance(error, Exception) else UnauthorizedAccessError(detail=str(error)))
 
-    def _done(self) -> None:
-        self._connection = connection = self._make()
-        connection.makeConnection(self.transport)
-        self.authenticated.callback(connection)
+    def _loss(self, reason: str) -> Exception:
+        # V2 has no answer for a refusal: the bookie closes the connection, as it also does for other reasons
+        return BookieHandleNotAvailableError(f"connection lost during the authentication (refused?): {reason}")
 
-    def _fail(self, error: Exception) -> None:
-        if not self.authenticated.called:
-            self.authenticated.errback(error)
-            self.transport.abortConnection()  # type: ignore[union-attr]
 
-    def connectionLost(self, reason: Failure = connectionDone) -> None:
-        if self._connection is not None:
-            self._connection.connectionLost(reason)
-        elif not self.authenticated.called:
-            # V2 has no answer for a refusal: the bookie closes the connection, as it also does for other reasons
-            text = f"connection lost during the authentication (refused?): {tls_reason(reason.value)}"
-            self.authenticated.errback(BookieHandleNotAvailableError(text))
+def first_protocol(
+    make: Callable[[], Protocol], peer: Peer, authentication: IClientAuthentication, is_required: bool,
+    creator: IOpenSSLClientConnectionCreator | None, is_direct: bool, clock: IReactorTime, wire: IWireProtocol,
+    timeout: float, max_frame_size: int,
+) -> Protocol:  # fmt: skip
+    """Make the protocol with which a connection begins: TLS, then authentication, then requests.
+
+    :param make: makes the protocol for requests; it is the first one if neither TLS nor tokens are needed.
+    :param peer: the bookie, as it is known before the connection is made.
+    :param is_required: whether to refuse a bookie that does not authenticate its clients.
+    :param creator: makes the client's end of TLS; None for a connection in clear.
+    :param is_direct: whether TLS begins at once, without StartTLS.
+    :param timeout: seconds for TLS, and again for authentication.
+    """
+
+    def authenticated(peer: Peer) -> Protocol:
+        exchange = authentication.client_exchange(peer)
+        if exchange.complete:
+            return make()
+        return AuthenticatedConnection(
+            clock, wire, authentication.plugin, exchange, timeout, max_frame_size, make, is_required,
+            peer.is_encrypted,
+        )  # fmt: skip
+
+    if creator is None:
+        return authenticated(peer)
+    return EncryptingConnection(clock, peer, creator, timeout, authenticated, is_direct)

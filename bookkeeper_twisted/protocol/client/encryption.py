@@ -6,22 +6,21 @@ between the two ends, and the client drops the connection.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import attrs
-from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IDelayedCall, IOpenSSLClientConnectionCreator, IReactorTime
-from twisted.internet.protocol import Protocol, connectionDone
-from twisted.python.failure import Failure
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IReactorTime
+from twisted.internet.protocol import Protocol
 
 from ...codec.connection import ClientDecoder
 from ...codec.messages import ErrorResponse, StartTlsRequest, StartTlsResponse
 from ...codec.operations import Operation
 from ...codec.wires import V3
-from ...errors import BookieHandleNotAvailableError, RequestTimeoutError, SecurityError, Status
+from ...errors import BookieHandleNotAvailableError, SecurityError, Status
 from ...security.principals import NOBODY, principal_of
-from ...security.reasons import tls_reason
 from ..authentication import Peer
+from .handshake import Handshake
 
 if TYPE_CHECKING:
     from ..tls_layer import TlsLayer
@@ -30,10 +29,10 @@ START_TLS = StartTlsRequest(V3.header(Operation.START_TLS, 1, 0))
 """The first request of a connection that is to be encrypted."""
 
 
-class EncryptingConnection(Protocol):
+class EncryptingConnection(Handshake):
     """A protocol that begins TLS, at once or by V3's StartTLS, then passes its connection to another protocol.
 
-    :ivar encrypted: fires with the other protocol once it can send; fails with SecurityError, RequestTimeoutError or
+    :ivar ready: see :class:`.Handshake`; fails with SecurityError, RequestTimeoutError or
         BookieHandleNotAvailableError.
     """
 
@@ -46,21 +45,17 @@ class EncryptingConnection(Protocol):
         :param make: makes the other protocol, which uses the encrypted connection.
         :param is_direct: whether TLS begins immediately, without StartTLS.
         """
-        self.encrypted: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
-        self._clock = clock
+        super().__init__(clock, timeout, f"no TLS handshake with {peer.address} in time")
         self._peer = peer
         self._bookie_id = peer.address
         self._creator = creator
-        self._timeout = timeout
         self._make = make
         self._is_direct = is_direct
         self._decoder = ClientDecoder(V3)
         self._layer: TlsLayer | None = None
-        self._timer: IDelayedCall | None = None
 
     def connectionMade(self) -> None:
-        error = RequestTimeoutError(f"no TLS handshake with {self._bookie_id} in time")
-        self._timer = self._clock.callLater(self._timeout, self._fail, error)
+        super().connectionMade()
         if self._is_direct:
             self._begin_tls()
         else:
@@ -97,29 +92,9 @@ class EncryptingConnection(Protocol):
         assert self._layer is not None
         certificate = self._layer.getHandle().get_peer_certificate(as_cryptography=True)
         certified = principal_of(certificate) if certificate is not None else NOBODY
-        self._end_timer()
-        protocol = self._make(attrs.evolve(self._peer, certified=certified, is_encrypted=True))
-        self._layer.hand_over(protocol)
-        protocol.makeConnection(self._layer)
-        self.encrypted.callback(protocol)
+        self._pass_on(partial(self._make, attrs.evolve(self._peer, certified=certified, is_encrypted=True)))
 
-    def _fail(self, error: Exception) -> None:
-        self._end_timer()
-        if not self.encrypted.called:
-            self.encrypted.errback(error)
-            self.transport.abortConnection()  # type: ignore[union-attr]
-
-    def _end_timer(self) -> None:
-        timer, self._timer = self._timer, None  # drop the timer: even one that has fired refers to this protocol
-        if timer is not None and timer.active():
-            timer.cancel()
-
-    def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self._end_timer()
-        if self.encrypted.called:
-            return
-        text = tls_reason(reason.value)
+    def _loss(self, reason: str) -> Exception:
         if self._layer is None:
-            self.encrypted.errback(BookieHandleNotAvailableError(f"connection lost: {text}"))
-        else:
-            self.encrypted.errback(SecurityError(f"the TLS handshake with {self._bookie_id} failed: {text}"))
+            return BookieHandleNotAvailableError(f"connection lost: {reason}")
+        return SecurityError(f"the TLS handshake with {self._bookie_id} failed: {reason}")

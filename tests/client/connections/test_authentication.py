@@ -122,7 +122,7 @@ class SlowTests(AuthenticatedCase):
         self.settle()
         self.failureResultOf(reading)
         self.assertEqual([socket.state for socket in self.sockets()], [ConnectionState.READY])
-        self.assertNotIn("AuthenticatedConnection", str(self.rig.clock.getDelayedCalls()))
+        self.assertNotIn("Handshake", str(self.rig.clock.getDelayedCalls()))
 
     def test_timeout(self) -> None:
         """An exchange that takes too long fails what waits for it, and leaves no timer behind."""

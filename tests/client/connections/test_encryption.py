@@ -209,7 +209,7 @@ class SlowTests(EncryptedCase):
         self.settle()
         self.assertIn("no TLS handshake", self.failureResultOf(reading).getErrorMessage())
         self.assertEqual(self.states(), [])
-        self.assertNotIn("EncryptingConnection", str(self.rig.clock.getDelayedCalls()))
+        self.assertNotIn("Handshake", str(self.rig.clock.getDelayedCalls()))
 
     def test_closed(self) -> None:
         """A client that is closed meanwhile ends the connection."""

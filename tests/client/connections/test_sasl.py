@@ -102,7 +102,7 @@ class ApacheTests(_WithinTls):
             else:
                 connection._number = 1
                 if connection._exchange.complete:
-                    connection._done()
+                    connection._pass_on(connection._make)
 
         self.patch(EncryptingConnection, "connectionMade", early)
         self.patch(AuthenticatedConnection, "_send", not_again)
@@ -261,9 +261,9 @@ class UnansweredTests(SynchronousTestCase):
             for answers in (disabled, self.answer(wire, 2, "sasl") + disabled):
                 connection, transport = self.connection(wire, _Unanswered())
                 self.assertEqual(transport.value(), sent)
-                self.assertNoResult(connection.authenticated)
+                self.assertNoResult(connection.ready)
                 connection.dataReceived(answers)
-                self.successResultOf(connection.authenticated)
+                self.successResultOf(connection.ready)
                 self.assertEqual(transport.value(), sent)
 
     def test_other_exchanges(self) -> None:
@@ -271,7 +271,7 @@ class UnansweredTests(SynchronousTestCase):
         connection, transport = self.connection(V3, _Plain(_Unanswered()))
         self.assertEqual(transport.value(), self.token(V3, 2, b"last"))
         connection.dataReceived(self.answer(V3, 2, "sasl"))
-        self.successResultOf(connection.authenticated)
+        self.successResultOf(connection.ready)
 
 
 class RefusalTests(SynchronousTestCase):
@@ -293,11 +293,11 @@ class RefusalTests(SynchronousTestCase):
                 connection = self.connection(True)
                 for at in range(0, len(data), size):
                     connection.dataReceived(data[at : at + size])
-                self.successResultOf(connection.authenticated)
+                self.successResultOf(connection.ready)
 
     def test_broken(self) -> None:
         """In clear, or for a second time, they break the protocol of V2."""
         for is_encrypted, data in ((False, _REFUSAL), (True, _REFUSAL * 2)):
             connection = self.connection(is_encrypted)
             connection.dataReceived(data)
-            self.failureResultOf(connection.authenticated, BookieHandleNotAvailableError)
+            self.failureResultOf(connection.ready, BookieHandleNotAvailableError)

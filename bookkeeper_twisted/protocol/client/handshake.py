@@ -1,0 +1,64 @@
+"""The client's protocols for the beginning of a connection: TLS, then authentication, then requests.
+
+Each part is a protocol of its own, which passes the connection to the next one when it has ended.
+"""
+
+from collections.abc import Callable
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.python.failure import Failure
+
+from ...errors import RequestTimeoutError
+from ...security.reasons import tls_reason
+
+
+class Handshake(Protocol):
+    """A protocol for one part of the beginning of a connection; it then passes the connection to the next protocol.
+
+    :ivar ready: fires with the next protocol when that has the connection; fails if the connection cannot be used.
+        Cancelling it drops the connection.
+    """
+
+    def __init__(self, clock: IReactorTime, timeout: float, late: str) -> None:
+        """:param timeout: most seconds from the begin of this part to its end.
+        :param late: the text of the error if it takes longer.
+        """
+        self.ready: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
+        self._clock = clock
+        self._timeout = timeout
+        self._late = late
+        self._timer: IDelayedCall | None = None
+
+    def connectionMade(self) -> None:
+        self._timer = self._clock.callLater(self._timeout, self._fail, RequestTimeoutError(self._late))
+
+    def _pass_on(self, make: Callable[[], Protocol]) -> None:
+        """Pass the connection to the protocol that ``make`` returns: it gets all bytes from now on."""
+        self._end_timer()
+        protocol = make()
+        self.transport.protocol = protocol  # type: ignore[union-attr]
+        protocol.makeConnection(self.transport)  # type: ignore[arg-type]
+        self.ready.callback(protocol)
+
+    def _fail(self, error: Exception) -> None:
+        """Drop the connection because of an ``error``, unless it was lost or passed on."""
+        self._end_timer()
+        if not self.ready.called:
+            self.ready.errback(error)
+            self.transport.abortConnection()  # type: ignore[union-attr]
+
+    def _end_timer(self) -> None:
+        timer, self._timer = self._timer, None  # a call of the timer that was made refers to this protocol as well
+        if timer is not None and timer.active():
+            timer.cancel()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._end_timer()
+        if not self.ready.called:
+            self.ready.errback(self._loss(tls_reason(reason.value)))
+
+    def _loss(self, reason: str) -> Exception:
+        """Return the error for a connection that was lost during this part, for this ``reason``."""
+        raise NotImplementedError
