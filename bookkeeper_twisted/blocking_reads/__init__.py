@@ -4,7 +4,8 @@ Theory of operation.  A :class:`~.connection.BookieConnection` sends and receive
 The kernel keeps the time-outs, so that one system call can receive a reply of any size into its final memory.  A
 :class:`~.pool.SocketPool` keeps at most one idle connection to a bookie for each wire version, for all ledgers of the
 process.  :mod:`.requests` sends batch reads, single reads and reads of the last add confirmed, and returns the entries
-as an :class:`~bookkeeper_twisted.entries.entry_run.EntryRun` that is not verified yet.
+as an :class:`~bookkeeper_twisted.entries.entry_run.EntryRun` that is not verified yet.  The pool repeats a request once
+if an idle connection was lost.
 :class:`~.fragment_reader.FragmentReader` reads a range of entries that one ensemble keeps: it verifies every entry by
 its digest (safety rule S18), asks the next replica after any error, and requests the next batch before the caller works
 on the present one. :mod:`.confirmed` reads the last add confirmed of unclosed ledgers.  :mod:`.adds` copies stored

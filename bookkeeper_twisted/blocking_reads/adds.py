@@ -10,9 +10,9 @@ from ..codec.adds import Adds
 from ..codec.operations import DEFAULT_MAX_FRAME_SIZE
 from ..codec.runs import AddReplies
 from ..codec.wires import V2
-from ..errors import ERROR_OF_STATUS, BookieHandleNotAvailableError, BookKeeperError, CodecError, Status
+from ..errors import ERROR_OF_STATUS, BookKeeperError, CodecError, Status
 from .connection import Address, IBookieConnection
-from .pool import SocketPool
+from .pool import OutstandingRequest, SocketPool
 
 _WIRE = 2
 _AT_ONCE = 64 << 10
@@ -66,46 +66,19 @@ class CopyTargets:
 
         :param loads: pairs of adds and the bookies that get them; all adds are sent before the first reply is received.
         """
-        under_way: list[tuple[Address, Adds, IBookieConnection | None]] = []
-        for adds, targets in loads:
-            for address in targets:
-                if address not in self.failed:
-                    under_way.append((address, adds, self._sent(address, adds)))
-        for address, adds, connection in under_way:
+        under_way = [
+            (address, self._begin(address, adds))
+            for adds, targets in loads for address in targets if address not in self.failed
+        ]  # fmt: skip
+        for address, exchange in under_way:
             try:
-                self._settle(address, adds, connection)
+                exchange.reply()
             except BookKeeperError as error:
                 self.failed[address] = error
 
-    def _sent(self, address: Address, adds: Adds) -> IBookieConnection | None:
-        """Send adds over a connection from the pool; return the connection, or None if sending failed."""
-        try:
-            connection = self._pool.take(address, _WIRE)
-        except BookKeeperError:
-            return None
-        try:
-            connection.send(adds.frames)
-        except BookKeeperError:
-            connection.close()
-            return None
-        return connection
-
-    def _settle(self, address: Address, adds: Adds, connection: IBookieConnection | None) -> None:
-        """Receive a bookie's replies to adds.  After a lost connection, send the adds once more, over a new connection.
-
-        The bookie may have closed a connection that was idle.  Adding the same bytes twice is harmless.
-        """
-        if connection is not None:
-            try:
-                receive_acknowledgements(connection, adds, self._max_frame_size)
-            except BookieHandleNotAvailableError:
-                connection.close()
-            except BookKeeperError:
-                connection.close()
-                raise
-            else:
-                self._pool.give_back(address, connection)
-                return
-        with self._pool.use(address, _WIRE, fresh=True) as another:
-            another.send(adds.frames)
-            receive_acknowledgements(another, adds, self._max_frame_size)
+    def _begin(self, address: Address, adds: Adds) -> OutstandingRequest[None]:
+        # if the connection was lost, the same bytes are added twice, which is harmless
+        return self._pool.begin(
+            address, _WIRE, lambda connection: connection.send(adds.frames),
+            lambda connection: receive_acknowledgements(connection, adds, self._max_frame_size),
+        )  # fmt: skip

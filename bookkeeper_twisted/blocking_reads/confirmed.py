@@ -1,6 +1,7 @@
 """Reading the last add confirmed (LAC) of unclosed ledgers from the bookies of their last ensembles."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import attrs
 
@@ -114,16 +115,14 @@ def read_last_add_confirmed(
     return {ledger_id: question.outcome() for ledger_id, question in questions.items()}
 
 
-def _ask(pool: SocketPool, address: Address, questions: dict[int, _Question]) -> None:
-    missing = dict(questions)
-    for fresh in (False, True):  # if the bookie has closed the idle connection, try again over a new one
-        try:
-            with pool.use(address, 3, fresh) as connection:
-                for ledger_id, answer in requests.read_lacs(connection, list(missing)):
-                    missing.pop(ledger_id).answered(address, answer)
-            return
-        except BookKeeperError as error:
-            failure = error
-    pool.health.failed(address.bookie_id, failure)
-    for question in missing.values():
-        question.answered(address, failure)
+def _ask(pool: SocketPool, address: Address, questions: Mapping[int, _Question]) -> None:
+    ledger_ids = list(questions)
+    send = partial(requests.send_lac_reads, ledger_ids=ledger_ids)
+    receive = partial(requests.receive_lacs, ledger_ids=ledger_ids)
+    try:
+        answers: Mapping[int, requests.LacAnswer | Exception] = pool.begin(address, 3, send, receive).reply()
+    except BookKeeperError as error:
+        pool.health.failed(address.bookie_id, error)
+        answers = dict.fromkeys(ledger_ids, error)
+    for ledger_id, question in questions.items():
+        question.answered(address, answers[ledger_id])

@@ -5,37 +5,26 @@ received one is verified.  If the ledger is striped, or bookies do not support b
 reads: many of them are sent to all bookies, then the replies are received.
 """
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
 
 import attrs
 
 from ..codec.digest import Digester
 from ..codec.operations import DEFAULT_MAX_FRAME_SIZE
 from ..entries.entry_run import EntryRun
-from ..errors import (
-    BookieError,
-    BookieHandleNotAvailableError,
-    BookKeeperError,
-    NoSuchEntryError,
-    NoSuchLedgerError,
-    ReadError,
-)
+from ..errors import BookKeeperError, NoSuchEntryError, NoSuchLedgerError, ReadError
 from ..ledger.batch_support import BatchAttempt
 from ..ledger.entry_batch import verified_prefix
 from ..ledger.read_answers import MAX_SINGLE_READS, SingleReads, UsualSize, most_telling, requested_batch
 from ..ledger.schedule import Schedule
 from . import requests
-from .connection import Address, IBookieConnection
-from .pool import SocketPool
+from .connection import Address
+from .pool import OutstandingRequest, SocketPool
 
 _MAX_SINGLE_READS = 2 * MAX_SINGLE_READS
 """Most single reads at a time, twice as many as those of a client: this reader waits for all replies before it sends
 the next reads.  With as many as a client, it reads a fifth fewer entries in a second.
 """
-
-_Answers = dict[int, bytes | Exception] | BookKeeperError
-"""The answers of one bookie by entry id; an error instead if the bookie did not answer."""
 
 
 @attrs.frozen
@@ -103,9 +92,8 @@ class FragmentReader:
         turn = preferred % len(fragment.bookies)
         order = [*fragment.bookies[turn:], *fragment.bookies[:turn]]
         self._order = sorted(order, key=pool.is_suspect)
-        self._connection: IBookieConnection | None = None
-        # id of the first entry that the outstanding batch read asks for; None if there is none
-        self._asked: int | None = None
+        # the outstanding request for the next batch, by its bookie and its first entry
+        self._ahead: dict[tuple[Address, int], OutstandingRequest[EntryRun]] = {}
         self._usual_size = UsualSize()
 
     def runs(self) -> Generator[EntryRun, None, None]:
@@ -119,83 +107,57 @@ class FragmentReader:
         at, last = self._fragment.first, self._fragment.last
         try:
             while at <= last:
-                run = self._window(at) if self._schedule.striped else self._from_current(at) or self._from_any(at)
+                run = self._window(at) if self._schedule.striped else self._batch(at)
                 yield run
                 at = run.last + 1
         finally:
-            self._leave()
+            self._abandon()
 
     # ---- batch reads ---------------------------------------------------------------------------------
 
-    def _from_current(self, at: int) -> EntryRun | None:
-        """Read the next entries, from ``at`` on, from the bookie in use; return None if it does not return them."""
-        if not self._pool.batch_support.is_expected(self._order[0].bookie_id):
-            return None
-        try:
-            return verified_prefix(self._ahead(at), self._digester)
-        except BookieError:
-            self._asked = None  # the bookie has answered, though with an error, so its connection can be used again
-        except BookKeeperError:
-            self._hang_up()
-        return None
-
-    def _ahead(self, at: int) -> EntryRun:
-        """Receive the batch that begins with entry ``at``, then request the next batch."""
-        if self._asked != at:
-            self._ask(at)
-        assert self._connection is not None
-        run = self._received(self._order[0], self._connection, at)
-        self._asked = None
-        if run.last < self._fragment.last:
-            try:
-                self._ask(run.last + 1)
-            except BookKeeperError:
-                # do not raise the error here: if it persists, it occurs again when the next batch is read
-                self._hang_up()
-        return run
-
-    def _ask(self, at: int) -> None:
-        if self._asked is not None:
-            self._hang_up()
-        if self._connection is None:
-            self._connection = self._pool.take(self._order[0], self._limits.wire)
-        self._asked = at
-        self._send_batch_read(self._connection, at)
-
-    def _from_any(self, at: int) -> EntryRun:
+    def _batch(self, at: int) -> EntryRun:
         """Read the next entries, from ``at`` on, from the first replica that returns them; continue with that replica.
         """
-        by_id = {address.bookie_id: address for address in self._order}
+        health, by_id = self._pool.health, {address.bookie_id: address for address in self._order}
         attempt = BatchAttempt(self._pool.batch_support, list(by_id))
         for bookie_id in attempt.capable:
             try:
                 run = verified_prefix(self._batch_from(by_id[bookie_id], at), self._digester)
             except BookKeeperError as error:
                 attempt.failed(bookie_id, error)
-                self._pool.health.failed(bookie_id, error)
+                health.failed(bookie_id, error)
             else:
-                self._pool.health.succeeded(bookie_id)
-                self._prefer(by_id[bookie_id])
+                health.succeeded(bookie_id)
+                self._order.remove(by_id[bookie_id])
+                self._order.insert(0, by_id[bookie_id])
                 return run
         if not attempt.leaves_open:
             raise read_failure(self._fragment.ledger_id, at, attempt.errors)
         return self._window(at, attempt)
 
     def _batch_from(self, address: Address, at: int) -> EntryRun:
-        """Read a batch over a new connection, because an idle connection may be lost although the bookie works."""
-        self._leave()
-        with self._pool.use(address, self._limits.wire, fresh=True) as connection:
-            self._send_batch_read(connection, at)
-            return self._received(address, connection, at)
-
-    def _send_batch_read(self, connection: IBookieConnection, at: int) -> None:
-        count = self._fragment.last - at + 1
-        requests.send_batch_read(connection, self._fragment.ledger_id, at, count, self._limits.batch_bytes)
-
-    def _received(self, address: Address, connection: IBookieConnection, at: int) -> EntryRun:
-        run = requests.receive_batch(connection, self._fragment.ledger_id, at, self._limits.max_frame_size)
+        """Receive the batch that begins with entry ``at``, then request the next batch from the same bookie."""
+        exchange = self._ahead.pop((address, at), None)
+        if exchange is None:
+            self._abandon()
+            exchange = self._begin(address, at)
+        run = requested_batch(exchange.reply(), self._fragment.ledger_id, at, self._fragment.last - at + 1)
         self._pool.batch_support.gave_one(address.bookie_id)
-        return requested_batch(run, self._fragment.ledger_id, at, self._fragment.last - at + 1)
+        if run.last < self._fragment.last:
+            self._ahead[address, run.last + 1] = self._begin(address, run.last + 1)
+        return run
+
+    def _begin(self, address: Address, at: int) -> OutstandingRequest[EntryRun]:
+        ledger_id, limits, count = self._fragment.ledger_id, self._limits, self._fragment.last - at + 1
+        return self._pool.begin(
+            address, limits.wire,
+            lambda to: requests.send_batch_read(to, ledger_id, at, count, limits.batch_bytes),
+            lambda source: requests.receive_batch(source, ledger_id, at, limits.max_frame_size),
+        )  # fmt: skip
+
+    def _abandon(self) -> None:
+        while self._ahead:
+            self._ahead.popitem()[1].abandon()
 
     # ---- single reads --------------------------------------------------------------------------------
 
@@ -227,66 +189,19 @@ class FragmentReader:
             positions = self._schedule.write_set(entry_id)
             position = positions[(self._preferred + rank) % len(positions)]
             by_bookie.setdefault(self._fragment.bookies[position], []).append(entry_id)
-        for address, asked, found in self._singles(by_bookie):
-            if isinstance(found, BookKeeperError):
-                self._pool.health.failed(address.bookie_id, found)
-                reads.take(address.bookie_id, dict.fromkeys(asked, found))
-            else:
-                reads.take(address.bookie_id, found)
-
-    def _singles(self, asked: Mapping[Address, Sequence[int]]) -> Iterator[tuple[Address, Sequence[int], _Answers]]:
-        """Send single reads to several bookies, and yield the answers of each."""
-        self._leave()
-        under_way: list[tuple[Address, Sequence[int], IBookieConnection | None]] = []
-        for address, entry_ids in asked.items():
-            connection = None
-            # if sending fails, _received_singles() sends the reads again over a new connection
-            with suppress(BookKeeperError):
-                connection = self._pool.take(address, self._limits.wire)
-                requests.send_reads(connection, self._fragment.ledger_id, entry_ids)
-            under_way.append((address, entry_ids, connection))
-        for address, entry_ids, connection in under_way:
-            yield address, entry_ids, self._received_singles(address, entry_ids, connection)
-
-    def _received_singles(
-        self, address: Address, entry_ids: Sequence[int], connection: IBookieConnection | None
-    ) -> _Answers:
-        """Receive the replies to single reads; if the bookie has closed the idle connection, send the reads again."""
-        ledger_id = self._fragment.ledger_id
-        if connection is not None:
+        exchanges = [(address, wanted, self._begin_singles(address, wanted)) for address, wanted in by_bookie.items()]
+        for address, wanted, exchange in exchanges:
             try:
-                found = requests.receive_entries(connection, ledger_id, entry_ids, self._limits.max_frame_size)
-            except BookieHandleNotAvailableError:
-                connection.close()
+                reads.take(address.bookie_id, exchange.reply())
             except BookKeeperError as error:
-                connection.close()
-                return error
-            else:
-                self._pool.give_back(address, connection)
-                return found
-        try:
-            with self._pool.use(address, self._limits.wire, fresh=True) as connection:
-                requests.send_reads(connection, ledger_id, entry_ids)
-                return requests.receive_entries(connection, ledger_id, entry_ids, self._limits.max_frame_size)
-        except BookKeeperError as error:
-            return error
+                self._pool.health.failed(address.bookie_id, error)
+                reads.take(address.bookie_id, dict.fromkeys(wanted, error))
 
-    # ---- the connection in use -----------------------------------------------------------------------
-
-    def _prefer(self, address: Address) -> None:
-        self._order.remove(address)
-        self._order.insert(0, address)
-
-    def _leave(self) -> None:
-        """Give the connection back to the pool; if a reply is still outstanding, close the connection instead."""
-        if self._asked is not None:
-            self._hang_up()
-        elif self._connection is not None:
-            self._pool.give_back(self._order[0], self._connection)
-            self._connection = None
-
-    def _hang_up(self) -> None:
-        self._asked = None
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+    def _begin_singles(
+        self, address: Address, wanted: Sequence[int]
+    ) -> OutstandingRequest[dict[int, bytes | Exception]]:
+        ledger_id, limits = self._fragment.ledger_id, self._limits
+        return self._pool.begin(
+            address, limits.wire, lambda to: requests.send_reads(to, ledger_id, wanted),
+            lambda source: requests.receive_entries(source, ledger_id, wanted, limits.max_frame_size),
+        )  # fmt: skip

@@ -1,12 +1,15 @@
 """The connections of a process: at most one idle connection for each bookie and version of the wire protocol."""
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
+from ..errors import BookieError, BookKeeperError
 from ..ledger.batch_support import BatchSupport
-from ..ledger.bookie_health import BookieHealth
+from ..ledger.bookie_health import NO_REPLY, BookieHealth
 from .connection import Address, IBookieConnection
+
+T = TypeVar("T")
 
 FAILURE_REMEMBERED = 60.0
 """Seconds for which a bookie that failed is asked only after the other replicas."""
@@ -17,8 +20,6 @@ Dial = Callable[[Address, int], IBookieConnection]
 
 class SocketPool:
     """The idle connections of a process, by bookie and version of the wire protocol; any thread may use the pool.
-
-    A connection has only one user at a time.  When the use ends without an error, it goes back to the pool.
 
     :ivar batch_support: the record of the bookies that do not support batch reads.
     :ivar health: the record of the bookies that failed a short time ago.
@@ -33,37 +34,32 @@ class SocketPool:
         self._lock = threading.Lock()
         self._idle: dict[tuple[Address, int], IBookieConnection] = {}
 
-    @contextmanager
-    def use(self, address: Address, wire: int, fresh: bool = False) -> Iterator[IBookieConnection]:
-        """Take a connection out of the pool for a ``with`` block; if the block raises an error, close the connection.
+    def begin(
+        self, address: Address, wire: int, send: Callable[[IBookieConnection], object],
+        receive: Callable[[IBookieConnection], T],
+    ) -> "OutstandingRequest[T]":  # fmt: skip
+        """Send a request to a bookie; an error is raised only when the reply is received.
 
         :param wire: version of the protocol, 2 or 3.
-        :param fresh: whether to open a new connection, because the bookie may have closed an idle one.
-        :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: no connection could be made.
+        :param send: sends the request; it may be called twice, for two connections.
+        :param receive: receives the reply, and returns the result.
         """
-        connection = self.take(address, wire, fresh)
-        try:
-            yield connection
-        except BaseException:
-            connection.close()
-            raise
-        self.give_back(address, connection)
+        return OutstandingRequest(self, address, wire, send, receive)
 
-    def take(self, address: Address, wire: int, fresh: bool = False) -> IBookieConnection:
-        """Take a connection out of the pool, or open a new connection.
-
-        After use, the caller must call :meth:`give_back` or close the connection.
+    def idle(self, address: Address, wire: int) -> IBookieConnection | None:
+        """Take the idle connection to a bookie out of the pool; return None if there is none.
 
         :param wire: version of the protocol, 2 or 3.
-        :param fresh: as in :meth:`use`.
-        :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: no connection could be made.
         """
         with self._lock:
-            idle = self._idle.pop((address, wire), None)
-        if idle is not None:
-            if not fresh:
-                return idle
-            idle.close()
+            return self._idle.pop((address, wire), None)
+
+    def dial(self, address: Address, wire: int) -> IBookieConnection:
+        """Open a new connection.
+
+        :param wire: version of the protocol, 2 or 3.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no connection could be made.
+        """
         return self._dial(address, wire)
 
     def give_back(self, address: Address, connection: IBookieConnection) -> None:
@@ -88,4 +84,78 @@ class SocketPool:
         with self._lock:
             idle, self._idle = list(self._idle.values()), {}
         for connection in idle:
+            connection.close()
+
+
+class OutstandingRequest(Generic[T]):
+    """A request to a bookie that was sent, and whose reply is to be received.
+
+    The connection has no other user meanwhile.  It goes back to the pool after a complete reply, even if this is an
+    error of the bookie; after any other error it is closed.
+    """
+
+    def __init__(
+        self, pool: SocketPool, address: Address, wire: int, send: Callable[[IBookieConnection], object],
+        receive: Callable[[IBookieConnection], T],
+    ) -> None:  # fmt: skip
+        """:param wire, send, receive: see :meth:`SocketPool.begin`."""
+        self._pool = pool
+        self._address = address
+        self._wire = wire
+        self._send = send
+        self._receive = receive
+        self._failure: BookKeeperError | None = None
+        self._connection = pool.idle(address, wire)
+        self._was_idle = self._connection is not None
+        self._begin()
+
+    def _begin(self) -> None:
+        try:
+            if self._connection is None:
+                self._connection = self._pool.dial(self._address, self._wire)
+            self._send(self._connection)
+        except BookKeeperError as error:
+            self._failure = error
+
+    def reply(self) -> T:
+        """Receive the reply; after an error over a connection that was idle, send the request again over a new one.
+
+        A bookie, or a firewall, may have closed an idle connection although the bookie works.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: no connection could be made, no reply came, or the reply is
+            an error.
+        """
+        try:
+            return self._received()
+        except NO_REPLY:
+            if not self._was_idle:
+                raise
+        self._was_idle, self._failure = False, None
+        self._begin()
+        return self._received()
+
+    def _received(self) -> T:
+        try:
+            if self._failure is not None:
+                raise self._failure
+            assert self._connection is not None
+            found = self._receive(self._connection)
+        except BookieError:
+            self._give_back()
+            raise
+        except BaseException:
+            self.abandon()
+            raise
+        self._give_back()
+        return found
+
+    def _give_back(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._pool.give_back(self._address, connection)
+
+    def abandon(self) -> None:
+        """Close the connection, because nobody needs the reply."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
             connection.close()

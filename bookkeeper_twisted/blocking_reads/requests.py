@@ -6,7 +6,7 @@ reply are separate functions, so that the caller can do other work until the rep
 in any order.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ..codec import messages
 from ..codec.framing import frame_length
@@ -124,27 +124,36 @@ have.
 """
 
 
-def read_lacs(connection: IBookieConnection, ledger_ids: Sequence[int]) -> Iterator[tuple[int, LacAnswer | Exception]]:
-    """Ask a bookie for the last add confirmed of ledgers, by requests in a single write; needs V3.
+def send_lac_reads(connection: IBookieConnection, ledger_ids: Sequence[int]) -> None:
+    """Send requests for the last add confirmed of ledgers, all in one write; needs V3.
 
-    :param ledger_ids: ids, all different.
-    :returns: pairs of a ledger id and the answer, or the bookie's error, in the order of their arrival.
+    :param ledger_ids: ids, all different; :func:`receive_lacs` needs the same sequence.
     """
     headers = [
         V3.header(Operation.READ_LAC, _FIRST_TXN + i) for i in range(len(ledger_ids))
     ]  # fmt: skip
     connection.send(b"".join(map(V3.encode_request, map(messages.ReadLacRequest, headers, ledger_ids))))
+
+
+def receive_lacs(connection: IBookieConnection, ledger_ids: Sequence[int]) -> dict[int, LacAnswer | Exception]:
+    """Receive the replies to the requests that :func:`send_lac_reads` sent.
+
+    :param ledger_ids: the ids that were sent.
+    :returns: the answer for each ledger, by its id; an error if the bookie answered one.
+    """
+    found: dict[int, LacAnswer | Exception] = {}
     for _ in ledger_ids:
         reply = _one_item(connection)
         if not isinstance(reply, messages.ReadLacResponse | messages.ErrorResponse):
             raise CodecError("a bookie answered a read of the last add confirmed with something else")
         ledger_id = ledger_ids[reply.header.txn_id - _FIRST_TXN]
         if reply.status is not Status.EOK:
-            yield ledger_id, ERROR_OF_STATUS[reply.status](ledger_id)
+            found[ledger_id] = ERROR_OF_STATUS[reply.status](ledger_id)
         elif isinstance(reply, messages.ReadLacResponse):
-            yield ledger_id, (reply.lac_body, reply.last_entry)
+            found[ledger_id] = reply.lac_body, reply.last_entry
         else:
-            yield ledger_id, BadRequestError(ledger_id)
+            found[ledger_id] = BadRequestError(ledger_id)
+    return found
 
 
 def _status(code: int) -> Status:

@@ -67,6 +67,15 @@ PLANTS = (
         "self.close()", "pass", ["tests.blocking_reads.test_pool"], where="SocketPool.__del__",
     ),
     Plant(
+        "a request that an idle connection has lost is not repeated", "blocking_reads/pool.py",
+        "not self._was_idle", "True", ["tests.blocking_reads.test_pool"], where="OutstandingRequest.reply",
+    ),
+    Plant(
+        "a connection whose reply nobody waits for goes back to the pool", "blocking_reads/pool.py",
+        "connection.close()", "self._pool.give_back(self._address, connection)", ["tests.blocking_reads.test_pool"],
+        where="OutstandingRequest.abandon",
+    ),
+    Plant(
         "tasks of Spark send StartTLS though TLS is to begin at once", _STREAM,
         "security.is_direct", "False", _SECURED, where="_SecuredStream.__init__",
     ),

@@ -6,7 +6,7 @@ from contextlib import suppress
 from ...blocking_reads import Address, SocketPool, requests
 from ...codec.digest import Digester
 from ...entries.entry_run import EntryRun
-from ...errors import BookieError, BookieIOError, BookKeeperError, DataUnknownError
+from ...errors import BookieIOError, BookKeeperError, DataUnknownError
 from ...ledger.replica_scan import Answer, BatchQuestion, Finding, Question, ReplicaScan
 from ...ledger.schedule import Schedule
 
@@ -73,17 +73,13 @@ class PositionCheck:
         return answers
 
     def _batch(self, first: int, count: int) -> EntryRun:
-        for fresh in (False, True):
-            try:
-                with self._pool.use(self._address, self._wire, fresh) as connection:
-                    requests.send_batch_read(connection, self._ledger_id, first, count, self._batch_bytes)
-                    run = requests.receive_batch(connection, self._ledger_id, first)
-                    return run.slice(first, min(run.count, count))
-            except BookieError:
-                raise
-            except BookKeeperError as error:  # the bookie may have closed an idle connection: try a new one
-                failure = error
-        raise failure
+        asked = self._pool.begin(
+            self._address, self._wire,
+            lambda to: requests.send_batch_read(to, self._ledger_id, first, count, self._batch_bytes),
+            lambda source: requests.receive_batch(source, self._ledger_id, first),
+        )  # fmt: skip
+        run = asked.reply()
+        return run.slice(first, min(run.count, count))
 
     def _lost(self, answers: Mapping[int, bytes | Exception]) -> dict[int, bytes | Exception]:
         """Read entries again over V3 if the bookie answered an I/O error over V2.
@@ -102,11 +98,8 @@ class PositionCheck:
         return {}
 
     def _singles(self, wanted: Sequence[int], wire: int) -> dict[int, bytes | Exception]:
-        for fresh in (False, True):  # the bookie may have closed the idle connection, so that the first try fails
-            try:
-                with self._pool.use(self._address, wire, fresh) as connection:
-                    requests.send_reads(connection, self._ledger_id, wanted)
-                    return requests.receive_entries(connection, self._ledger_id, wanted)
-            except BookKeeperError as error:
-                failure = error
-        raise failure
+        asked = self._pool.begin(
+            self._address, wire, lambda to: requests.send_reads(to, self._ledger_id, wanted),
+            lambda source: requests.receive_entries(source, self._ledger_id, wanted),
+        )  # fmt: skip
+        return asked.reply()

@@ -67,6 +67,7 @@ class CheckTests(SynchronousTestCase):
         """A bookie that has nothing lacks everything; one that is down says nothing."""
         self.assertEqual(self.check(), [(0, 99, "missing")])
         self.cluster.bookies[0].down = True
+        self.cluster.lose_idle_connections()
         self.assertEqual(self.check(), [(0, 99, "unreachable")])
 
     def test_striped(self) -> None:
