@@ -17,8 +17,9 @@ Only :mod:`.secured` imports Twisted, and no other module here imports :mod:`.se
 clock as an argument.
 """
 
+from ..ledger.lac_answers import LastConfirmed
 from .adds import CopyTargets
-from .confirmed import LastConfirmed, UnclosedLedger, read_last_add_confirmed
+from .confirmed import UnclosedLedger, read_last_add_confirmed
 from .connection import Address, Timeouts, dial
 from .fragment_reader import Fragment, FragmentReader, ReadLimits
 from .pool import SocketPool

@@ -12,10 +12,10 @@ import attrs
 from ..codec.digest import Digester
 from ..codec.operations import DEFAULT_MAX_FRAME_SIZE
 from ..entries.entry_run import EntryRun
-from ..errors import BookKeeperError, NoSuchEntryError, NoSuchLedgerError, ReadError
+from ..errors import BookKeeperError, NoSuchEntryError, ReadError
 from ..ledger.batch_support import BatchAttempt
 from ..ledger.entry_batch import verified_prefix
-from ..ledger.read_answers import MAX_SINGLE_READS, SingleReads, UsualSize, most_telling, requested_batch
+from ..ledger.read_answers import MAX_SINGLE_READS, NO_ENTRY, SingleReads, UsualSize, most_telling, requested_batch
 from ..ledger.schedule import Schedule
 from . import requests
 from .connection import Address
@@ -67,7 +67,7 @@ def read_failure(ledger_id: int, entry_id: int, errors: Mapping[str, Exception])
     :returns: NoSuchEntryError only if every bookie answered that it does not have the entry.
     """
     answers = "; ".join(f"bookie {bookie_id}: {error}" for bookie_id, error in errors.items())
-    if isinstance(most_telling(errors.values()), NoSuchEntryError | NoSuchLedgerError):
+    if isinstance(most_telling(errors.values()), NO_ENTRY):
         return NoSuchEntryError(ledger_id, entry_id, answers)
     return ReadError(f"entry {entry_id} of ledger {ledger_id} cannot be read: {answers}")
 

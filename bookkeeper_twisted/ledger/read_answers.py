@@ -27,6 +27,9 @@ from ..errors import (
 from ..model import LedgerMetadata
 from .entry_batch import verified_prefix
 
+NO_ENTRY = (NoSuchEntryError, NoSuchLedgerError)
+"""Errors with which a bookie answers that it does not have an entry; no other error says so."""
+
 FIRST_GUESS = 4 << 10
 """The assumed size of an entry in bytes, until the first entry was read."""
 
@@ -94,7 +97,7 @@ def most_telling(errors: Iterable[Exception]) -> Exception:
     """
     errors = list(errors)
     for error in errors:
-        if not isinstance(error, NoSuchEntryError | NoSuchLedgerError | BookieHandleNotAvailableError):
+        if not isinstance(error, (*NO_ENTRY, BookieHandleNotAvailableError)):
             return error
     for error in errors:
         if isinstance(error, BookieHandleNotAvailableError):

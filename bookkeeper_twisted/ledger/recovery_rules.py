@@ -8,8 +8,8 @@ from collections.abc import Collection
 from enum import Enum, auto
 
 from ..codec.operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD
-from ..errors import NoSuchEntryError, NoSuchLedgerError
 from ..model import LedgerMetadata
+from .read_answers import NO_ENTRY
 from .schedule import Schedule
 
 
@@ -64,7 +64,7 @@ class RecoveryRules:
 
     def is_negative(self, error: Exception) -> bool:
         """Test whether an ``error`` says that the bookie does not have the entry; other errors leave this open."""
-        return isinstance(error, NoSuchEntryError | NoSuchLedgerError)
+        return isinstance(error, NO_ENTRY)
 
     def was_never_acknowledged(self, negatives: int) -> bool:
         """Test whether so many bookies lack an entry that no ack quorum can ever have had it.

@@ -22,12 +22,11 @@ from ..errors import (
     BookKeeperError,
     DataUnknownError,
     DigestMatchError,
-    NoSuchEntryError,
     NoSuchLedgerError,
     UnexpectedConditionError,
 )
 from .entry_batch import LENGTH_AT, integers
-from .read_answers import MAX_SINGLE_READS
+from .read_answers import MAX_SINGLE_READS, NO_ENTRY
 from .schedule import Schedule
 
 OK, MISSING, DAMAGED, UNREACHABLE, LENGTH = "ok", "missing", "damaged", "unreachable", "length"
@@ -80,7 +79,7 @@ def state_of(error: Exception) -> str:
     If the bookie answers that it may have lost entries (``DataUnknownError``), the entry counts as *missing*.  If the
     bookie refuses the request, the answer says nothing about the entry, so the state is *unreachable*.
     """
-    if isinstance(error, NoSuchEntryError | NoSuchLedgerError | DataUnknownError):
+    if isinstance(error, (*NO_ENTRY, DataUnknownError)):
         return MISSING
     return DAMAGED if isinstance(error, BookieIOError | DigestMatchError) else UNREACHABLE
 

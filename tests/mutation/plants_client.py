@@ -166,9 +166,8 @@ PLANTS = (
         ["tests.client.writing.test_batch_failures"], where="Batch.ask_again",
     ),
     Plant(
-        "explicit LACs are not verified", "client/reading/lac_coverage.py",
-        "self._digester.verify_lac(self._ledger_id, lac_packet)", "int.from_bytes(lac_packet[8:16])", _COVERAGE,
-        where="LacCoverage._answer_of",
+        "explicit LACs are not verified", "ledger/lac_answers.py",
+        "digester.verify_lac(ledger_id, packet)", "int.from_bytes(packet[8:16])", _COVERAGE, where="verified_lac",
     ),
     Plant(
         "a recovery goes on behind a hole", "client/recovery/recovery_reads.py",

@@ -18,7 +18,6 @@ from bookkeeper_twisted.bookie.group_commit import CommitOptions
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
 from bookkeeper_twisted.bookie.maintenance.maintenance import MaintenanceOptions
 from bookkeeper_twisted.client import BookKeeper
-from bookkeeper_twisted.client.reading.lac_coverage import KnownLac, LacCoverage
 from bookkeeper_twisted.client.recovery.write_back import WriteBack
 from bookkeeper_twisted.client.writing import base_writer, batchers, ensemble_change
 from bookkeeper_twisted.client.writing.batch import Batch, BatchRequest
@@ -36,6 +35,7 @@ from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.entries.entry_run import ENTRY_HEADER_SIZE, EntryRun
 from bookkeeper_twisted.errors import MetadataError, MetadataVersionError
+from bookkeeper_twisted.ledger.lac_answers import LacAnswers, LastConfirmed
 from bookkeeper_twisted.ledger.recovery_rules import RecoveryRules
 from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.ledger.tally import AckTally
@@ -191,13 +191,12 @@ def _fence_at_once(self: Bookie, ledger_id: int, master_key: bytes) -> "Deferred
 _FENCE = Bookie.fence
 
 
-def _newest_is_confirmed(self: LacCoverage, last_entry: bytes) -> KnownLac:
+def _newest_is_confirmed(self: LacAnswers, bookie_id: str, known: LastConfirmed) -> None:
     """The last entry a bookie has is surely confirmed."""
-    known = _TOLD_BY(self, last_entry)
-    return attrs.evolve(known, last_add_confirmed=known.entry_id)
+    _HEARD(self, bookie_id, attrs.evolve(known, last_add_confirmed=known.entry_id))
 
 
-_TOLD_BY = LacCoverage._told_by
+_HEARD = LacAnswers.heard
 
 
 def _count_twice(self: AckTally, voter: Hashable, places: int) -> int:
@@ -323,7 +322,7 @@ PLANTS = (
     Plant(
         "the last entry of a bookie is taken for confirmed", ("S12", "S13", "S14", "S16"),
         {**_SPARES, "n_readers": 3, "faults": ["slow link", "pause"]},
-        [(LacCoverage, "_told_by", _newest_is_confirmed)],
+        [(LacAnswers, "heard", _newest_is_confirmed)],
     ),
     Plant(
         "bookies acknowledge adds before they are durable", ("S12", "S16"),

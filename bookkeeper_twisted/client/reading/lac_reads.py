@@ -19,10 +19,9 @@ from ...errors import (
     DigestMatchError,
     LedgerRecoveryError,
     NoSuchEntryError,
-    NoSuchLedgerError,
 )
 from ...ledger.entry_batch import EntryBatch
-from ...ledger.read_answers import most_telling, verified_batch
+from ...ledger.read_answers import NO_ENTRY, most_telling, verified_batch
 from ...model import INVALID_ENTRY_ID, Entry
 from .context import ReadingContext
 from .lac_coverage import LacCoverage
@@ -130,7 +129,7 @@ class LacReads:
             if reply.entry is None:
                 raise DigestMatchError(ledger_id, INVALID_ENTRY_ID, "nothing came with the reply")
             last = self._digester.entry(ledger_id, None, reply.entry)
-        except (NoSuchEntryError, NoSuchLedgerError):
+        except NO_ENTRY:
             return None  # the bookie has answered, but it knows no higher LAC than this reader
         except BookKeeperError as error:
             errors.append(error)

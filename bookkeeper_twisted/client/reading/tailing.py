@@ -6,8 +6,8 @@ from contextlib import aclosing
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from ...errors import NoSuchEntryError, NoSuchLedgerError
 from ...ledger.entry_batch import EntryBatch
+from ...ledger.read_answers import NO_ENTRY
 from ...model import Entry
 from .lac_reads import LacReads
 from .ledger_view import LedgerView
@@ -92,7 +92,7 @@ class Tail:
         began, known, is_empty = self._clock.seconds(), self._view.last_add_confirmed, False
         try:
             batch = await self._reads.wait_for_batch(self._next, POLL_TIME, POLL_BYTES)
-        except (NoSuchEntryError, NoSuchLedgerError):
+        except NO_ENTRY:
             batch, is_empty = None, True  # the ledger has no entry yet, or its newest ensemble has no entry
         if self._view.last_add_confirmed > known:
             self._pause = FIRST_PAUSE

@@ -22,13 +22,14 @@ from ...errors import (
     UnauthorizedAccessError,
     UnexpectedConditionError,
 )
+from ...ledger.lac_answers import LastConfirmed
 from ...ledger.recovery_rules import RecoveryRules
 from ...metadata.interfaces import Versioned
 from ...metadata.update_loop import update
 from ...model import INVALID_ENTRY_ID, LedgerMetadata, LedgerState
 from ..context import ClientContext
 from ..interfaces import IBookieClient
-from ..reading.lac_coverage import KnownLac, LacCoverage
+from ..reading.lac_coverage import LacCoverage
 from ..reading.replica_reads import ReplicaReader
 from ..writing.ensemble_change import RememberedEnsembleChange
 from .recovery_reads import RecoveryReads
@@ -180,12 +181,12 @@ class FencingCoverage(LacCoverage):
         self.lengths: dict[int, int] = {}
         self._flags = rules.fence_flags()
 
-    async def _answer_of(self, bookie_id: str) -> KnownLac:
+    async def _answer_of(self, bookie_id: str) -> LastConfirmed:
         reply = await self._bookies.read(
             bookie_id, self._ledger_id, INVALID_ENTRY_ID, self._flags, self._digester.master_key
         )  # fmt: skip
         if reply.entry is None:
             raise DigestMatchError(self._ledger_id, INVALID_ENTRY_ID, "nothing came with the reply")
-        known = self._told_by(reply.entry)
-        self.lengths[known.entry_id] = known.length
-        return known
+        last = self._digester.entry(self._ledger_id, None, reply.entry)
+        self.lengths[last.entry_id] = last.length
+        return LastConfirmed(last.last_add_confirmed, last.entry_id, last.length)

@@ -6,7 +6,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.reading.lac_coverage import KnownLac, LacCoverage
+from bookkeeper_twisted.client.reading.lac_coverage import LacCoverage
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import (
     BookieHandleNotAvailableError,
@@ -15,6 +15,7 @@ from bookkeeper_twisted.errors import (
     RequestTimeoutError,
     UnauthorizedAccessError,
 )
+from bookkeeper_twisted.ledger.lac_answers import LastConfirmed
 from bookkeeper_twisted.model import DigestType, LedgerMetadata, Segment
 from bookkeeper_twisted.testing.bookies import MemoryBookies
 from bookkeeper_twisted.testing.sealing import sealed
@@ -36,7 +37,7 @@ class LacCoverageTests(SynchronousTestCase):
         run = sealed(self.digester, LEDGER, entry_id, lac, length - 1, [b"x"])
         self.bookies[name].entries.setdefault(LEDGER, {})[entry_id] = run.entry(entry_id)
 
-    def _read(self, quorums: tuple[int, int, int] = (3, 3, 2), wait: float = 0.0) -> "Deferred[KnownLac]":
+    def _read(self, quorums: tuple[int, int, int] = (3, 3, 2), wait: float = 0.0) -> "Deferred[LastConfirmed]":
         metadata = LedgerMetadata(*quorums, (Segment(0, self.names[: quorums[0]]),))
         reading = Deferred.fromCoroutine(LacCoverage(self.bookies, self.digester, LEDGER, metadata).read())
         self.clock.advance(wait)
@@ -44,14 +45,14 @@ class LacCoverageTests(SynchronousTestCase):
 
     def test_nothing_known(self) -> None:
         """A ledger no bookie knows has no LAC."""
-        self.assertEqual(self.successResultOf(self._read()), KnownLac(-1, 0))
+        self.assertEqual(self.successResultOf(self._read()), LastConfirmed())
 
     def test_highest(self) -> None:
         """The highest LAC in the answers counts, with the length that came with it."""
         self._put("b0", 4, 3, 50)
         self._put("b1", 9, 8, 100)
         self.bookies["b2"].delay = 1.0
-        self.assertEqual(self.successResultOf(self._read()), KnownLac(8, 100, 9))
+        self.assertEqual(self.successResultOf(self._read()), LastConfirmed(8, 9, 100))
 
     def test_explicit(self) -> None:
         """An explicit LAC above the entry's counts."""

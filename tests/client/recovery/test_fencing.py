@@ -4,9 +4,9 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from bookkeeper_twisted.client.reading.lac_coverage import KnownLac
 from bookkeeper_twisted.client.recovery.ledger_recovery import FencingCoverage
 from bookkeeper_twisted.errors import BookieIOError, ReadError, RequestTimeoutError, UnauthorizedAccessError
+from bookkeeper_twisted.ledger.lac_answers import LastConfirmed
 from bookkeeper_twisted.ledger.recovery_rules import RecoveryRules
 
 from .recovery_case import LEDGER, RecoveryTestCase
@@ -22,7 +22,7 @@ class FencingCoverageTests(RecoveryTestCase):
 
     def test_nothing(self) -> None:
         """Answers of bookies without the ledger count, and they are fenced."""
-        self.assertEqual(self.successResultOf(self.fence()), KnownLac())
+        self.assertEqual(self.successResultOf(self.fence()), LastConfirmed())
         self.assertGreaterEqual(sum(LEDGER in self.bookies[name].fenced for name in self.names), 2)
 
     def test_highest(self) -> None:

@@ -1,0 +1,94 @@
+"""The rule for the last add confirmed (LAC) of an unclosed ledger: which answers of its bookies suffice.  No I/O."""
+
+from collections.abc import Callable, Collection, Sequence
+
+import attrs
+
+from ..codec.digest import Digester
+from ..errors import BookKeeperError, ReadError
+from ..model import INVALID_ENTRY_ID
+from .read_answers import NO_ENTRY
+
+
+@attrs.frozen
+class LastConfirmed:
+    """The last confirmed entry of a ledger, according to one or more bookies.
+
+    :ivar last_add_confirmed: the highest LAC that one of the bookies knows, -1 if they know none.
+    :ivar entry_id: the highest id of an entry that one of the bookies returned, -1 if none did.
+    :ivar length: bytes of all payloads of the ledger up to and including the entry ``entry_id``.
+    """
+
+    last_add_confirmed: int = INVALID_ENTRY_ID
+    entry_id: int = INVALID_ENTRY_ID
+    length: int = 0
+
+    def merged(self, other: "LastConfirmed") -> "LastConfirmed":
+        """Combine this answer with the ``other``: take the higher LAC, and the entry with the higher id."""
+        newest = max(self, other, key=lambda known: known.entry_id)
+        lac = max(self.last_add_confirmed, other.last_add_confirmed)
+        return LastConfirmed(lac, newest.entry_id, newest.length)
+
+
+def verified_lac(digester: Digester, ledger_id: int, packet: bytes | None, last_entry: bytes | None) -> LastConfirmed:
+    """Verify a bookie's answer to a request for the LAC, and return what it says.
+
+    :param packet: the explicit LAC packet, None if the bookie has none.
+    :param last_entry: the last entry that the bookie has, None if it has none.
+    :raises bookkeeper_twisted.errors.DigestMatchError: one of the two was changed (S18).
+    """
+    known = LastConfirmed()
+    if last_entry:
+        entry = digester.entry(ledger_id, None, last_entry)
+        known = LastConfirmed(entry.last_add_confirmed, entry.entry_id, entry.length)
+    if packet:
+        known = known.merged(LastConfirmed(digester.verify_lac(ledger_id, packet)))
+    return known
+
+
+class LacAnswers:
+    """The answers of the bookies of a ledger's newest ensemble to requests for the LAC.
+
+    An answer counts once it is verified; "no such entry" and "no such ledger" are answers, too.
+
+    :ivar known: what the answers say together.
+    :ivar errors: the error of each bookie that failed, by bookie id.
+    """
+
+    def __init__(
+        self, ledger_id: int, ensemble: Sequence[str], is_covered: Callable[[Collection[int]], bool]
+    ) -> None:  # fmt: skip
+        """:param ensemble: ids of the bookies, in the order of their positions.
+        :param is_covered: tests whether the bookies at given positions are enough, as :meth:`.Schedule.is_covered`.
+        """
+        self.known = LastConfirmed()
+        self.errors: dict[str, Exception] = {}
+        self._ledger_id = ledger_id
+        self._ensemble = ensemble
+        self._is_covered = is_covered
+        self._heard: set[int] = set()
+
+    @property
+    def suffice(self) -> bool:
+        """Whether enough bookies have answered (S17): those without an answer are too few for an ack quorum."""
+        return self._is_covered(self._heard)
+
+    def heard(self, bookie_id: str, known: LastConfirmed) -> None:
+        """Count the verified answer of a bookie.
+
+        :param known: what the bookie knows.
+        """
+        self.known = self.known.merged(known)
+        self._heard.add(self._ensemble.index(bookie_id))
+
+    def failed(self, bookie_id: str, error: Exception) -> None:
+        """Record that the request to ``bookie_id`` ended with an ``error``, which may be the answer "no such entry"."""
+        if isinstance(error, NO_ENTRY):
+            self.heard(bookie_id, LastConfirmed())
+        else:
+            self.errors[bookie_id] = error
+
+    def failure(self) -> BookKeeperError:
+        """Make the error for too few answers; its text has the error of each bookie."""
+        errors = "; ".join(f"bookie {bookie_id}: {error}" for bookie_id, error in self.errors.items())
+        return ReadError(f"too few bookies know the last add of ledger {self._ledger_id}: {errors}")
