@@ -125,7 +125,7 @@ def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) 
 
     :param last_confirmed: the highest known LAC; not used for a closed ledger.
     """
-    schedule = schedule_of(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
+    schedule = schedule_of(metadata)
     newest = metadata.segments[-1].first_entry_id
     end = metadata.last_entry_id if metadata.closed else last_confirmed
     # The known LAC may be too low.  If it reaches the newest ensemble, all older fragments are final (safety rule S16).

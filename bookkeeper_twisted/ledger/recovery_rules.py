@@ -10,7 +10,7 @@ from enum import Enum, auto
 from ..codec.operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD
 from ..model import LedgerMetadata
 from .read_answers import NO_ENTRY
-from .schedule import Schedule
+from .schedule import schedule_of
 
 
 class RecoveryRules:
@@ -22,7 +22,7 @@ class RecoveryRules:
 
     def __init__(self, metadata: LedgerMetadata) -> None:
         self.metadata = metadata
-        self.schedule = Schedule(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
+        self.schedule = schedule_of(metadata)
 
     def fence_flags(self) -> int:
         """Return the flags for the reads of the last entry, with which a recovery begins."""

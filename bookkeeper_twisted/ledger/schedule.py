@@ -12,6 +12,7 @@ from operator import itemgetter
 import attrs
 
 from ..errors import IncorrectParameterError
+from ..model import LedgerMetadata
 
 Ranges = Sequence[tuple[int, int]]
 """(first id, last id) of ranges of consecutive entries, ascending."""
@@ -103,13 +104,15 @@ class Schedule:
         return all(sum(p not in answered for p in positions) < self.ack_quorum for positions in self._sets)
 
 
-@lru_cache(maxsize=256)
-def schedule_of(ensemble_size: int, write_quorum: int, ack_quorum: int) -> Schedule:
-    """Return the schedule for these sizes; ledgers with equal sizes use the same object.
+_shared = lru_cache(maxsize=256)(Schedule)
+
+
+def schedule_of(metadata: LedgerMetadata) -> Schedule:
+    """Return the schedule of the ledger with this ``metadata``; ledgers with equal sizes use the same object.
 
     :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1.
     """
-    return Schedule(ensemble_size, write_quorum, ack_quorum)
+    return _shared(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
 
 
 def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[Ranges]) -> int:

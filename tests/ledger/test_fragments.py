@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.ledger.fragments import LedgerFragment, Moves, fragments_of
-from bookkeeper_twisted.ledger.schedule import Schedule, schedule_of
+from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
 
 from .test_schedule import FAST, QUORUMS
@@ -81,7 +81,7 @@ class SampleTests(SynchronousTestCase):
 
     def test_percentages(self) -> None:
         """None: first and last; all: every entry; some: about so many, one in each of equal parts."""
-        one = LedgerFragment(7, 0, 999, OLD, schedule_of(3, 3, 2), True)
+        one = LedgerFragment(7, 0, 999, OLD, Schedule(3, 3, 2), True)
         self.assertEqual(one.sample(0, 0, Random(1)), [0, 999])
         self.assertIsNone(one.sample(0, 100, Random(1)))
         some = one.sample(0, 10, Random(1))
@@ -92,7 +92,7 @@ class SampleTests(SynchronousTestCase):
     def test_one_entry(self) -> None:
         """Of one entry, or two, every sample is all of them."""
         for last in (5, 6):
-            few = LedgerFragment(7, 5, last, OLD, schedule_of(3, 3, 2), True)
+            few = LedgerFragment(7, 5, last, OLD, Schedule(3, 3, 2), True)
             self.assertEqual([few.sample(0, percentage, Random(1)) for percentage in (0, 100)], [None, None])
 
 
@@ -101,7 +101,7 @@ class MovesTests(SynchronousTestCase):
 
     def test_of_a_fragment(self) -> None:
         """Bookies that were there before are no change."""
-        one = LedgerFragment(7, 5, 9, OLD, schedule_of(3, 3, 2), True)
+        one = LedgerFragment(7, 5, 9, OLD, Schedule(3, 3, 2), True)
         self.assertEqual(one.moves({0: OLD[0], 1: "x"}), Moves(5, {1: (OLD[1], "x")}))
 
     def test_only_what_was_copied(self) -> None:

@@ -8,6 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import IncorrectParameterError
 from bookkeeper_twisted.ledger.schedule import Schedule, schedule_of
+from bookkeeper_twisted.model import LedgerMetadata
 
 QUORUMS = st.tuples(st.integers(1, 7), st.integers(1, 7), st.integers(1, 7)).map(lambda t: sorted(t, reverse=True))
 FAST = settings(max_examples=60)
@@ -18,9 +19,10 @@ class ScheduleTests(SynchronousTestCase):
 
     def test_shared(self) -> None:
         """Ledgers of the same sizes share a schedule, which is that of the sizes."""
-        self.assertIs(schedule_of(5, 3, 2), schedule_of(5, 3, 2))
-        self.assertEqual(schedule_of(5, 3, 2), Schedule(5, 3, 2))
-        self.assertNotEqual(schedule_of(5, 3, 2), schedule_of(5, 2, 2))
+        first, second, other = (LedgerMetadata(5, size, 2, ()) for size in (3, 3, 2))
+        self.assertIs(schedule_of(first), schedule_of(second))
+        self.assertEqual(schedule_of(first), Schedule(5, 3, 2))
+        self.assertNotEqual(schedule_of(first), schedule_of(other))
 
     def test_write_sets(self) -> None:
         """Write sets begin at the id modulo the ensemble and are in that order."""

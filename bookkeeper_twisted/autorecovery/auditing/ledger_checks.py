@@ -300,7 +300,7 @@ class ReplicasCheck:
                 listed[bookie_id] = await self._list(bookie_id, ledger_id)
         except BookKeeperError:
             return None
-        schedule = schedule_of(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
+        schedule = schedule_of(metadata)
         starts = [segment.first_entry_id for segment in metadata.segments[1:]]
         ends: Collection[int] = [*[start - 1 for start in starts], metadata.last_entry_id]
         return min(

@@ -105,8 +105,7 @@ class FragmentCopy:
         self._clock = context.clock
         self._ledger_id = ledger_id
         self._digester = Digester(metadata.digest_type, metadata.password)
-        sizes = metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size
-        self._striped = schedule_of(*sizes).striped
+        self._striped = schedule_of(metadata).striped
         self._replicas = ReplicaReader(context, self._digester, ledger_id, metadata)
         self._limits = limits
         self._metrics = metrics

@@ -222,7 +222,7 @@ class LedgerRepair:
         except (NoSuchLedgerMetadataError, ClientClosedError):
             raise
         except BookKeeperError as error:
-            schedule = schedule_of(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
+            schedule = schedule_of(metadata)
             gone = {loss.position for loss in lasting if loss.kind is LossKind.GONE}
             answering = [position for position in range(metadata.ensemble_size) if position not in gone]
             state = RepairState.WAITING if schedule.is_covered(answering) else RepairState.IMPOSSIBLE

@@ -11,6 +11,7 @@ from .speculation import Patience
 
 _MS = 0.001
 _STICKY_BITS = 16
+_SUPPORT = attrs.Factory(lambda self: BatchSupport(self.clock.seconds), takes_self=True)
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -22,17 +23,9 @@ class ReadingContext(OperationContext):
     :ivar health: the record of bookies that failed or were slow a short time ago.
     """
 
-    batch_support: BatchSupport = attrs.field(kw_only=True)
-    poll_support: BatchSupport = attrs.field(kw_only=True)
+    batch_support: BatchSupport = attrs.field(kw_only=True, default=_SUPPORT)
+    poll_support: BatchSupport = attrs.field(kw_only=True, default=_SUPPORT)
     health: BookieHealth = attrs.field(kw_only=True)
-
-    @batch_support.default
-    def _batch_support(self) -> BatchSupport:
-        return BatchSupport(self.clock.seconds)
-
-    @poll_support.default
-    def _poll_support(self) -> BatchSupport:
-        return BatchSupport(self.clock.seconds)
 
     @health.default
     def _health(self) -> BookieHealth:

@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred, DeferredList
 from ...codec.digest import Digester
 from ...errors import BookKeeperError, ClientClosedError, RequestTimeoutError, UnauthorizedAccessError
 from ...ledger.lac_answers import LacAnswers, LastConfirmed, verified_lac
-from ...ledger.schedule import Schedule
+from ...ledger.schedule import schedule_of
 from ...model import LedgerMetadata
 from ..interfaces import IBookieClient
 
@@ -27,8 +27,7 @@ class LacCoverage:
         self._digester = digester
         self._ledger_id = ledger_id
         self._ensemble = metadata.segments[-1].bookies
-        schedule = Schedule(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
-        self._answers = LacAnswers(ledger_id, self._ensemble, is_covered or schedule.is_covered)
+        self._answers = LacAnswers(ledger_id, self._ensemble, is_covered or schedule_of(metadata).is_covered)
         self._covered: Deferred[None] = Deferred()
 
     async def read(self) -> LastConfirmed:

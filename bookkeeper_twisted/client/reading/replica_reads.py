@@ -25,7 +25,7 @@ from ...ledger.read_answers import (
     most_telling,
     verified_batch,
 )
-from ...ledger.schedule import Schedule
+from ...ledger.schedule import schedule_of
 from ...model import LedgerMetadata
 from .context import ReadingContext
 from .speculation import Speculation
@@ -62,9 +62,7 @@ class ReplicaReader:
         self._digester = digester
         self._ledger_id = ledger_id
         self._heard_lac = heard_lac
-        self._schedule = Schedule(
-            metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size
-        )  # fmt: skip
+        self._schedule = schedule_of(metadata)
         self.order = context.read_order(self._schedule)
         self._patience = context.read_patience
         self._support = context.batch_support

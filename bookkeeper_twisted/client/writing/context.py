@@ -80,8 +80,7 @@ class OpenLedger:
 
     @schedule.default
     def _schedule(self) -> Schedule:
-        value = self.metadata.value
-        return schedule_of(value.ensemble_size, value.write_quorum_size, value.ack_quorum_size)
+        return schedule_of(self.metadata.value)
 
     @property
     def overhead(self) -> int:

@@ -49,14 +49,10 @@ def read_lac(ledger_id: int) -> ColdCall[tuple[bytes | None, bytes | None]]:
 
     Its result is the stored explicit LAC packet and the stored last entry; each is None if the bookie has none.
     """
-
-    def result(reply: ReadLacResponse) -> tuple[bytes | None, bytes | None]:
-        return reply.lac_body, reply.last_entry
-
-    def request(header: Header) -> ReadLacRequest:
-        return ReadLacRequest(header, ledger_id)
-
-    return ColdCall(Operation.READ_LAC, ledger_id, request, ReadLacResponse, result)
+    return ColdCall(
+        Operation.READ_LAC, ledger_id, lambda header: ReadLacRequest(header, ledger_id), ReadLacResponse,
+        lambda reply: (reply.lac_body, reply.last_entry),
+    )  # fmt: skip
 
 
 def write_lac(ledger_id: int, master_key: bytes, lac: int, body: bytes) -> ColdCall[None]:
@@ -65,20 +61,18 @@ def write_lac(ledger_id: int, master_key: bytes, lac: int, body: bytes) -> ColdC
     :param lac: the LAC that ``body`` contains.
     :param body: the packet of :meth:`.Digester.seal_lac`.
     """
-
-    def request(header: Header) -> WriteLacRequest:
-        return WriteLacRequest(header, ledger_id, lac, master_key, body)
-
-    return ColdCall(Operation.WRITE_LAC, ledger_id, request, WriteLacResponse, _nothing)
+    return ColdCall(
+        Operation.WRITE_LAC, ledger_id, lambda header: WriteLacRequest(header, ledger_id, lac, master_key, body),
+        WriteLacResponse, lambda _: None,
+    )  # fmt: skip
 
 
 def force(ledger_id: int) -> ColdCall[None]:
     """Build a request that the bookie answers when all acknowledged adds of ``ledger_id`` are durable."""
-
-    def request(header: Header) -> ForceLedgerRequest:
-        return ForceLedgerRequest(header, ledger_id)
-
-    return ColdCall(Operation.FORCE_LEDGER, ledger_id, request, ForceLedgerResponse, _nothing)
+    return ColdCall(
+        Operation.FORCE_LEDGER, ledger_id, lambda header: ForceLedgerRequest(header, ledger_id), ForceLedgerResponse,
+        lambda _: None,
+    )  # fmt: skip
 
 
 def list_entries(ledger_id: int) -> ColdCall[Sequence[tuple[int, int]]]:
@@ -86,27 +80,15 @@ def list_entries(ledger_id: int) -> ColdCall[Sequence[tuple[int, int]]]:
 
     Its result is ranges of first and last id, both included, in ascending order; none if the bookie has no entry.
     """
-
-    def result(reply: ListEntriesResponse) -> Sequence[tuple[int, int]]:
-        return reply.ranges or ()
-
-    def request(header: Header) -> ListEntriesRequest:
-        return ListEntriesRequest(header, ledger_id)
-
-    return ColdCall(Operation.LIST_ENTRIES, ledger_id, request, ListEntriesResponse, result)
+    return ColdCall(
+        Operation.LIST_ENTRIES, ledger_id, lambda header: ListEntriesRequest(header, ledger_id), ListEntriesResponse,
+        lambda reply: reply.ranges or (),
+    )  # fmt: skip
 
 
 def bookie_info() -> ColdCall[tuple[int, int]]:
     """Build a request for the disk capacity and the free space of a bookie, in bytes."""
-
-    def result(reply: BookieInfoResponse) -> tuple[int, int]:
-        return reply.total_disk_capacity or 0, reply.free_disk_space or 0
-
-    def request(header: Header) -> BookieInfoRequest:
-        return BookieInfoRequest(header, _CAPACITY_AND_FREE_SPACE)
-
-    return ColdCall(Operation.BOOKIE_INFO, -1, request, BookieInfoResponse, result)
-
-
-def _nothing(_: object) -> None:
-    return None
+    return ColdCall(
+        Operation.BOOKIE_INFO, -1, lambda header: BookieInfoRequest(header, _CAPACITY_AND_FREE_SPACE),
+        BookieInfoResponse, lambda reply: (reply.total_disk_capacity or 0, reply.free_disk_space or 0),
+    )  # fmt: skip

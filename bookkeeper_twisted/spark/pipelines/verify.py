@@ -11,7 +11,7 @@ from ...blocking_reads import Address, Timeouts
 from ...codec.digest import Digester
 from ...ledger.read_answers import ENTRY_OVERHEAD
 from ...ledger.replica_scan import DAMAGED, LENGTH, MISSING, OK, UNREACHABLE
-from ...ledger.schedule import schedule_of
+from ...ledger.schedule import Schedule
 from ...limits.ratelimit import UNLIMITED, Rate
 from ...model import DigestType
 from ..options import Secret, client_config
@@ -114,7 +114,7 @@ def verify(
     def check(row: Any) -> list[tuple[object, ...]]:
         if row.last < row.first:
             return [(row.first, row.last, UNREACHABLE, 0, 0, _NOT_REGISTERED, None, None)]
-        schedule = schedule_of(row.ensemble_size, row.write_quorum, row.ack_quorum)
+        schedule = Schedule(row.ensemble_size, row.write_quorum, row.ack_quorum)
         address = Address(row.bookie_id, row.host, row.port)
         digester = Digester(DigestType[row.digest_type], known.get(row.ledger_id, secret).value)
         pace, began = pace_of("verify", share), time_of_day()

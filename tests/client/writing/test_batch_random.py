@@ -11,7 +11,7 @@ from twisted.python.failure import Failure
 
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
 from bookkeeper_twisted.errors import BookieIOError, BookKeeperError, LedgerFencedError
-from bookkeeper_twisted.ledger.schedule import schedule_of
+from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.model import LedgerState
 
 from .batch_case import BatchCase, Request
@@ -195,7 +195,7 @@ class RandomTests(BatchCase):
     def _kept(self, ledger_id: int, entry_id: int) -> list[str]:
         """The bookies of an entry's write set that have it, an ack quorum at least."""
         metadata = self.metadata(ledger_id)
-        schedule = schedule_of(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
+        schedule = Schedule(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
         names = next(s for s in reversed(metadata.segments) if s.first_entry_id <= entry_id).bookies
         holders = [names[position] for position in schedule.write_set(entry_id)]
         held = [name for name in holders if entry_id in self.bookies[name].entries.get(ledger_id, {})]

@@ -6,7 +6,7 @@ from bookkeeper_twisted.blocking_reads import ReadLimits
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.ledger.findings import LossKind, ReplicaLoss
 from bookkeeper_twisted.ledger.fragments import LedgerFragment
-from bookkeeper_twisted.ledger.schedule import schedule_of
+from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.spark.pipelines.copying import CopyResult, LackingPart, LackingPartCopier
 
 from ...blocking_reads.made_up import DIGESTER, LEDGER, Cluster, stored_entries
@@ -34,7 +34,7 @@ class PartCopyTests(SynchronousTestCase):
         """Give bookies back what they lack."""
         addresses = {address.bookie_id: address for address in self.cluster.addresses}
         ensemble = tuple(addresses)
-        fragment = LedgerFragment(LEDGER, 0, COUNT - 1, ensemble, schedule_of(3, write_quorum, 1), True)
+        fragment = LedgerFragment(LEDGER, 0, COUNT - 1, ensemble, Schedule(3, write_quorum, 1), True)
         losses = [ReplicaLoss(place, ensemble[place], LossKind.MISSING, ranges) for place, ranges in lacking.items()]
         targets = {place: ensemble[place] for place in lacking}
         part = LackingPart(0, fragment, tuple(losses), targets, addresses)
