@@ -78,7 +78,7 @@ class CopyTargets:
 
     def _begin(self, address: Address, adds: Adds) -> OutstandingRequest[None]:
         # if the connection was lost, the same bytes are added twice, which is harmless
-        return self._pool.begin(
-            address, _WIRE, lambda connection: connection.send(adds.frames),
+        return OutstandingRequest(
+            self._pool, address, _WIRE, lambda connection: connection.send(adds.frames),
             lambda connection: receive_acknowledgements(connection, adds, self._max_frame_size),
         )  # fmt: skip

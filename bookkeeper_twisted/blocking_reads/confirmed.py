@@ -11,7 +11,7 @@ from ..ledger.lac_answers import LacAnswers, LastConfirmed, verified_lac
 from ..ledger.schedule import Schedule
 from . import requests
 from .connection import Address
-from .pool import SocketPool
+from .pool import OutstandingRequest, SocketPool
 
 _ASKED_AT_ONCE = 256
 
@@ -78,8 +78,9 @@ def _ask(pool: SocketPool, address: Address, questions: Mapping[int, _Question])
     ledger_ids = list(questions)
     send = partial(requests.send_lac_reads, ledger_ids=ledger_ids)
     receive = partial(requests.receive_lacs, ledger_ids=ledger_ids)
+    asked = OutstandingRequest(pool, address, 3, send, receive)
     try:
-        answers: Mapping[int, requests.LacAnswer | Exception] = pool.begin(address, 3, send, receive).reply()
+        answers: Mapping[int, requests.LacAnswer | Exception] = asked.reply()
     except BookKeeperError as error:
         pool.health.failed(address.bookie_id, error)
         answers = dict.fromkeys(ledger_ids, error)

@@ -149,8 +149,8 @@ class FragmentReader:
 
     def _begin(self, address: Address, at: int) -> OutstandingRequest[EntryRun]:
         ledger_id, limits, count = self._fragment.ledger_id, self._limits, self._fragment.last - at + 1
-        return self._pool.begin(
-            address, limits.wire,
+        return OutstandingRequest(
+            self._pool, address, limits.wire,
             lambda to: requests.send_batch_read(to, ledger_id, at, count, limits.batch_bytes),
             lambda source: requests.receive_batch(source, ledger_id, at, limits.max_frame_size),
         )  # fmt: skip
@@ -201,7 +201,7 @@ class FragmentReader:
         self, address: Address, wanted: Sequence[int]
     ) -> OutstandingRequest[dict[int, bytes | Exception]]:
         ledger_id, limits = self._fragment.ledger_id, self._limits
-        return self._pool.begin(
-            address, limits.wire, lambda to: requests.send_reads(to, ledger_id, wanted),
+        return OutstandingRequest(
+            self._pool, address, limits.wire, lambda to: requests.send_reads(to, ledger_id, wanted),
             lambda source: requests.receive_entries(source, ledger_id, wanted, limits.max_frame_size),
         )  # fmt: skip

@@ -23,28 +23,16 @@ class SocketPool:
 
     :ivar batch_support: the record of the bookies that do not support batch reads.
     :ivar health: the record of the bookies that failed a short time ago.
-    :param dial: a function that opens a connection.
+    :ivar dial: a function that opens a connection.
     :param now: a function that returns the seconds of a monotonic clock.
     """
 
     def __init__(self, dial: Dial, now: Callable[[], float]) -> None:
         self.batch_support = BatchSupport(now)
         self.health = BookieHealth(now, FAILURE_REMEMBERED)
-        self._dial = dial
+        self.dial = dial
         self._lock = threading.Lock()
         self._idle: dict[tuple[Address, int], IBookieConnection] = {}
-
-    def begin(
-        self, address: Address, wire: int, send: Callable[[IBookieConnection], object],
-        receive: Callable[[IBookieConnection], T],
-    ) -> "OutstandingRequest[T]":  # fmt: skip
-        """Send a request to a bookie; an error is raised only when the reply is received.
-
-        :param wire: version of the protocol, 2 or 3.
-        :param send: sends the request; it may be called twice, for two connections.
-        :param receive: receives the reply, and returns the result.
-        """
-        return OutstandingRequest(self, address, wire, send, receive)
 
     def idle(self, address: Address, wire: int) -> IBookieConnection | None:
         """Take the idle connection to a bookie out of the pool; return None if there is none.
@@ -53,14 +41,6 @@ class SocketPool:
         """
         with self._lock:
             return self._idle.pop((address, wire), None)
-
-    def dial(self, address: Address, wire: int) -> IBookieConnection:
-        """Open a new connection.
-
-        :param wire: version of the protocol, 2 or 3.
-        :raises bookkeeper_twisted.errors.BookKeeperError: no connection could be made.
-        """
-        return self._dial(address, wire)
 
     def give_back(self, address: Address, connection: IBookieConnection) -> None:
         """Keep a connection for the next user; if the pool has an idle one to this bookie already, close it.
@@ -98,7 +78,12 @@ class OutstandingRequest(Generic[T]):
         self, pool: SocketPool, address: Address, wire: int, send: Callable[[IBookieConnection], object],
         receive: Callable[[IBookieConnection], T],
     ) -> None:  # fmt: skip
-        """:param wire, send, receive: see :meth:`SocketPool.begin`."""
+        """Send the request; an error is raised only when the reply is received.
+
+        :param wire: version of the protocol, 2 or 3.
+        :param send: sends the request; it may be called twice, for two connections.
+        :param receive: receives the reply, and returns the result.
+        """
         self._pool = pool
         self._address = address
         self._wire = wire

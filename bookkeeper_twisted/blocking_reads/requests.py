@@ -6,7 +6,7 @@ reply are separate functions, so that the caller can do other work until the rep
 in any order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..codec import messages
 from ..codec.framing import frame_length
@@ -21,7 +21,9 @@ from ..errors import ERROR_OF_STATUS, BadRequestError, CodecError, Status, Unexp
 from ..ledger.read_answers import entry_or_error, requested_batch
 from .connection import IBookieConnection
 
-_WIRES: dict[int, IWireProtocol] = {2: V2, 3: V3}
+WIRES: Mapping[int, IWireProtocol] = {2: V2, 3: V3}
+"""The wire protocols by their versions."""
+
 _AT_ONCE = 256 << 10
 """Most bytes of replies to single reads that one system call receives."""
 _FIRST_TXN = 1
@@ -34,7 +36,7 @@ def send_batch_read(connection: IBookieConnection, ledger_id: int, first: int, m
     :param max_count: most entries to return, > 0.
     :param max_size: most bytes of the reply; a first entry that is longer is returned nevertheless.
     """
-    wire = _WIRES[connection.wire]
+    wire = WIRES[connection.wire]
     connection.send(wire.encode_batch_read(wire.batch_read(ledger_id, first, first, max_count, max_size, 0, None)))
 
 
@@ -78,7 +80,7 @@ def send_reads(connection: IBookieConnection, ledger_id: int, entry_ids: Sequenc
 
     :param entry_ids: ids, all different; :func:`receive_entries` needs the same sequence.
     """
-    connection.send(_WIRES[connection.wire].encode_reads(ledger_id, entry_ids, _FIRST_TXN))
+    connection.send(WIRES[connection.wire].encode_reads(ledger_id, entry_ids, _FIRST_TXN))
 
 
 def receive_entries(
@@ -91,7 +93,7 @@ def receive_entries(
     :param max_frame_size: most bytes of a frame, including its length word.
     :returns: the stored bytes of each entry, by its id; an error if the bookie did not return the entry.
     """
-    scan = _WIRES[connection.wire].scan_replies
+    scan = WIRES[connection.wire].scan_replies
     found: dict[int, bytes | Exception] = {}
     rest = b""
     while len(found) < len(entry_ids):
@@ -172,5 +174,5 @@ def _one_item(connection: IBookieConnection) -> object:
     """Receive the next frame, and return the decoded reply in it."""
     items: list[object] = []
     frame = connection.receive_frame()
-    _WIRES[connection.wire].scan_replies(frame, 0, len(frame), items)
+    WIRES[connection.wire].scan_replies(frame, 0, len(frame), items)
     return items[0]

@@ -21,7 +21,6 @@ from twisted.python.failure import Failure
 
 from ..codec.operations import DEFAULT_MAX_FRAME_SIZE
 from ..codec.wire_protocol import IWireProtocol
-from ..codec.wires import V2, V3
 from ..errors import (
     BookieHandleNotAvailableError,
     BookKeeperError,
@@ -34,8 +33,8 @@ from ..protocol.client.authentication import first_protocol
 from ..protocol.client.handshake import Handshake
 from ..security.reasons import tls_reason
 from .connection import WAIT_ALL, Address, BookieConnection, IByteStream, Timeouts, failure_of, open_socket
+from .requests import WIRES
 
-_WIRES: dict[int, IWireProtocol] = {2: V2, 3: V3}
 _CHUNK = 256 << 10
 """Most bytes that one system call receives."""
 
@@ -88,7 +87,7 @@ def secured_connection(
     :param opened: a connected socket; after an error it is closed.
     """
     try:
-        stream = _SecuredStream(opened, address, timeouts.reply, security, _WIRES[wire], max_frame_size)
+        stream = _SecuredStream(opened, address, timeouts.reply, security, WIRES[wire], max_frame_size)
     except OSError as error:
         opened.close()
         raise failure_of(error, address) from None

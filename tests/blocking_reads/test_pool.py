@@ -3,13 +3,10 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.blocking_reads.pool import OutstandingRequest
-from bookkeeper_twisted.codec.wire_protocol import IWireProtocol
-from bookkeeper_twisted.codec.wires import V2, V3
+from bookkeeper_twisted.blocking_reads.requests import WIRES
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, NoSuchEntryError, RequestTimeoutError
 
 from .made_up import LEDGER, Cluster
-
-_WIRES: dict[int, IWireProtocol] = {2: V2, 3: V3}
 
 
 class PoolTests(SynchronousTestCase):
@@ -21,8 +18,9 @@ class PoolTests(SynchronousTestCase):
 
     def begin(self, wire: int = 2) -> OutstandingRequest[bytes]:
         """A request for an entry that the bookie does not have."""
-        return self.cluster.pool.begin(
-            self.address, wire, lambda connection: connection.send(_WIRES[wire].encode_reads(LEDGER, [1], 1)),
+        return OutstandingRequest(
+            self.cluster.pool, self.address, wire,
+            lambda connection: connection.send(WIRES[wire].encode_reads(LEDGER, [1], 1)),
             lambda connection: connection.receive_frame(),
         )  # fmt: skip
 
@@ -52,7 +50,8 @@ class PoolTests(SynchronousTestCase):
             raise NoSuchEntryError(LEDGER, 1)
 
         for _ in range(2):
-            self.assertRaises(NoSuchEntryError, self.cluster.pool.begin(self.address, 2, lambda _: None, refuse).reply)
+            asked = OutstandingRequest(self.cluster.pool, self.address, 2, lambda _: None, refuse)
+            self.assertRaises(NoSuchEntryError, asked.reply)
         self.assertEqual(self.closed(), [False])
 
     def test_lost_idle_connection(self) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from ...blocking_reads import Address, SocketPool, requests
+from ...blocking_reads.pool import OutstandingRequest
 from ...codec.digest import Digester
 from ...entries.entry_run import EntryRun
 from ...errors import BookieIOError, BookKeeperError, DataUnknownError
@@ -73,8 +74,8 @@ class PositionCheck:
         return answers
 
     def _batch(self, first: int, count: int) -> EntryRun:
-        asked = self._pool.begin(
-            self._address, self._wire,
+        asked = OutstandingRequest(
+            self._pool, self._address, self._wire,
             lambda to: requests.send_batch_read(to, self._ledger_id, first, count, self._batch_bytes),
             lambda source: requests.receive_batch(source, self._ledger_id, first),
         )  # fmt: skip
@@ -98,8 +99,8 @@ class PositionCheck:
         return {}
 
     def _singles(self, wanted: Sequence[int], wire: int) -> dict[int, bytes | Exception]:
-        asked = self._pool.begin(
-            self._address, wire, lambda to: requests.send_reads(to, self._ledger_id, wanted),
+        asked = OutstandingRequest(
+            self._pool, self._address, wire, lambda to: requests.send_reads(to, self._ledger_id, wanted),
             lambda source: requests.receive_entries(source, self._ledger_id, wanted),
         )  # fmt: skip
         return asked.reply()
