@@ -16,7 +16,6 @@ from ...entries.entry_run import EntryRun
 from ...errors import (
     BadRequestError,
     BookKeeperError,
-    DigestMatchError,
     LedgerRecoveryError,
     NoSuchEntryError,
 )
@@ -126,9 +125,7 @@ class LacReads:
         ledger_id = self._view.ledger_id
         try:
             reply = await self._bookies.read(bookie_id, ledger_id, INVALID_ENTRY_ID)
-            if reply.entry is None:
-                raise DigestMatchError(ledger_id, INVALID_ENTRY_ID, "nothing came with the reply")
-            last = self._digester.entry(ledger_id, None, reply.entry)
+            last = self._digester.entry(ledger_id, None, reply.entry or b"")
         except NO_ENTRY:
             return None  # the bookie has answered, but it knows no higher LAC than this reader
         except BookKeeperError as error:

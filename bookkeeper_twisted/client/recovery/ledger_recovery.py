@@ -15,7 +15,6 @@ from ...codec.digest import Digester
 from ...errors import (
     BookKeeperError,
     ClientClosedError,
-    DigestMatchError,
     LedgerRecoveryError,
     MetadataUnavailableError,
     RequestTimeoutError,
@@ -185,8 +184,6 @@ class FencingCoverage(LacCoverage):
         reply = await self._bookies.read(
             bookie_id, self._ledger_id, INVALID_ENTRY_ID, self._flags, self._digester.master_key
         )  # fmt: skip
-        if reply.entry is None:
-            raise DigestMatchError(self._ledger_id, INVALID_ENTRY_ID, "nothing came with the reply")
-        last = self._digester.entry(self._ledger_id, None, reply.entry)
+        last = self._digester.entry(self._ledger_id, None, reply.entry or b"")
         self.lengths[last.entry_id] = last.length
         return LastConfirmed(last.last_add_confirmed, last.entry_id, last.length)

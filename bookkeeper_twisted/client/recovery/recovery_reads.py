@@ -14,7 +14,7 @@ from ...codec.digest import Digester
 from ...codec.operations import MAX_COUNT
 from ...codec.runs import BatchReply
 from ...entries.entry_run import EntryRun
-from ...errors import BadRequestError, BookKeeperError, DigestMatchError
+from ...errors import BadRequestError, BookKeeperError
 from ...ledger.batch_support import UNANSWERED, BatchSupport
 from ...ledger.read_answers import most_telling, verified_batch
 from ...ledger.recovery_rules import EntryVote, RecoveryRules, Verdict
@@ -144,13 +144,12 @@ class RecoveryReads:
         flags, key = self._rules.read_flags(), self._digester.master_key
         try:
             reply = await self._bookies.read(bookie_id, self._ledger_id, entry_id, flags, key)
-            if reply.entry is None:
-                raise DigestMatchError(self._ledger_id, entry_id, "nothing came with the reply")
-            self._digester.entry(self._ledger_id, entry_id, reply.entry)
+            stored = reply.entry or b""
+            self._digester.entry(self._ledger_id, entry_id, stored)
         except BookKeeperError as error:
             poll.failed(error)
         else:
-            poll.found(bookie_id, reply.entry)
+            poll.found(bookie_id, stored)
 
 
 class _EntryPoll:
