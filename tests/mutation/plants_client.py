@@ -206,13 +206,14 @@ PLANTS = (
     ),
     Plant(
         "a recovery reads batches where they are off", "client/recovery/ledger_recovery.py",
-        "config.netty_max_frame_size_bytes if config.batch_read_enabled else 0", "config.netty_max_frame_size_bytes",
+        "config.netty_max_frame_size_bytes if context.reads_batches(rules.schedule) else 0",
+        "config.netty_max_frame_size_bytes",
         ["tests.client.recovery.test_ledger_recovery"], where="LedgerRecovery._rescue",
     ),
     Plant(
-        "a recovery reads batches of striped ledgers", "client/recovery/recovery_reads.py",
-        "0 if rules.schedule.striped else batch_size", "batch_size", ["tests.client.recovery.test_ledger_recovery"],
-        where="RecoveryReads.__init__",
+        "a recovery reads batches of striped ledgers", "client/reading/context.py",
+        "self.config.batch_read_enabled and not schedule.striped", "self.config.batch_read_enabled",
+        ["tests.client.recovery.test_ledger_recovery"], where="ReadingContext.reads_batches",
     ),
     Plant(
         "votes go on when a recovery is cancelled", "client/recovery/recovery_reads.py",

@@ -31,6 +31,13 @@ class ReadingContext(OperationContext):
     def _health(self) -> BookieHealth:
         return BookieHealth(self.clock.seconds, self.config.bookie_failure_history_expiration_msec * _MS)
 
+    def reads_batches(self, schedule: Schedule) -> bool:
+        """Test whether to send batch reads for a ledger with this ``schedule``.
+
+        A batch read returns consecutive entries, but no bookie of a striped ledger has these.
+        """
+        return self.config.batch_read_enabled and not schedule.striped
+
     def read_order(self, schedule: Schedule) -> ReadOrder:
         """Return a new order in which one reader asks the bookies of a ledger with this ``schedule``."""
         config, sticky = self.config, None

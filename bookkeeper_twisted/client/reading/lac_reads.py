@@ -81,8 +81,7 @@ class LacReads:
         self._bookies = context.bookies
         self._patience = context.poll_patience
         self._support = context.poll_support
-        # a batch read returns consecutive entries, but a bookie of a striped ledger does not have these
-        self._batching = context.config.batch_read_enabled and not order.schedule.striped
+        self._batching = context.reads_batches(order.schedule)
         self._digester = digester
         self._view = view
         self._order = order

@@ -55,7 +55,6 @@ class ReplicaReader:
         heard_lac: Callable[[int], None] = lambda lac: None,
     ) -> None:  # fmt: skip
         """:param heard_lac: a function that is called with the LAC that a bookie's reply contains."""
-        config = context.config
         self.metadata = metadata
         self._clock = context.clock
         self._bookies = context.bookies
@@ -66,9 +65,8 @@ class ReplicaReader:
         self.order = context.read_order(self._schedule)
         self._patience = context.read_patience
         self._support = context.batch_support
-        self._max_frame_size = config.netty_max_frame_size_bytes
-        # a batch read returns consecutive entries, but a bookie of a striped ledger does not have these
-        self._batching = config.batch_read_enabled and not self._schedule.striped
+        self._max_frame_size = context.config.netty_max_frame_size_bytes
+        self._batching = context.reads_batches(self._schedule)
         self._usual_size = UsualSize()
 
     async def fetch(self, first: int, max_count: int, max_size: int) -> EntryRun:

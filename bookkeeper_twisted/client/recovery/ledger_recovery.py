@@ -115,7 +115,7 @@ class LedgerRecovery:
             entry was written back.
         """
         context, config = self._context, self._context.config
-        batch_size = config.netty_max_frame_size_bytes if config.batch_read_enabled else 0
+        batch_size = config.netty_max_frame_size_bytes if context.reads_batches(rules.schedule) else 0
         reads = RecoveryReads(
             context.bookies, self._digester, self._ledger_id, rules, context.batch_support, batch_size,
             config.recovery_read_batch_size,

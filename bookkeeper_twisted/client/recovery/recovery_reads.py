@@ -38,8 +38,7 @@ class RecoveryReads:
         self._rules = rules
         self._ensemble = rules.metadata.segments[-1].bookies
         self._support = support
-        # a batch read returns consecutive entries, which a bookie of a striped ledger does not keep
-        self._batch_size = 0 if rules.schedule.striped else batch_size
+        self._batch_size = batch_size
         self._max_votes = max_votes
         self._window = 1
         self._source: str | None = None
