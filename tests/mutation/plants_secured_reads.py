@@ -67,6 +67,11 @@ PLANTS = (
         "self.close()", "pass", ["tests.blocking_reads.test_pool"], where="SocketPool.__del__",
     ),
     Plant(
+        "a check takes a bookie without batch reads for one that is down", "spark/pipelines/checking.py",
+        "support.unanswered(bookie_id)", "raise", ["tests.spark.pipelines.test_checking"],
+        where="PositionCheck._batch",
+    ),
+    Plant(
         "a request that an idle connection has lost is not repeated", "blocking_reads/pool.py",
         "not self._was_idle", "True", ["tests.blocking_reads.test_pool"], where="OutstandingRequest.reply",
     ),

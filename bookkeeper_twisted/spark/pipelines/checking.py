@@ -7,7 +7,9 @@ from ...blocking_reads import Address, SocketPool, requests
 from ...blocking_reads.pool import OutstandingRequest
 from ...codec.digest import Digester
 from ...entries.entry_run import EntryRun
-from ...errors import BookieIOError, BookKeeperError, DataUnknownError
+from ...errors import BadRequestError, BookieIOError, BookKeeperError, DataUnknownError
+from ...ledger.batch_support import UNANSWERED
+from ...ledger.read_answers import requested_batch
 from ...ledger.replica_scan import Answer, BatchQuestion, Finding, Question, ReplicaScan
 from ...ledger.schedule import Schedule
 
@@ -74,13 +76,28 @@ class PositionCheck:
         return answers
 
     def _batch(self, first: int, count: int) -> EntryRun:
-        asked = OutstandingRequest(
-            self._pool, self._address, self._wire,
-            lambda to: requests.send_batch_read(to, self._ledger_id, first, count, self._batch_bytes),
-            lambda source: requests.receive_batch(source, self._ledger_id, first),
-        )  # fmt: skip
-        run = asked.reply()
-        return run.slice(first, min(run.count, count))
+        """Send a batch read; if no reply comes, and the bookie answers a single read then, send it once more.
+
+        :raises BadRequestError: the bookie does not support batch reads.
+        """
+        support, bookie_id = self._pool.batch_support, self._address.bookie_id
+        while support.is_expected(bookie_id):
+            asked = OutstandingRequest(
+                self._pool, self._address, self._wire,
+                lambda to: requests.send_batch_read(to, self._ledger_id, first, count, self._batch_bytes),
+                lambda source: requests.receive_batch(source, self._ledger_id, first),
+            )  # fmt: skip
+            try:
+                run = requested_batch(asked.reply(), self._ledger_id, first, count)
+            except BadRequestError:
+                support.refused(bookie_id)
+            except UNANSWERED:
+                self._singles([first], self._wire)
+                support.unanswered(bookie_id)
+            else:
+                support.gave_one(bookie_id)
+                return run
+        raise BadRequestError(self._ledger_id, first)
 
     def _lost(self, answers: Mapping[int, bytes | Exception]) -> dict[int, bytes | Exception]:
         """Read entries again over V3 if the bookie answered an I/O error over V2.

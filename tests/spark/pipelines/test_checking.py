@@ -63,6 +63,17 @@ class CheckTests(SynchronousTestCase):
         self.cluster.bookies[0].entries[40] = forged
         self.assertEqual(next(one for one in self.check() if one[2] != "ok"), (40, 40, "length"))
 
+    def test_no_batch_reads(self) -> None:
+        """Entries of a bookie that refuses batch reads, or closes the connection on them, are read one by one."""
+        self.cluster.store(ENTRIES, 3)
+        for position, batches in ((0, False), (1, None)):
+            bookie = self.cluster.bookies[position]
+            bookie.batches = batches
+            self.assertEqual(self.check(position), [(0, 99, "ok")])
+            bookie.requests.clear()
+            self.assertEqual(self.check(position), [(0, 99, "ok")])
+            self.assertNotIn("batch 0", bookie.requests)
+
     def test_nothing_there(self) -> None:
         """A bookie that has nothing lacks everything; one that is down says nothing."""
         self.assertEqual(self.check(), [(0, 99, "missing")])
