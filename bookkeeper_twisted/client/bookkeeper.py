@@ -31,7 +31,7 @@ from .claims.threads import Threads, system_threads
 from .connections.bookie_client import BookieAddresses, NetworkBookieClient
 from .connections.metrics import ClientMetrics
 from .context import ClientContext
-from .encryption import check_names, is_encrypted, ledger_encryption
+from .encryption import NewKey, check_names, is_encrypted, ledger_encryption
 from .interfaces import IBookieClient
 from .production import local_host_name, rack_resolver, system_chance, tcp_endpoints, tls_to_bookies
 from .reading.decryption import DecryptingDigester
@@ -212,9 +212,7 @@ class BookKeeper:
         check_password(password)
         custom_metadata = {} if custom_metadata is None else custom_metadata
         check_custom_metadata(custom_metadata)
-        check_names(custom_metadata)
-        encryption = self._context.encryption
-        key = await encryption.new_key() if encryption is not None and encryption.encrypts else None
+        key = await self._new_key(custom_metadata)
         added = {} if key is None else key.custom_metadata
         wanted = NewLedger(
             ledger_id=ledger_id, ensemble_size=ensemble_size, write_quorum=write_quorum, ack_quorum=ack_quorum,
@@ -228,6 +226,17 @@ class BookKeeper:
             context=self._context, digester=Digester(wanted.digest_type, wanted.password), ledger_id=ledger_id,
             metadata=stored, write_flags=write_flags, cipher=None if key is None else key.cipher(ledger_id),
         )  # fmt: skip
+
+    async def _new_key(self, custom_metadata: Mapping[str, bytes]) -> NewKey | None:
+        """Make the key that encrypts the entries of a new ledger; return None if this client encrypts no ledgers.
+
+        A client that restores ledgers overrides this, because encrypted entries of an archive are encrypted already.
+
+        :param custom_metadata: the custom metadata that the caller gives the ledger.
+        """
+        check_names(custom_metadata)
+        encryption = self._context.encryption
+        return await encryption.new_key() if encryption is not None and encryption.encrypts else None
 
     def open_ledger(
         self, ledger_id: int, password: bytes | None = b"", recover: bool = True

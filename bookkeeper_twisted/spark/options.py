@@ -194,6 +194,10 @@ class ReadOptions(_Limits):
     include_metadata: bool = setting(
         "includeMetadata", False, BOOLEAN, "give columns last_add_confirmed, ctime and custom_metadata"
     )
+    decrypt: bool = setting(
+        "decrypt", True, BOOLEAN,
+        "decrypt the entries of encrypted ledgers; false: payloads as bookies have them, which needs no key",
+    )  # fmt: skip
     read_timeout_ms: int = setting("readTimeoutMs", 5000, integer(1), "time for a bookie to answer", unit="ms")
 
     def _check(self) -> None:

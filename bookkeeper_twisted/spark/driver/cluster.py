@@ -19,7 +19,7 @@ from ...metadata.registered import bookie_address, bookies_there
 from ...model import MAX_LEDGER_ID, LedgerMetadata, UnderreplicatedLedger
 from ..publication_ids import FIRST_PUBLICATION, is_record
 from ..reactor import THREAD, results_of
-from ..task.security import SecuritySettings, security_settings
+from ..task.security import KeySettings, SecuritySettings, key_settings, security_settings
 
 V = TypeVar("V")
 
@@ -30,10 +30,12 @@ class ClusterView:
     :func:`connected` makes it.
 
     :ivar security: settings of TLS and of authentication, for connections to the bookies of the cluster.
+    :ivar keys: settings of the key provider of encrypted ledgers.
     """
 
-    def __init__(self, driver: IMetadataDriver, security: SecuritySettings) -> None:
+    def __init__(self, driver: IMetadataDriver, security: SecuritySettings, keys: KeySettings = ()) -> None:
         self.security = security
+        self.keys = keys
         self.ledgers = driver.ledgers
         self.underreplication = driver.underreplication
         self.registration = driver.registration
@@ -150,7 +152,7 @@ def connect(uri: str, config: ClientConfig) -> ClusterView:
     async def opened() -> ClusterView:
         driver = create_driver(THREAD.reactor, uri, options_of(config))
         await driver.open()
-        return ClusterView(driver, security_settings(config))
+        return ClusterView(driver, security_settings(config), key_settings(config))
 
     return THREAD.wait(opened)
 

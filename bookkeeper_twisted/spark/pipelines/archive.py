@@ -3,7 +3,8 @@
 An archive is a directory with two tables: ``entries``, and ``ledgers``, which has the rows of the source's view
 ``ledgers``.  An export writes ``ledgers`` last, so an archive without it is incomplete.  An archive contains no
 passwords.  An export reads each ledger with the password in its metadata, and with the option ``bookkeeper.password``
-if there is none.  An import writes all ledgers with the password in that option.
+if there is none.  An import writes all ledgers with the password in that option.  An archive has the entries of
+encrypted ledgers as bookies store them, so export and import need no key.
 """
 
 from collections.abc import Iterable, Mapping
@@ -42,7 +43,7 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
     groups = _by_password(uri, ids, usual, options)
     spark.createDataFrame([], _ENTRIES).write.mode("errorifexists").parquet(f"{path}/entries")
     for password, ledgers in groups.items():
-        entries = read(**{"ledgers": ",".join(map(str, ledgers)), PASSWORD: password})
+        entries = read(**{"ledgers": ",".join(map(str, ledgers)), PASSWORD: password, "decrypt": "false"})
         entries.select("ledger_id", "entry_id", "payload").write.mode("append").parquet(f"{path}/entries")
     closed.write.mode("errorifexists").parquet(f"{path}/ledgers")
     closed.unpersist()

@@ -5,7 +5,7 @@ reactor thread of the worker process and stays connected from task to task.  Whi
 record batch, the task takes the next batch from Spark.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, cast
@@ -27,6 +27,8 @@ from ..task.pacing import pace_of
 from . import manifest
 from .manifest import BatchKey, PublishedLedger
 
+Connect = Callable[..., "Deferred[BookKeeper]"]
+
 
 @attrs.frozen
 class WriteAttempt:
@@ -41,21 +43,22 @@ class WriteAttempt:
 
 
 @lru_cache(maxsize=8)
-def _client(uri: str, settings: tuple[tuple[str, object], ...]) -> BookKeeper:
+def _client(connect: Connect, uri: str, settings: tuple[tuple[str, object], ...]) -> BookKeeper:
     from ...config.client import ClientConfig
 
     config = ClientConfig(**cast(Any, dict(settings)))
-    return THREAD.wait(lambda: BookKeeper.connect(THREAD.reactor, uri, config))
+    return THREAD.wait(lambda: connect(THREAD.reactor, uri, config))
 
 
-def client_of(options: SinkOptions) -> BookKeeper:
+def client_of(options: SinkOptions, connect: Connect = BookKeeper.connect) -> BookKeeper:
     """Return this process's client for ``options``; the first call waits until it is connected.
 
+    :param connect: the method :meth:`.BookKeeper.connect` of the client's class.
     :raises BookKeeperError: there is no connection to the metadata store.
     """
     config = options.client
     settings = tuple((name, getattr(config, name)) for name in sorted(config.origins))
-    return _client(options.writing.metadata_service_uri, settings)
+    return _client(connect, options.writing.metadata_service_uri, settings)
 
 
 class AlreadyPublishedError(BookKeeperError):

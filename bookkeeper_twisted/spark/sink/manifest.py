@@ -22,6 +22,7 @@ from ...model import DigestType, LedgerMetadata, LedgerState, Segment
 from ..driver.cluster import ClusterView, bookies_of
 from ..driver.planning import EntryRange, pieces
 from ..publication_ids import MANIFEST, PUBLICATION_ROLE, QUERY_ROLE, ROLE, id_of, range_of
+from ..task.decryption import digesters_of
 from ..task.partition import connections
 
 QUERY, BATCH = "spark.query", "spark.batch"
@@ -285,16 +286,17 @@ def _rows(
                 f"manifest {publication.key.manifest}: ledger {publication.rows_ledger} of its rows is gone"
             )
         entries = EntryRange(publication.rows_ledger, 0, metadata.last_entry_id, metadata)
-        yield publication, map(PublishedLedger.decode, _entries(entries, addresses, pool, limits))
+        (digester,) = digesters_of({entries.ledger_id: metadata}, cluster.keys, metadata.password).values()
+        yield publication, map(PublishedLedger.decode, _entries(entries, digester, addresses, pool, limits))
 
 
 def _entries(
-    entries: EntryRange, addresses: Mapping[str, object], pool: SocketPool, limits: ReadLimits
+    entries: EntryRange, digester: Digester, addresses: Mapping[str, object], pool: SocketPool, limits: ReadLimits
 ) -> Iterator[bytes]:
-    digester = Digester(entries.metadata.digest_type, entries.metadata.password)
     for piece in pieces(entries, addresses, float("inf")):  # type: ignore[arg-type]
         for run in FragmentReader(pool, piece.fragment, digester, limits).runs():
-            yield from digester.payloads(run)
+            opened, cut = digester.opened(run)
+            yield from cut.payloads(opened)
 
 
 class PublishedLedgers:

@@ -6,6 +6,10 @@ attempt, the next attempt recognises by this mark the ledgers that the failed on
 closed with the expected last entry.  It deletes an unfinished ledger, and writes it again.  When all ledgers are
 written, the driver removes the marks.  If an import that has a name (``writeId``) runs again after that, it recognises
 its ledgers because their metadata equal those in the archive.
+
+An archive has the entries of encrypted ledgers as bookies store them, and the wrapped keys in the custom metadata.  So
+they are written as they are, without a key (:class:`ArchiveClient`).  Readers with the key can decrypt them, because
+ledger ids, entry ids and lengths are the same as before.
 """
 
 import json
@@ -19,6 +23,7 @@ import attrs
 from twisted.internet.defer import Deferred, gatherResults
 
 from ...client import AdvLedgerWriter, BookKeeper
+from ...client.encryption import NewKey
 from ...errors import (
     LedgerExistsError,
     NoSuchLedgerMetadataError,
@@ -73,6 +78,16 @@ def unmarked(metadata: LedgerMetadata) -> LedgerMetadata:
     """Return ``metadata`` without the custom metadata by which an import marks its ledgers."""
     custom = {key: value for key, value in metadata.custom_metadata.items() if key != RESTORED_BY}
     return attrs.evolve(metadata, custom_metadata=custom)
+
+
+class ArchiveClient(BookKeeper):
+    """A client that writes ledgers as an archive has them.
+
+    It encrypts nothing, whatever ``ledgerEncryption`` says, and takes wrapped keys of ledgers as custom metadata.
+    """
+
+    async def _new_key(self, custom_metadata: Mapping[str, bytes]) -> NewKey | None:
+        return None
 
 
 class Restorer:
@@ -180,7 +195,7 @@ def restore_partition(options: SinkOptions, restored_by: str, batches: Iterable[
     :param batches: Arrow record batches with columns ``ledger_id``, ``entry_id`` and ``payload``.
     """
     named = bool(options.writing.write_id)
-    restorer = Restorer(client_of(options), options.password.value, restored_by, named)
+    restorer = Restorer(client_of(options, ArchiveClient.connect), options.password.value, restored_by, named)
     pace = pace_of("restore", options.writing.share)
     for batch in batches:
         columns = [batch.column(name).to_pylist() for name in ("ledger_id", "entry_id", "payload")]
@@ -198,7 +213,7 @@ def remove_marks(options: SinkOptions, restored_by: str, ledger_ids: Iterable[in
     :param ledger_ids: ids of all ledgers of the import.
     :raises BookKeeperError: the metadata store failed and some marks remain; the call may be repeated.
     """
-    ledgers, mark = client_of(options).metadata.ledgers, restored_by.encode()
+    ledgers, mark = client_of(options, ArchiveClient.connect).metadata.ledgers, restored_by.encode()
 
     async def remove(ledger_id: int) -> None:
         with suppress(NoSuchLedgerMetadataError):  # the ledger was deleted in the meantime

@@ -15,6 +15,7 @@ from ..driver.cluster import ClusterView, bookies_of, connected
 from ..driver.planning import EntryRange, partitions
 from ..options import EARLIEST, SourceOptions
 from ..sink.manifest import publications, published_rows
+from ..task.decryption import check_keys
 from ..task.partition import Partition, connections, settings_of
 from .filters import IdFilter
 from .selection import ReadableExtent, Selection, extents, offset_of
@@ -57,11 +58,16 @@ class Planner:
     def partitions(self, ranges: list[EntryRange]) -> list[Partition]:
         """Return the partitions of a read of some ``ranges``, one for each task.
 
-        The addresses of all bookies are looked up again, because tasks have no metadata store to ask.
+        The addresses of all bookies are looked up again, because tasks have no metadata store to ask.  The key provider
+        is made anew, too, so that a long stream notices new keys.
+
+        :raises UnauthorizedAccessError: a ledger of the ranges is encrypted, and its key is not there.
         """
         self._addresses.clear()
         reading = self.options.reading
         ledgers = {entries.ledger_id: entries.metadata for entries in ranges}
+        if reading.include_payload and reading.decrypt:
+            check_keys({n.ledger_id: n.metadata for n in ranges if n.count > 0}, self.cluster.keys)
         if not reading.include_payload:
             ranges = [attrs.evolve(entries, entry_bytes=0.0) for entries in ranges]
         planned = partitions(ranges, self.addresses(ledgers), reading.max_bytes_per_partition, reading.min_partitions)

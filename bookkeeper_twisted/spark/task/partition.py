@@ -1,7 +1,7 @@
 """The code that runs in a Spark task: it reads the entries of a partition from bookies.
 
-A worker process keeps its connections to bookies from task to task.  Tasks have no reactor and no connection to the
-metadata store.
+A worker process keeps its connections to bookies from task to task.  Tasks have no connection to the metadata store.
+They have a reactor only if they decrypt entries.
 """
 
 import time
@@ -20,7 +20,7 @@ from ...model import LedgerMetadata
 from ..options import Secret, SourceOptions
 from .columns import Columns, columns_of, joined
 from .pacing import pace_of, tenth_of_a_second
-from .security import SecuritySettings, connection_security, security_settings
+from .security import KeySettings, SecuritySettings, connection_security, key_settings, security_settings
 
 
 @attrs.frozen
@@ -68,6 +68,7 @@ class TaskSettings:
     :ivar skip_lost: whether to skip entries that no replica has; otherwise they are an error.
     :ivar share: speed limit of one task.
     :ivar security: settings of TLS and of authentication.
+    :ivar keys: settings of the key provider that decrypts encrypted ledgers; empty if nothing is to be decrypted.
     """
 
     columns: Columns
@@ -77,6 +78,7 @@ class TaskSettings:
     skip_lost: bool
     share: Rate = UNLIMITED
     security: SecuritySettings = ()
+    keys: KeySettings = ()
 
 
 def settings_of(options: SourceOptions) -> TaskSettings:
@@ -88,8 +90,8 @@ def settings_of(options: SourceOptions) -> TaskSettings:
     batch_bytes = tenth_of_a_second(share.bytes, ReadLimits().batch_bytes)
     limits = ReadLimits(wire, batch_bytes, client.netty_max_frame_size_bytes)
     skip = not options.reading.fail_on_data_loss
-    security = security_settings(client)
-    return TaskSettings(columns_of(options), options.password, timeouts, limits, skip, share, security)
+    security, keys = security_settings(client), key_settings(client) if options.reading.decrypt else ()
+    return TaskSettings(columns_of(options), options.password, timeouts, limits, skip, share, security, keys)
 
 
 @lru_cache(maxsize=8)
@@ -122,16 +124,33 @@ def read_partition(partition: Partition, settings: TaskSettings) -> Iterator[Any
 def _batches(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
     columns, pace = settings.columns, pace_of("read", settings.share)
     pool = connections(settings.timeouts, settings.limits.max_frame_size, settings.security)
+    digesters = _digesters(partition, settings)
     for piece in partition.pieces:
         fragment = piece.fragment
         ledger = partition.ledgers[fragment.ledger_id]
         if not columns.payload:
             yield from columns.of_ids(fragment.ledger_id, fragment.first, fragment.last, ledger)
             continue
-        digester = Digester(ledger.digest_type, settings.password.value)
+        digester = digesters[fragment.ledger_id]
         for run in _runs(pool, piece, digester, settings):
             pace.spend(run.count, run.size)
-            yield columns.of_run(run, digester.payload_at, ledger)
+            opened, cut = digester.opened(run)
+            yield columns.of_run(opened, cut.payload_at, ledger)
+
+
+def _digesters(partition: Partition, settings: TaskSettings) -> dict[int, Digester]:
+    """Return the digesters of a partition's ledgers by ledger id.
+
+    Without settings of a key provider nothing is decrypted.  The driver plans no read of an encrypted ledger then,
+    unless the options say ``decrypt = false``.
+    """
+    password = settings.password.value
+    if not settings.keys or not settings.columns.payload:
+        return {n: Digester(metadata.digest_type, password) for n, metadata in partition.ledgers.items()}
+    # imported here, because a task that decrypts nothing loads no Twisted
+    from .decryption import digesters_of
+
+    return digesters_of(partition.ledgers, settings.keys, password)
 
 
 def _runs(pool: SocketPool, piece: FragmentPart, digester: Digester, settings: TaskSettings) -> Iterator[Any]:

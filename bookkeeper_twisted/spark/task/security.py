@@ -1,12 +1,14 @@
-"""Encrypts and authenticates the connections of Spark's processes to bookies, as the options of the client say.
+"""The settings of the client that concern secrets, and how Spark's processes encrypt and authenticate connections.
 
 Settings travel from the driver to tasks as names of files and other plain values.  Each process reads the files itself
-(private keys, certificates, JAAS files, tokens), so their content is never part of a plan or of a message of Spark.
+(private keys, certificates, JAAS files, tokens, keys of ledgers), so their content is never part of a plan or of a
+message of Spark.
 """
 
 from typing import TYPE_CHECKING, Any, cast
 
 from ...config.authentication import AuthenticationConfig
+from ...config.client import ClientConfig
 from ...config.fields import fields_of
 
 if TYPE_CHECKING:
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
 
 SecuritySettings = tuple[tuple[str, object], ...]
 """The settings of TLS and of authentication that differ from their defaults: attribute names and values."""
+
+KeySettings = tuple[tuple[str, object], ...]
+"""The settings from which a task makes the key provider of encrypted ledgers: attribute names and values."""
 
 
 def security_settings(config: AuthenticationConfig) -> SecuritySettings:
@@ -24,6 +29,19 @@ def security_settings(config: AuthenticationConfig) -> SecuritySettings:
     usual = AuthenticationConfig()
     names = sorted(fields_of(AuthenticationConfig))
     return tuple((name, getattr(config, name)) for name in names if getattr(config, name) != getattr(usual, name))
+
+
+def key_settings(config: ClientConfig) -> KeySettings:
+    """Return the settings of the key provider of encrypted ledgers; an empty tuple if the options name no provider.
+
+    They include those of TLS and of authentication, which a provider that asks a service may need.
+
+    :param config: the configuration of a client.
+    """
+    if not config.ledger_key_provider.strip():
+        return ()
+    names = ("ledger_key_provider", "ledger_key_file", "ledger_key_variable")
+    return (*security_settings(config), *((name, getattr(config, name)) for name in names))
 
 
 def connection_security(settings: SecuritySettings) -> "ConnectionSecurity":

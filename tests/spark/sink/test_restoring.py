@@ -7,18 +7,25 @@ import attrs
 import pyarrow
 
 from bookkeeper_twisted.errors import LedgerExistsError
-from bookkeeper_twisted.spark.options import SinkOptions
+from bookkeeper_twisted.model import LedgerMetadata
+from bookkeeper_twisted.spark.options import SinkOptions, SourceOptions
 from bookkeeper_twisted.spark.reactor import THREAD
 from bookkeeper_twisted.spark.sink.ledger_writing import client_of
 from bookkeeper_twisted.spark.sink.restoring import (
     RESTORED_BY,
+    ArchiveClient,
     Facts,
     Restorer,
     remove_marks,
     restore_partition,
 )
+from bookkeeper_twisted.spark.source.batch import plan_batch
+from bookkeeper_twisted.spark.source.filters import IdFilter
+from bookkeeper_twisted.spark.task.partition import read_partition, settings_of
 
 from ..cluster_case import ClusterCase
+from ..encrypted_case import EncryptedCase
+from ..secured_case import options_of
 
 FACTS = Facts(3, 3, 2, "CRC32C", 1, 4, {"application": b64encode(b"a\xff").decode()}, 1_500_000_000_123)
 PAYLOADS = (b"one", b"2")
@@ -31,7 +38,7 @@ class RestoringTests(ClusterCase):
         super().setUp()
         self.named = SinkOptions.parse({"metadataserviceuri": self.uri, "restore": "true", "writeid": "name"})
         self.unnamed = attrs.evolve(self.named, writing=attrs.evolve(self.named.writing, write_id=""))
-        self.client_of_tasks = client_of(self.named)
+        self.client_of_tasks = client_of(self.named, ArchiveClient.connect)
         self.addCleanup(THREAD.wait, self.client_of_tasks.close)
 
     def restore(self, options: SinkOptions, facts: Facts = FACTS) -> list[int]:
@@ -109,3 +116,43 @@ class RestoringTests(ClusterCase):
         remove_marks(self.unnamed, "name", [7])
         metadata = self.client.ledger_metadata(7)
         self.assertEqual((metadata.ctime, metadata.custom_metadata), (None, {}))
+
+
+class EncryptedLedgerTests(EncryptedCase):
+    """Archived ledgers whose entries are encrypted."""
+
+    def test_restored(self) -> None:
+        """An encrypted ledger is written as it was, by a client without the key as by one that encrypts; another ledger
+        of the archive stays unencrypted.  Readers with the key can read it."""
+        encrypted, plain = self.encrypted([b"one", b"2"]), self.ledger([b"one", b"2"])
+        before = {n: self.client.ledger_metadata(n) for n in (encrypted, plain)}
+        contents = {encrypted: self.stored(encrypted), plain: [b"one", b"2"]}
+        for keys in ({}, {**self.keys, "ledger_encryption": True}):
+            given = {"metadataserviceuri": self.uri, "restore": "true", "writeid": "name", **options_of(keys)}
+            options = SinkOptions.parse(given)
+            self.addCleanup(THREAD.wait, client_of(options, ArchiveClient.connect).close)
+            for ledger_id, metadata in before.items():
+                self.client.delete_ledger(ledger_id)
+                rows = [(-1, self.facts(metadata)), *enumerate(contents[ledger_id])]
+                entry_ids, payloads = zip(*rows, strict=True)
+                columns = {"ledger_id": [ledger_id] * len(rows), "entry_id": entry_ids, "payload": payloads}
+                batch = pyarrow.RecordBatch.from_pydict(columns)
+                self.assertEqual(restore_partition(options, "name", [batch]), [ledger_id])
+                after = self.client.ledger_metadata(ledger_id)
+                custom = {**metadata.custom_metadata, RESTORED_BY: b"name"}
+                self.assertEqual((after.custom_metadata, after.length), (custom, metadata.length))
+                with self.sealed.open_ledger(ledger_id) as reader:
+                    self.assertEqual([entry.data for entry in reader], [b"one", b"2"])
+
+    def facts(self, metadata: LedgerMetadata) -> bytes:
+        """The first row of a ledger in an archive."""
+        custom = {name: b64encode(value).decode() for name, value in metadata.custom_metadata.items()}
+        facts = Facts(3, 3, 2, "CRC32C", metadata.last_entry_id, metadata.length, custom, metadata.ctime)
+        return json.dumps(attrs.asdict(facts)).encode()
+
+    def stored(self, ledger_id: int) -> list[bytes]:
+        """The payloads of a ledger as bookies have them."""
+        given = {"metadataserviceuri": self.uri, "ledger": str(ledger_id), "decrypt": "false"}
+        options = SourceOptions.parse(given)
+        (partition,) = plan_batch(options, IdFilter())
+        return [raw for b in read_partition(partition, settings_of(options)) for raw in b["payload"].to_pylist()]
