@@ -55,10 +55,12 @@ OURS: dict[str, frozenset[str]] = {
     "client": LAYER_0
     | {"client", "authentication", "security", "codec", "ledger", "metadata", "placement", "protocol"},
     "autorecovery": LAYER_0 | {"autorecovery", "codec", "ledger", "metadata", "placement", "client"},
-    # of storage: what entry log files look like, for work on the files of many bookies; of cli: the end of a process
+    # of storage: what entry log files look like, for work on the files of many bookies; of cli: the end of a process,
+    # and requests to HTTP servers of bookies
     "spark": LAYER_0
     | {"spark", "codec", "ledger", "blocking_reads", "metadata", "client", "authentication", "security", "__version__"}
-    | {"blocking.reactor_thread", "storage.entry_log", "storage.files.filesystem", "storage.ledger_dirs", "cli.entry"},
+    | {"blocking.reactor_thread", "storage.entry_log", "storage.files.filesystem", "storage.ledger_dirs", "cli.entry"}
+    | {"cli.http_requests"},
     "http": _DOORS_OURS | {"http"},
     "embedding": _DOORS_OURS | {"http", "embedding", "blocking"},
     "cli": _DOORS_OURS | {"http", "embedding", "cli", "__version__"},

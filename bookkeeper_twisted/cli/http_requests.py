@@ -1,19 +1,26 @@
-"""Sends requests of the shell to the HTTP server of a bookie."""
+"""Sends requests of the shell, and of ``bookkeeper-spark``, to the HTTP server of a bookie."""
 
 from functools import partial
 from io import BytesIO
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
+import attrs
 from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import HostnameEndpoint
 from twisted.internet.error import ConnectError
-from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
+from twisted.internet.interfaces import (
+    IOpenSSLClientConnectionCreator,
+    IProtocol,
+    IProtocolFactory,
+    IStreamClientEndpoint,
+)
 from twisted.internet.protocol import Protocol
 from twisted.internet.task import Cooperator
 from twisted.python.failure import Failure
-from twisted.web.client import Agent, FileBodyProducer, ResponseDone, ResponseFailed
+from twisted.web.client import URI, Agent, FileBodyProducer, ResponseDone, ResponseFailed
 from twisted.web.http_headers import Headers
-from twisted.web.iweb import IPolicyForHTTPS
+from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
 from ..authentication.tokens import read_token
@@ -22,24 +29,53 @@ from ..config.client import ClientConfig
 from ..security.contexts import ClientTls, settings_of
 
 TIMEOUT = 10.0
-"""Seconds within which an answer must come."""
+"""Seconds within which an answer must come, unless the caller says otherwise."""
 
 MAX_BODY = 1 << 20
-"""The most bytes of the body of an answer."""
+"""The most bytes of the body of an answer, unless the caller says otherwise."""
 
 
-@implementer(IPolicyForHTTPS)
-class _Trust:
-    """The TLS settings of requests, from the configuration of a client of bookies."""
+@implementer(IAgentEndpointFactory)
+class _Servers:
+    """Connects to HTTP servers, with TLS if :class:`.ClientTls` is given.
 
-    def __init__(self, tls: ClientTls) -> None:
+    Twisted's own factory writes over TLS by the timers of the installed reactor.  In Spark another reactor runs.
+    """
+
+    def __init__(self, reactor: Any, tls: ClientTls | None) -> None:
+        self._reactor = reactor
         self._tls = tls
 
-    def creatorForNetloc(self, hostname: bytes, port: int) -> IOpenSSLClientConnectionCreator:
-        return self._tls.connecting_to(hostname.decode("ascii"))
+    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
+        host = uri.host.decode("ascii")
+        endpoint = HostnameEndpoint(self._reactor, host, uri.port, TIMEOUT)
+        return endpoint if self._tls is None else _Encrypted(endpoint, self._tls.connecting_to(host), self._reactor)
 
 
-async def send(reactor: Any, method: str, url: str, body: bytes, config: ClientConfig) -> tuple[int, bytes]:
+@implementer(IStreamClientEndpoint)
+@attrs.frozen
+class _Encrypted:
+    """An endpoint whose connections are encrypted from their first byte on.
+
+    :ivar endpoint: makes the connections in clear.
+    :ivar clock: the reactor that runs.
+    """
+
+    endpoint: IStreamClientEndpoint
+    creator: IOpenSSLClientConnectionCreator
+    clock: Any
+
+    def connect(self, factory: IProtocolFactory) -> "Deferred[IProtocol]":
+        from twisted.protocols.tls import TLSMemoryBIOFactory
+
+        layers = TLSMemoryBIOFactory(self.creator, True, factory, self.clock)
+        return self.endpoint.connect(layers).addCallback(lambda layer: cast(Any, layer).wrappedProtocol)
+
+
+async def send(
+    reactor: Any, method: str, url: str, body: bytes, config: ClientConfig, timeout: float = TIMEOUT,
+    max_body: int = MAX_BODY,
+) -> tuple[int, bytes]:  # fmt: skip
     """Send an HTTP request.
 
     :param method: HTTP method, such as ``GET``.
@@ -47,14 +83,15 @@ async def send(reactor: Any, method: str, url: str, body: bytes, config: ClientC
     :param body: body of the request; empty for none.
     :param config: configuration of a client of bookies: its TLS is used, and its token is sent.  The token is not sent
         in clear to other machines unless ``tokenInClear`` is set.
+    :param timeout: seconds within which the answer must come.
+    :param max_body: the most bytes of the body of the answer.
     :returns: status and body of the answer.
     :raises OSError: no answer came, or it is too long.
     :raises ConfigError: a file of TLS or of the token cannot be used.
     """
     encrypted = url.startswith("https://")
-    agent = Agent(reactor, connectTimeout=TIMEOUT)
-    if encrypted:
-        agent = Agent(reactor, _Trust(ClientTls(settings_of(config), reactor.seconds)), TIMEOUT)
+    tls = ClientTls(settings_of(config), reactor.seconds) if encrypted else None
+    agent = Agent.usingEndpointFactory(reactor, _Servers(reactor, tls))
     headers = Headers()
     if config.client_auth_token_file and (encrypted or config.token_in_clear or _is_local(url)):
         headers.addRawHeader(b"Authorization", b"Bearer " + read_token(config.client_auth_token_file))
@@ -62,16 +99,16 @@ async def send(reactor: Any, method: str, url: str, body: bytes, config: ClientC
 
     async def answered() -> tuple[int, bytes]:
         response = await agent.request(method.encode(), url.encode(), headers, producer)
-        reading = _Body()
+        reading = _Body(max_body)
         response.deliverBody(reading)
         return response.code, await reading.whole
 
     try:
-        return await Deferred.fromCoroutine(answered()).addTimeout(TIMEOUT, reactor)
+        return await Deferred.fromCoroutine(answered()).addTimeout(timeout, reactor)
     except ResponseFailed as error:
         raise OSError(f"{url}: {'; '.join(failure.getErrorMessage() for failure in error.reasons)}") from None
     except (ConnectError, TimeoutError) as error:
-        raise OSError(f"{url}: {error}") from None
+        raise OSError(f"{url}: {str(error) or 'no answer in time'}") from None
     except (ValueError, IndexError):  # Twisted raises these errors for a URL that it cannot parse
         raise OSError(f"{url}: no address of an HTTP server") from None
 
@@ -89,14 +126,15 @@ class _Body(Protocol):
     :ivar whole: fires with the complete body.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_size: int) -> None:
         self.whole: Deferred[bytes] = Deferred()
+        self._max_size = max_size
         self._parts: list[bytes] = []
         self._size = 0
 
     def dataReceived(self, data: bytes) -> None:
         self._size += len(data)
-        if self._size <= MAX_BODY:
+        if self._size <= self._max_size:
             self._parts.append(data)
         elif self.transport is not None:
             self.transport.loseConnection()
@@ -104,8 +142,8 @@ class _Body(Protocol):
     def connectionLost(self, reason: Failure | None = None) -> None:
         if self.whole.called:
             return
-        if self._size > MAX_BODY:
-            self.whole.errback(ResponseFailed([Failure(ValueError(f"more than {MAX_BODY} bytes"))]))
+        if self._size > self._max_size:
+            self.whole.errback(ResponseFailed([Failure(ValueError(f"more than {self._max_size} bytes"))]))
         elif reason is not None and reason.check(ResponseDone):
             self.whole.callback(b"".join(self._parts))
         else:

@@ -60,13 +60,13 @@ _ARGUMENTS: tuple[tuple[str, Collection[str], dict[str, Any]], ...] = (
         "metavar": "URI", "help": "where the metadata of the cluster are, for example zk+hierarchical://host:2181/ledgers",
     }),
     ("places", ("usage", "compaction-plan"), {
-        "metavar": "PLACE", "nargs": "+", "help": "a ledger directory, or http://HOST:PORT, a bookie's HTTP server",
+        "metavar": "PLACE", "nargs": "+", "help": "a ledger directory, or http(s)://HOST:PORT, a bookie's HTTP server",
     }),
     ("path", ("export", "import"), {"metavar": "PATH", "help": "directory of the archive"}),
     ("--ledgers", ("verify", "replicate", "export"), {
         "metavar": "IDS", "help": "ids and ranges, for example 3,5-9; default: all ledgers",
     }),
-    ("--conf", (*_WORK, "compaction-plan"), {
+    ("--conf", (*_WORK, "usage", "compaction-plan"), {
         "metavar": "FILE", "help": "settings of the client, as for TLS: lines of KEY=VALUE; default: none",
     }),
     ("--password-file", _WORK, {"metavar": "FILE", "help": "holds the password of the ledgers; default: no password"}),
@@ -291,8 +291,9 @@ def _speed(measured: Rate, limit: Rate) -> str:
 def _usage(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import pictures, space
 
-    used = space.usage(space.entry_logs(spark, arguments.places), arguments.parallelism, _limit(arguments))
-    used.persist()
+    client = client_options(arguments.conf)
+    logs = space.entry_logs(spark, arguments.places, client)
+    used = space.usage(logs, arguments.parallelism, _limit(arguments), client).persist()
     ledgers = space.by_ledger(used).limit(30).collect()
     for row in ledgers:
         print(f"ledger {row.ledger_id:>20} {pictures.human(row.bytes):>12} in {row.logs} logs")
@@ -304,8 +305,9 @@ def _usage(spark: Any, arguments: argparse.Namespace) -> int:
 def _compaction_plan(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import pictures, space
 
-    used = space.usage(space.entry_logs(spark, arguments.places), arguments.parallelism)
-    reader = spark.read.format("bookkeeper").options(metadataServiceUri=arguments.uri, **client_options(arguments.conf))
+    client = client_options(arguments.conf)
+    used = space.usage(space.entry_logs(spark, arguments.places, client), arguments.parallelism, options=client)
+    reader = spark.read.format("bookkeeper").options(metadataServiceUri=arguments.uri, **client)
     plan = space.compaction_plan(used, reader.option("view", "ledgers").load())
     found = {row.threshold: row for row in plan.collect()}
     for threshold in space.THRESHOLDS:

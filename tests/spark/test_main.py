@@ -34,8 +34,9 @@ class ClientOptionTests(SynchronousTestCase):
             self.assertIn(wanted, str(self.assertRaises(ConfigError, client_options, name)))
 
     def test_taken(self) -> None:
-        """Each command that reaches bookies or metadata takes the file."""
-        for command in ("verify uri", "replicate uri", "export uri path", "import uri path", "compaction-plan uri p"):
+        """Each command takes the file."""
+        for command in ("verify uri", "replicate uri", "export uri path", "import uri path", "usage p",
+                        "compaction-plan uri p"):  # fmt: skip
             self.assertEqual(parser().parse_args([*command.split(), "--conf", "c"]).conf, "c")
 
 

@@ -1,29 +1,31 @@
 """The bytes that ledgers take up in the entry logs of bookies, and what a compaction would gain.
 
-A *place* says where entry logs are: a ledger directory on a disk that the tasks can read, or ``http://HOST:PORT``, the
-HTTP server of a bookie.  In a ledger directory, tasks read the ledgers map of each sealed entry log, and all records of
-a log without a map.  A bookie does the same when it answers over HTTP.
+A *place* says where entry logs are: a ledger directory on a disk that the tasks can read, or ``http://HOST:PORT`` or
+``https://HOST:PORT``, the HTTP server of a bookie.  In a ledger directory, tasks read the ledgers map of each sealed
+entry log, and all records of a log without a map.  A bookie does the same when it answers over HTTP.  Requests to
+bookies have the TLS, the certificate and the token of the client's options, by the code of the shell.
 """
 
 import json
 import posixpath
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
-from urllib.error import HTTPError
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
-from urllib.request import urlopen
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from ...errors import BookieHandleNotAvailableError, IncorrectParameterError
+from ...config.client import ClientConfig
+from ...errors import BookieHandleNotAvailableError, IncorrectParameterError, UnauthorizedAccessError
 from ...limits.ratelimit import UNLIMITED, Rate
 from ...storage.entry_log.format import HEADER_SIZE, decode_map, parse_header
 from ...storage.entry_log.scan import LogScan
 from ...storage.files.filesystem import RealFileSystem
 from ...storage.ledger_dirs import current, entry_log_ids, entry_log_name
+from ..options import client_config
 from ..task.pacing import pace_of
+from ..task.security import SecuritySettings, security_settings
 
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
@@ -39,25 +41,34 @@ def _unlimited(entries: int, n_bytes: int) -> None:
     """Return immediately; used as the function ``spend`` of a reader without a speed limit."""
 
 
-_SCHEME = "http://"
+_SCHEMES = ("http://", "https://")
 _PATH = "/api/v1/bookie/entry_logs"
 _PATIENCE = 60.0
 """Seconds within which the HTTP server of a bookie must answer."""
 
+_MOST_BYTES = 64 << 20
+"""The most bytes of an answer: those of an entry log with some two million ledgers."""
 
-def entry_logs(spark: SparkSession, places: Sequence[str]) -> DataFrame:
+
+def entry_logs(
+    spark: SparkSession, places: Sequence[str], options: Mapping[str, str] | None = None
+) -> DataFrame:  # fmt: skip
     """List the entry logs of ledger directories, in columns ``directory``, ``log_id`` and ``file_bytes``.
 
-    :param places: ledger directories, or ``http://HOST:PORT`` for all directories of a bookie.  For these the column
-        ``directory`` is the URL followed by the path of the directory.
-    :raises BookieHandleNotAvailableError: a bookie does not answer.
-    :raises IncorrectParameterError: the ledger directory does not exist, or the place begins with ``https://``.
+    :param places: ledger directories, or ``http://HOST:PORT`` or ``https://HOST:PORT`` for all directories of a bookie.
+        For these the column ``directory`` is the URL followed by the path of the directory.
+    :param options: options of the client, as of the source: keys that begin with ``bookkeeper.``.  Those of TLS and the
+        token are used to ask bookies.
+    :raises BookieHandleNotAvailableError: a bookie does not answer, or one side does not trust the other side's
+        certificate.
+    :raises UnauthorizedAccessError: a bookie needs a certificate or a token.
+    :raises IncorrectParameterError: the ledger directory does not exist.
     """
+    security = security_settings(client_config(options))
     rows = []
     for place in places:
-        if place.startswith("https://"):
-            raise IncorrectParameterError(f"{place}: no HTTP server with TLS can be asked yet; name ledger directories")
-        rows += _logs_of_bookie(place.rstrip("/")) if place.startswith(_SCHEME) else _logs_of_directory(place)
+        is_bookie = place.startswith(_SCHEMES)
+        rows += _logs_of_bookie(place.rstrip("/"), security) if is_bookie else _logs_of_directory(place)
     return spark.createDataFrame(rows, "directory STRING, log_id BIGINT, file_bytes BIGINT")
 
 
@@ -73,37 +84,65 @@ def _logs_of_directory(directory: str) -> list[tuple[str, int, int]]:
     return rows
 
 
-def _logs_of_bookie(address: str) -> list[tuple[str, int, int]]:
-    logs = _asked(address + _PATH)
+def _logs_of_bookie(address: str, security: SecuritySettings) -> list[tuple[str, int, int]]:
+    logs = _asked(address + _PATH, security)
     return [(address + each["directory"], each["logId"], each["fileBytes"]) for each in logs]
 
 
-def _asked(url: str) -> Any:
+def _asked(url: str, security: SecuritySettings) -> Any:
     """Send a GET request to the HTTP server of a bookie; return the JSON of the answer, parsed.
 
+    :param security: settings of TLS and of authentication; also the driver sends only these to tasks, no secrets.
     :raises BookieHandleNotAvailableError: no answer came, or the answer is an error.
+    :raises UnauthorizedAccessError: the bookie needs a certificate or a token, or has refused them.
     """
+    # imported here, because only this needs Twisted
+    from ...cli.http_requests import send
+    from ..reactor import THREAD
+
+    config = ClientConfig(**cast(Any, dict(security)))
     try:
-        with urlopen(url, timeout=_PATIENCE) as answer:
-            return json.loads(answer.read())
-    except HTTPError as error:
-        text = error.read().decode("utf-8", "replace").strip() or error.reason
-        raise BookieHandleNotAvailableError(f"{url}: {text}") from None
-    except (OSError, ValueError) as error:
-        raise BookieHandleNotAvailableError(f"{url}: {getattr(error, 'reason', error)}") from None
+        status, answer = THREAD.wait(lambda: send(THREAD.reactor, "GET", url, b"", config, _PATIENCE, _MOST_BYTES))
+    except OSError as error:
+        text = str(error)
+        raise BookieHandleNotAvailableError(text if url in text else f"{url}: {text}") from None
+    text = f"{url}: {_reason(answer) or f'status {status}'}"
+    if status in _REFUSED:
+        raise UnauthorizedAccessError(detail=text)
+    try:
+        if status == _OK:
+            return json.loads(answer)
+    except ValueError:
+        text = f"{url}: its answer is no JSON"
+    raise BookieHandleNotAvailableError(text)
 
 
-def used_in(directory: str, log_id: int, spend: Spend = _unlimited) -> dict[int, int]:
+_OK, _REFUSED = 200, (401, 403)
+
+
+def _reason(answer: bytes) -> str:
+    """Return the reason in the answer of a server that refuses a request, or the whole answer if it has none."""
+    text = answer.decode("utf-8", "replace").strip()
+    try:
+        return str(json.loads(text)["reason"])
+    except (ValueError, TypeError, KeyError):
+        return text
+
+
+def used_in(
+    directory: str, log_id: int, spend: Spend = _unlimited, security: SecuritySettings = ()
+) -> dict[int, int]:  # fmt: skip
     """Return the bytes that each ledger takes up in one entry log, by ledger id, including the length fields.
 
     :param directory: value of the column ``directory`` of :func:`entry_logs`.
     :param spend: called with the numbers of entries and bytes that were read; it returns when the speed limit permits
         more.
+    :param security: settings of TLS and of authentication, with which the HTTP server of a bookie is asked.
     """
-    if directory.startswith(_SCHEME):
+    if directory.startswith(_SCHEMES):
         url = urlsplit(directory)
         query = urlencode({"directory": url.path, "log_id": log_id})
-        return {int(ledger): n for ledger, n in _asked(f"{_SCHEME}{url.netloc}{_PATH}?{query}").items()}
+        return {int(ledger): n for ledger, n in _asked(f"{url.scheme}://{url.netloc}{_PATH}?{query}", security).items()}
     fs = RealFileSystem()
     path = posixpath.join(current(directory), entry_log_name(log_id))
     file = fs.open(path)
@@ -130,7 +169,9 @@ def used_in(directory: str, log_id: int, spend: Spend = _unlimited) -> dict[int,
     return dict(used)
 
 
-def usage(logs: DataFrame, parallelism: int = 8, limit: Rate = UNLIMITED) -> DataFrame:
+def usage(
+    logs: DataFrame, parallelism: int = 8, limit: Rate = UNLIMITED, options: Mapping[str, str] | None = None
+) -> DataFrame:  # fmt: skip
     """Return the bytes of each ledger in each entry log.
 
     Columns: ``directory``, ``log_id``, ``file_bytes``, ``ledger_id`` and ``bytes``.
@@ -138,11 +179,12 @@ def usage(logs: DataFrame, parallelism: int = 8, limit: Rate = UNLIMITED) -> Dat
     :param logs: rows that :func:`entry_logs` returned.
     :param parallelism: tasks that run at a time; each gets an equal share of the limit.
     :param limit: most entries and bytes a second that all tasks together read.
+    :param options: options of the client, those of :func:`entry_logs`.
     """
-    share = limit * (1 / parallelism)
+    share, security = limit * (1 / parallelism), security_settings(client_config(options))
 
     def read(row: Any) -> list[tuple[int, int]]:
-        return sorted(used_in(row.directory, row.log_id, pace_of("usage", share).spend).items())
+        return sorted(used_in(row.directory, row.log_id, pace_of("usage", share).spend, security).items())
 
     spread = logs.repartition(parallelism, "directory", "log_id")
     found = f.udf(read, _USED, useArrow=False)(f.struct("directory", "log_id"))
