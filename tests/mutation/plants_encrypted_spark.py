@@ -37,6 +37,12 @@ PLANTS = (
         "ClusterView(driver, security_settings(config))", _TASKS, where="connect",
     ),
     Plant(
+        "an export needs the keys, and has payloads without encryption", "spark/pipelines/archive.py",
+        '{"ledgers": ",".join(map(str, ledgers)), PASSWORD: password, "decrypt": "false"}',
+        '{"ledgers": ",".join(map(str, ledgers)), PASSWORD: password}',
+        ["tests.spark.test_secured.SecuredSparkTests.test_archive"], where="export",
+    ),
+    Plant(
         "an import encrypts what is encrypted already", "spark/sink/restoring.py",
         "return None", "return await super()._new_key({})", _RESTORING, where="ArchiveClient._new_key",
     ),

@@ -4,9 +4,13 @@ import os
 import shutil
 import sys
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from .cluster_case import ClusterCase
+
+EVENTS = Path("spark-events")
+"""The folder, below the one in which tests run, with the log of Spark's events."""
 
 
 def missing() -> str:
@@ -33,7 +37,12 @@ def session() -> Any:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.python.filterPushdown.enabled": "true",
         "spark.task.maxFailures": "4",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": f"file:{EVENTS.absolute()}",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
     }
+    EVENTS.mkdir(exist_ok=True)
     builder = SparkSession.builder.master("local[2,4]").appName("tests")
     for key, value in settings.items():
         builder = builder.config(key, value)
