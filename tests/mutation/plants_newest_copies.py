@@ -155,7 +155,7 @@ PLANTS = (
     ),
     Plant(
         "a later look-up hides rows without packed form that an earlier one found", _LOOKED_UP,
-        "chain(self._others, found._others)", "found._others", _LOOK_UPS, where="FoundRows.add",
+        "chain(self._others[begin:end], found._others)", "found._others", _LOOK_UPS, where="FoundRows.add",
     ),
     Plant(
         "a row without packed form outlives a newer copy of its last entries", _LOOKED_UP,

@@ -26,7 +26,7 @@ class FoundRows:
     :param rows: the rows; a byte string is one or more packed rows, joined.
     """
 
-    __slots__ = ("ledger_id", "_firsts", "_packed", "_others")
+    __slots__ = ("ledger_id", "_firsts", "_packed", "_others", "_cost_of_others")
 
     def __init__(self, ledger_id: int, rows: Iterable[IndexRow | bytes]) -> None:
         self.ledger_id = ledger_id
@@ -40,6 +40,7 @@ class FoundRows:
             else:
                 self._others.append(row)
         self._firsts = firsts_of(self._packed)
+        self._cost_of_others = sum(map(cost_of, self._others))
 
     def __len__(self) -> int:
         return len(self._firsts) + len(self._others)
@@ -47,7 +48,7 @@ class FoundRows:
     @property
     def cost(self) -> int:
         """Return the number of bytes of memory that the rows take."""
-        return _LEDGER_COST + len(self._firsts) * _PACKED_COST + sum(map(cost_of, self._others))
+        return _LEDGER_COST + len(self._firsts) * _PACKED_COST + self._cost_of_others
 
     @property
     def first(self) -> int:
@@ -96,8 +97,10 @@ class FoundRows:
                 packed = b"".join([rows[first] for first in sorted(rows)])
             self._replace(begin, end, packed)
         if found._others:
-            others = {row.first: row for row in chain(self._others, found._others)}
-            self._others = [others[first] for first in sorted(others)]
+            begin = bisect_left(self._others, found._others[0].first, key=_first)
+            end = bisect_right(self._others, found._others[-1].first, key=_first)
+            others = {row.first: row for row in chain(self._others[begin:end], found._others)}
+            self._replace_others(begin, end, [others[first] for first in sorted(others)])
 
     def discard(self, first: int, last: int) -> None:
         """Remove the index rows that contain any of the entries ``first`` to ``last``."""
@@ -105,8 +108,7 @@ class FoundRows:
         if begin and last_of(*self._cut(begin - 1, begin)) >= first:
             begin -= 1
         self._replace(begin, end, b"")
-        begin, end = self._others_between(first, last)
-        del self._others[begin:end]
+        self._replace_others(*self._others_between(first, last), [])
 
     def _others_between(self, low: int, high: int) -> tuple[int, int]:
         """Return the range in :attr:`_others` of the rows that contain any of the entries ``low`` to ``high``."""
@@ -116,6 +118,10 @@ class FoundRows:
         """Return the packed rows from index ``begin`` to index ``end``, each for itself."""
         part = bytes(self._packed[ROW_BYTES * max(begin, 0) : None if end is None else ROW_BYTES * end])
         return [part[at : at + ROW_BYTES] for at in range(0, len(part), ROW_BYTES)]
+
+    def _replace_others(self, begin: int, end: int, rows: Sequence[IndexRow]) -> None:
+        self._cost_of_others += sum(map(cost_of, rows)) - sum(map(cost_of, self._others[begin:end]))
+        self._others[begin:end] = rows
 
     def _replace(self, begin: int, end: int, packed: bytes) -> None:
         self._firsts[begin:end] = firsts_of(packed)
