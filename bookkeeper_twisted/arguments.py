@@ -58,8 +58,8 @@ def check_seconds(name: str, given: float | None, otherwise: str = "") -> None:
     """Check that an argument is a number of seconds from 0 to :data:`LONGEST`.
 
     :param otherwise: text that says what None means; if empty, None is not allowed.
-    :raises IncorrectParameterError: the argument is negative, longer than :data:`LONGEST`, not a number, or None
-        although that is not allowed.
+    :raises IncorrectParameterError: the argument is negative, above :data:`LONGEST` or not a number, or it is None,
+        which is not allowed here.
     """
     if given is None and otherwise:
         return

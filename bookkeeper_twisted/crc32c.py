@@ -12,7 +12,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Crc32c(Protocol):
-    """A function that computes the CRC32C of ``data``, continued from the CRC32C ``value`` of the bytes before."""
+    """A function that computes the CRC32C of ``data``; ``value`` is the CRC32C of the bytes in front of them."""
 
     def __call__(self, data: Buffer, value: int = 0, /) -> int: ...
 

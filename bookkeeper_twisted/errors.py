@@ -293,8 +293,8 @@ class RequestTimeoutError(ClientError):
 class EntriesLostError(ClientError):
     """Some entries are lost: no registered bookie has an undamaged copy.
 
-    :ivar entry_ids: ids of the first such entries, ascending.
-    :ivar detail: the reason why the first of them cannot be read.
+    :ivar entry_ids: ids of the first lost entries, ascending.
+    :ivar detail: the reason why the first lost entry cannot be read.
     """
 
     code = -10
@@ -311,8 +311,8 @@ class EntriesLostError(ClientError):
 class DigestMatchError(ClientError):
     """An entry has a wrong digest, ledger id or entry id (safety rule S18).
 
-    :ivar entry_id: id of the first bad entry, -1 if the request named none; entries before it in the same reply are
-        good.
+    :ivar entry_id: id of the first bad entry; -1 if the request named no entry.  Entries before it in the same reply
+        are good.
     :ivar detail: what is wrong with the entry.
     """
 
@@ -447,10 +447,10 @@ class LostLogError(DamageError):
 
 
 class LogDamageError(DamageError):
-    """An entry log does not contain certain entries at the offset that the index has for them.
+    """An entry log does not contain the entries that it should have at an offset of the index.
 
     :ivar log_id: id of the entry log.
-    :ivar ledger_id: id of the ledger of these entries; the index has one row for ``first .. last`` (inclusive).
+    :ivar ledger_id: id of the ledger of these entries, whose ids are ``first .. last`` (inclusive).
     """
 
     def __init__(self, text: str, log_id: int, ledger_id: int, first: int, last: int) -> None:

@@ -1,8 +1,8 @@
 """Instruments that record metrics with little work, and the collector that exports them to Prometheus.
 
-To count is to add to an attribute.  The registry is that of ``prometheus_client``, but not the instruments: its
-summaries have no quantiles, and it renames counters.  :func:`render` exports names as they were declared, so that
-dashboards made for Apache BookKeeper work.
+To count, a caller only adds to an attribute.  The registry is that of ``prometheus_client``.  Its instruments are not
+used, because its summaries have no quantiles and it renames counters.  :func:`render` exports names as they were
+declared, so that dashboards made for Apache BookKeeper work.
 """
 
 import math
@@ -64,7 +64,7 @@ class Series:
         self._newest.append((value, count))
 
     def quantiles(self) -> list[float]:
-        """Return each of :data:`QUANTILES` of the newest values; not-a-number if no value was recorded."""
+        """Return the :data:`QUANTILES` of the newest values, in order; each is not-a-number if there are no values."""
         return _quantiles(self._newest, QUANTILES)
 
     def newest(self, count: int) -> list[tuple[float, int]]:
@@ -79,7 +79,9 @@ class Series:
 
 
 def _quantiles(values: Iterable[tuple[float, int]], quantiles: Sequence[float]) -> list[float]:
-    """Compute quantiles of values, given as pairs of a value and how often it occurred; not-a-number without values.
+    """Compute quantiles of ``values``, which are pairs: a value, and how often it occurred.
+
+    Without values, each quantile is not-a-number.
 
     :param quantiles: the quantiles, ascending.
     """
@@ -100,8 +102,8 @@ def _quantiles(values: Iterable[tuple[float, int]], quantiles: Sequence[float]) 
 class RecentQuantile:
     """A quantile of the values that some :class:`Series` have recorded since the last call.
 
-    :param series: the series.  The quantile of each is computed alone, so that many small values in one do not hide
-        large ones in another.
+    :param series: the series.  The quantile of each series is computed separately, so that many small values in one
+        series do not hide large values in another.
     """
 
     def __init__(self, quantile: float, *series: Series) -> None:
@@ -120,7 +122,7 @@ class RecentQuantile:
 
 
 class Summary:
-    """Latencies in milliseconds or sizes of operations, separately for successful and failed operations."""
+    """A metric of latencies in milliseconds, or of sizes, with separate values for successful and failed operations."""
 
     __slots__ = ("success", "failure")
 
@@ -202,7 +204,7 @@ class Instruments(Collector):
 
         :param name: see :meth:`counter`.
         :param read: returns the number; called in the thread that exports metrics.
-        :param kind: type of the exported metric; Apache exports some numbers that also fall as ``counter``.
+        :param kind: type of the exported metric.  Apache exports some numbers as ``counter`` although they also fall.
         """
         self._add(name, kind, Gauge(read), labels)
 
@@ -248,7 +250,7 @@ def render(registry: CollectorRegistry) -> bytes:
 
 
 def pieces(registry: CollectorRegistry) -> Iterator[bytes]:
-    """Yield the text of a ``registry`` metric by metric, as :func:`render` joins it; read each when it is yielded."""
+    """Yield the text of :func:`render` metric by metric; read each metric of the ``registry`` when it is yielded."""
     for metric in registry.collect():
         yield "".join([f"{line}\n" for line in _text(metric)]).encode()
 

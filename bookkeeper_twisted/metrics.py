@@ -1,7 +1,7 @@
 """The metrics of a bookie, grouped by layer, under the names that Apache's bookie exports.
 
-For speed, a value is recorded once for a run or a group of entries, never for each entry: ``summary.success.record(ms,
-count)``.
+For speed, a value is recorded once for many entries that were processed together, never for each entry:
+``summary.success.record(ms, count)``.
 """
 
 import re
@@ -25,7 +25,7 @@ _TENTHS = 10
 
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 
-# the bounds in BP-62, for the milliseconds of a batch read and the bytes of its reply
+# the bounds of histograms from BP-62: of the milliseconds of a batch read, and of the bytes of its reply
 _BATCH_LATENCIES = (5, 10, 20, 50, 100, 200, 500, 1000, 3000)
 _BATCH_SIZES = (128, 512, 1024, 2048, 4096, 16 * 1024, 128 * 1024, 1024 * 1024)
 
@@ -98,12 +98,13 @@ class JournalMetrics:
         self._instruments.gauge(prefix + "MEMORY_USED", used, journalIndex=label)
         self._instruments.gauge(prefix + "MEMORY_MAX", lambda: limit, journalIndex=label)
         self._instruments.gauge(prefix + "FORCE_WRITE_QUEUE_SIZE", groups, "counter", journalIndex=label)
-        # Apache's queue of callbacks after a sync: here one call completes a whole group, so it is always empty
+        # In Apache's bookie, this is the queue of callbacks after a sync.  Here one call completes a whole group, so
+        # the queue is always empty.
         self._instruments.gauge(prefix + "CB_QUEUE_SIZE", lambda: 0, "counter", journalIndex=label)
 
 
 class StorageCounts(Protocol):
-    """The counts that a ledger storage keeps, from which metrics are exported."""
+    """The counts of a ledger storage, which its metrics export."""
 
     write_cache_hits: int
     read_cache_hits: int
@@ -215,7 +216,7 @@ class BatchReadMetrics:
 
 
 class RequestMetrics:
-    """The metrics of requests by operation; latencies are from the decoding of a request to its reply."""
+    """The metrics of requests by operation; a latency is the time from the decoding of a request to its reply."""
 
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
         """:param labels: labels for metrics of the ledger storage, see :func:`directory_labels`."""
@@ -236,7 +237,7 @@ class RequestMetrics:
         self._instruments = instruments
 
     def watch_lane(self, lane: str, waiting: Callable[[], float]) -> None:
-        """Export how many calls wait for a ``lane`` (the threads for one kind of storage work).
+        """Export how many calls wait for a ``lane``: a queue of storage work with its own threads.
 
         :param lane: name of the lane, and value of the label ``thread``.
         :param waiting: returns the number.
@@ -247,8 +248,8 @@ class RequestMetrics:
         """Export the number of requests in progress, and of requests that wait because too many are in progress.
 
         :param name: ``ADD_ENTRY`` or ``READ_ENTRY``.
-        :param in_progress: returns the number in progress.
-        :param blocked: returns the number that waits.
+        :param in_progress: returns the number of requests in progress.
+        :param blocked: returns the number of waiting requests.
         """
         self._instruments.gauge(f"bookkeeper_server_{name}_IN_PROGRESS", in_progress)
         self._instruments.gauge(f"bookkeeper_server_{name}_BLOCKED", blocked)
@@ -257,8 +258,8 @@ class RequestMetrics:
 class ConnectionMetrics:
     """The metrics of a bookie's connections.
 
-    :ivar replies_per_write: replies that were written to a socket together; the reply to a run of adds counts for each
-        add.
+    :ivar replies_per_write: number of replies that were written to a socket together.  The common reply to several adds
+        counts once for each add.
     """
 
     def __init__(self, instruments: Instruments) -> None:
@@ -292,8 +293,8 @@ class ConnectionMetrics:
 class AuthorizationMetrics:
     """The metrics of authorization.
 
-    :param actions: the actions that a peer can be refused.
-    :ivar refused: the number of refused requests by action.
+    :param actions: the permissions for which refusals are counted.
+    :ivar refused: the number of refused requests, by the permission that they needed.
     """
 
     def __init__(self, instruments: Instruments, actions: Sequence[str]) -> None:
@@ -349,10 +350,11 @@ class YieldStatus(Protocol):
 class AdaptiveMetrics:
     """The metrics of background work that is slowed down while clients see high latencies.
 
-    They are the latency of clients and its bound, in ms, and the share of its speed limits that the work gets.
+    The metrics are the latency of clients and its bound, in ms, and the share of its speed limits that the work may
+    use.
 
     :param status: returns these numbers.
-    :param labels: labels that distinguish several such works of one process.
+    :param labels: labels that distinguish several kinds of such work in one process.
     """
 
     def __init__(
@@ -368,7 +370,7 @@ class MaintenanceMetrics:
     """The metrics of garbage collection and compaction.
 
     :param labels: labels that :func:`directory_labels` returned.
-    :ivar run, compaction: durations of runs of the garbage collector and of compactions, in milliseconds.
+    :ivar run, compaction: durations, in milliseconds, of garbage collections and of compactions.
     """
 
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -399,8 +401,8 @@ class MaintenanceMetrics:
     def watch(self, done: Callable[[], float], left: Callable[[], float], eta: Callable[[], float]) -> None:
         """Export the progress of the compaction in progress.
 
-        :param done: returns the bytes that it has worked through.
-        :param left: returns the bytes that are left.
+        :param done: returns the number of bytes that the compaction has processed.
+        :param left: returns the number of bytes that are left.
         :param eta: returns the estimated seconds until its end, not-a-number if unknown.
         """
         self._instruments.gauge("bookie_compaction_done_bytes", done, **self._labels)
@@ -415,7 +417,7 @@ class MaintenanceMetrics:
         self._instruments.gauge("bookie_damaged_entry_logs", damaged, **self._labels)
 
     def measured(self, directory: int, logs: Sequence[tuple[int, int]], used: int) -> None:
-        """Record the sizes of entry logs in a ledger directory, in place of those recorded before.
+        """Record the sizes of the entry logs in a ledger directory; they replace the sizes recorded before.
 
         :param directory: index of the directory.
         :param logs: for each entry log with live entries, the bytes of all its entries and of the live ones.
@@ -426,9 +428,9 @@ class MaintenanceMetrics:
         self._usage[directory] = [tenths.count(tenth) for tenth in range(_TENTHS)]
 
     def _logs_used(self, tenth: int) -> float:
-        """Count the entry logs of all directories by their share of live bytes: those in one range of a tenth.
+        """Count the entry logs, in all directories, whose share of live bytes is in one of ten ranges.
 
-        :param tenth: number of the range, from 0 for less than a tenth.
+        :param tenth: number of the range: 0 for shares below a tenth, 9 for the highest shares.
         """
         return sum(counts[tenth] for counts in self._usage.values())
 

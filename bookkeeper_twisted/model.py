@@ -46,7 +46,7 @@ def digest_type_of(digest_type: "DigestType | str") -> DigestType:
 
 
 class LedgerState(IntEnum):
-    """The state of a ledger: first OPEN, then possibly IN_RECOVERY, at last CLOSED, never back (safety rule S15)."""
+    """The state of a ledger: OPEN, then maybe IN_RECOVERY, at last CLOSED; it never goes back (safety rule S15)."""
 
     OPEN = 1
     IN_RECOVERY = 2
@@ -108,7 +108,7 @@ class Entry:
 
 @attrs.frozen
 class Segment:
-    """The entries of a ledger from ``first_entry_id`` up to the next segment; ``bookies`` is their ensemble."""
+    """Consecutive entries of a ledger with one ensemble, ``bookies``: from ``first_entry_id`` to the next segment."""
 
     first_entry_id: int
     bookies: tuple[str, ...]
@@ -120,8 +120,8 @@ class LedgerMetadata:
 
     :ivar format_version: version of the stored format, 1 to 3; an update of the metadata does not change it.
     :ivar ctime: creation time in ms since the epoch; None if it is not stored.
-    :ivar c_token: random number in the request to create the ledger.  If that is repeated, the creator recognizes by it
-        that the first request succeeded.
+    :ivar c_token: random number in the request to create the ledger.  If the creator has to repeat the request, it
+        recognizes by this number that the first request succeeded.
     :ivar has_password: False if the stored metadata have no password and no digest type (format version 1).
     """
 
@@ -150,7 +150,7 @@ class LedgerMetadata:
         return frozenset(bookie_id for segment in self.segments for bookie_id in segment.bookies)
 
     def ensemble_at(self, entry_id: int) -> tuple[str, ...]:
-        """Return the ensemble of an entry: that of the last segment which begins at or before the entry.
+        """Return the ensemble of an entry: that of the last segment that begins at the entry or before it.
 
         :param entry_id: id of the entry, which need not exist.
         :returns: bookie ids, by position in the ensemble.
@@ -171,7 +171,7 @@ class AuditorCheck(StrEnum):
 class UnderreplicatedLedger:
     """The underreplicated mark of a ledger: some of its replicas are missing.
 
-    :ivar replicas: ids of the bookies whose replicas are missing; empty if these are unknown.
+    :ivar replicas: ids of the bookies whose replicas are missing; empty if these bookies are unknown.
     :ivar ctime: time of the mark in ms since the epoch; None if it is not stored.
     """
 
@@ -179,7 +179,7 @@ class UnderreplicatedLedger:
     ctime: int | None = None
 
     def with_replicas(self, replicas: Iterable[str], ctime: int | None) -> "UnderreplicatedLedger":
-        """Return a mark with more missing replicas and a new time; return this object if it names all of them already.
+        """Return a mark with more missing replicas and a new time; return this object if it has all of them already.
 
         :param replicas: ids of the bookies whose replicas are missing.
         :param ctime: time of the new mark in ms since the epoch; None for no time.
@@ -190,7 +190,7 @@ class UnderreplicatedLedger:
 
 @attrs.frozen
 class Endpoint:
-    """An address that a bookie publishes; clients connect to the one with ``protocol == "bookie-rpc"``."""
+    """An address that a bookie publishes; clients connect to the address with ``protocol == "bookie-rpc"``."""
 
     id: str
     host: str

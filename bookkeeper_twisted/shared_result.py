@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class SharedResult(Generic[T]):
-    """The result of one coroutine, for which several callers wait, each with a Deferred of its own.
+    """The result of one coroutine; several callers can wait for it, each with its own Deferred.
 
     If one of these Deferreds is cancelled, only the wait of its caller ends.
     """

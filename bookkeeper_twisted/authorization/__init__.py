@@ -7,5 +7,5 @@ the custom metadata of a ledger, which are read from the metadata store (:mod:`.
 later.
 
 Connections and HTTP requests ask :class:`~.access.AccessControl`.  It keeps decisions, counts refusals, and writes the
-audit log (:mod:`.audit`, :mod:`.audit_file`).  Whatever goes wrong while a decision is made refuses the request.
+audit log (:mod:`.audit`, :mod:`.audit_file`).  If any error occurs while a decision is made, the request is refused.
 """

@@ -1,4 +1,4 @@
-"""The control of access: it keeps decisions for connections, counts refusals, and writes the audit log."""
+"""Access control: keeps decisions for connections, counts refusals, and writes the audit log."""
 
 from weakref import WeakValueDictionary
 
@@ -27,10 +27,10 @@ _AUDITED = frozenset({Permission.FENCE, Permission.DELETE, *ADMINISTRATION})
 
 @attrs.define(eq=False)
 class Decisions:
-    """The decisions about one principal, by one version of the rules; all connections of the principal share them.
+    """The decisions about one principal under one version of the rules; all its connections share them.
 
-    :ivar by_action: for each permission, whether the principal has it for a ledger (by ledger id).  The dictionaries
-        stay the same objects.
+    :ivar by_action: for each permission, a dictionary: whether the principal has the permission for a ledger, by ledger
+        id.  A dictionary is never replaced by another object, so callers may keep it.
     """
 
     by_action: dict[Permission, dict[int | None, bool]] = attrs.field(
@@ -38,7 +38,7 @@ class Decisions:
     )
 
     def keep(self, action: Permission, ledger_id: int | None, allowed: bool) -> None:
-        """Keep a decision.  If too many decisions for this permission are kept, forget those first.
+        """Keep a decision.  If too many decisions about this permission are kept already, forget them first.
 
         :param ledger_id: id of the ledger; None if the request is about no ledger.
         """
@@ -50,7 +50,7 @@ class Decisions:
 
 @implementer(IAuthorizer)
 class Everybody:
-    """The authorizer that allows everything: for a process with an audit log, but without rules."""
+    """The authorizer that allows everything, for a process that has an audit log, but no rules."""
 
     revision = 0
 
@@ -69,7 +69,7 @@ class AccessControl:
     """The control of access to one process: it asks the authorizer, and records what was allowed and refused.
 
     :param audit: the file of the audit log; None for no audit log.
-    :ivar authorizer: makes the decisions; its revision tells whether kept decisions are still valid.
+    :ivar authorizer: makes the decisions.  When its revision changes, the kept decisions are no longer valid.
     """
 
     _log = Logger()
@@ -92,7 +92,7 @@ class AccessControl:
     def start(self, submit: Submit) -> None:
         """Begin to look for changed rules, and open the audit log.
 
-        :param submit: runs the writes of the audit log off the reactor thread, one at a time.
+        :param submit: runs the writes of the audit log on another thread than the reactor's, one at a time.
         :raises ConfigError: the audit log cannot be opened.
         """
         if self._file is not None:
@@ -165,7 +165,7 @@ class AccessControl:
     # -- records --
 
     def allowed(self, principal: Principal, address: str, action: Permission, ledger_id: int | None) -> None:
-        """Record an allowed request, if requests of this kind belong into the audit log.
+        """Record an allowed request in the audit log, if its permission is one that the log contains.
 
         :param address: address of the peer.
         :param ledger_id: id of the ledger; None if the request is about no ledger.
@@ -179,7 +179,7 @@ class AccessControl:
         """Count and record refused requests.
 
         :param address: address of the peer.
-        :param ledger_id: id of the ledger of one of the requests; None if they are about no ledger.
+        :param ledger_id: id of a ledger that one of the requests names; None if they name no ledger.
         :param count: the number of requests.
         """
         self._metrics.refused[action.value].value += count
@@ -190,7 +190,7 @@ class AccessControl:
 def access_control(
     config: BookieConfig, clock: IReactorTime, custom_metadata: ReadCustomMetadata, instruments: Instruments
 ) -> AccessControl | None:
-    """Return the control of access of a process; None if everybody may do everything, and nothing is recorded.
+    """Return the access control of a process; None if everybody may do everything and nothing is recorded.
 
     :param custom_metadata: reads the custom metadata of a ledger.
     :raises ConfigError: the authorizer is unknown, or its rules cannot be used.

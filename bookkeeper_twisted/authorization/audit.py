@@ -34,7 +34,7 @@ Submit = Callable[..., "Deferred[int]"]
 
 
 class _Refusals:
-    """The refusals of one principal that are not in the audit log yet: their number, and the last of them."""
+    """The refusals of one principal that are not in the audit log yet: their number, and the last refusal."""
 
     __slots__ = ("began", "count", "last")
 
@@ -48,7 +48,7 @@ class AuditLog:
     """The audit log of one process.  Its methods are called on the reactor thread.
 
     :param submit: runs work on a lane (a worker thread) of the audit log, one piece of work at a time.
-    :ivar lost: number of lines that were lost so far, because they did not fit into the queue or the file.
+    :ivar lost: number of lines lost so far, because the queue was full or the file could not be written.
     """
 
     _log = Logger()
@@ -89,7 +89,8 @@ class AuditLog:
             self._refusals[key] = _Refusals(now)
             self._write(principal, address, action, ledger_id, "refused", count)
         else:
-            # too many principals are refused: the refusals of further ones share lines without a name
+            # Too many principals are refused: the refusals of further principals are counted together, in lines without
+            # a name.
             if found is None:
                 found = self._refusals.setdefault(None, _Refusals(now))
             found.count += count
@@ -98,7 +99,7 @@ class AuditLog:
             self._sweep = self._clock.callLater(INTERVAL, self._sweep_refusals)
 
     def _sweep_refusals(self, everything: bool = False) -> None:
-        """Write the lines about refusals that are due; forget principals that were not refused since the last call."""
+        """Write the due lines about refusals; forget principals that were not refused since the last call."""
         self._sweep = None
         now = self._clock.seconds()
         for principal, found in list(self._refusals.items()):
@@ -165,7 +166,8 @@ class AuditLog:
         elif said:
             missing -= 1  # a line that only tells the number of lost lines does not count as lost
         if n_written < len(lines):
-            # the disk may be full, so do not write the waiting lines again and again: the next event tries it
+            # The disk may be full, so do not try again and again to write the waiting lines.  The next event will try
+            # it.
             self._lose(missing)
             self._say_failure(str(self._file.error))
         else:
@@ -187,7 +189,7 @@ class AuditLog:
                             error=error)  # fmt: skip
 
     def stop(self) -> "Deferred[None]":
-        """Write all waiting lines to the file and close it; the Deferred fires then."""
+        """Write all waiting lines to the file; the Deferred fires when the file is closed."""
         if self._sweep is not None:
             self._sweep.cancel()
         self._sweep_refusals(everything=True)

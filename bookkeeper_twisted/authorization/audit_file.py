@@ -1,4 +1,4 @@
-"""The file of the audit log: lines are appended, and a new file is begun after the present one was renamed."""
+"""The file of the audit log: lines are appended to it; if it is renamed, a new file is created."""
 
 import os
 import stat
@@ -8,7 +8,7 @@ _PRIVATE = 0o600
 
 
 class AuditFile:
-    """A file that is only appended to, and that only its owner may read.  Only one thread at a time may use it.
+    """A file to which lines are appended, and which only its owner may read.  One thread at a time may use it.
 
     :ivar error: the reason why lines could not be written; None if the last lines were written.
     """
@@ -23,7 +23,7 @@ class AuditFile:
         """Open the file, unless it is open; create it if it does not exist.
 
         :raises OSError: the file cannot be opened or created.
-        :raises ValueError: it is no regular file.
+        :raises ValueError: the file is not a regular file.
         """
         if self._descriptor >= 0:
             return
@@ -37,9 +37,9 @@ class AuditFile:
         self._is_cut = found.st_size > 0 and os.pread(descriptor, 1, found.st_size - 1) != b"\n"
 
     def write(self, lines: list[bytes]) -> int:
-        """Append lines, to a new file if the present one was renamed or removed.
+        """Append ``lines``; create a new file for them if the present file was renamed or removed.
 
-        :returns: the number of lines that were written; if some were not, :attr:`error` says why.
+        :returns: the number of lines that were written; if this is not all of them, :attr:`error` says why.
         """
         self.error = None
         try:
@@ -79,7 +79,7 @@ class AuditFile:
         return count
 
     def _leave_renamed(self) -> None:
-        """Close the file if it was renamed or removed, as after a rotation of logs."""
+        """Close the file if it was renamed or removed, for example by a rotation of logs."""
         if self._descriptor < 0:
             return
         ours = os.fstat(self._descriptor)

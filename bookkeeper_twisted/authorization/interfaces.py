@@ -13,7 +13,7 @@ from ..security.principals import Principal
 
 
 class Permission(StrEnum):
-    """The permissions that a peer can have; each value is the word for it in rules, the audit log and metrics.
+    """The permissions that a peer can have; each value is the name used in rules, the audit log and metrics.
 
     A fencing read needs ``FENCE`` and ``READ``.  A recovery add needs ``FENCE``.
     """

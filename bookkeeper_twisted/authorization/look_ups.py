@@ -1,8 +1,8 @@
 """Reads of the custom metadata of ledgers from the metadata store, for authorization rules that depend on them.
 
-Only the metadata entries that rules ask for are kept, to bound the memory (safety rule S11).  The custom metadata of a
-ledger do not change after its creation.  The reads for different principals take turns, so that a principal with
-requests for many ledgers does not delay the others.
+Only the keys on which rules depend are kept in memory, to limit it (safety rule S11).  The custom metadata of a ledger
+do not change after its creation.  The reads for different principals take turns, so that a principal with requests for
+many ledgers does not delay the others.
 """
 
 from collections import OrderedDict, deque
@@ -47,7 +47,7 @@ class CustomMetadata:
         self._left_out = 0
 
     def keep_only(self, keys: Collection[str]) -> None:
-        """Set the ``keys`` of custom metadata that rules ask for; forget all known ledgers."""
+        """Set the ``keys`` of custom metadata on which rules depend; forget the metadata of all ledgers."""
         self._keys = frozenset(keys)
         self._known.clear()
 
@@ -75,7 +75,8 @@ class CustomMetadata:
     def _wait(self, ledger_id: int, principal: Hashable) -> "Deferred[None]":
         waiter: Deferred[None] = Deferred()
         if ledger_id not in self._reading:
-            # even if the queue of another principal has this ledger: in that queue, many ledgers may come before it
+            # Add the ledger even if it is in the queue of another principal, because many ledgers may be in front of it
+            # there.
             self._queues.setdefault(principal, deque()).append(ledger_id)
         self._waiting.setdefault(ledger_id, []).append(waiter)
         limit = self._clock.callLater(TIME_LIMIT, self._late, ledger_id, waiter)
@@ -96,7 +97,7 @@ class CustomMetadata:
     def _late(self, ledger_id: int, waiter: "Deferred[None]") -> None:
         reading = self._reading.get(ledger_id)
         if reading is not None:
-            reading.cancel()  # this makes all callers fail that wait for this ledger, including this one
+            reading.cancel()  # the wait of each caller for this ledger fails, including this one
         if not waiter.called:
             self._log_failure(ledger_id, "too many other look-ups are under way")
             waiter.errback(MetadataError(f"no answer about ledger {ledger_id} in {TIME_LIMIT:g} s"))

@@ -1,4 +1,4 @@
-"""Rules about who may do what: their text, and whether a rule applies to a request.
+"""Authorization rules: parses their text, and tests whether a rule applies to a request.
 
 A file has one rule a line; ``#`` begins a comment, and quotes surround a word with spaces::
 
@@ -40,8 +40,9 @@ class Rule:
 
     :ivar allows: True if the rule allows these actions, False if it refuses them.
     :ivar selectors: tests of the principal; the rule applies only to principals that pass all of them.
-    :ivar ledgers: first and last ids of ranges of ledgers; None if the rule also applies to requests about no ledger.
-    :ivar custom: entries that the custom metadata of the ledger must have.
+    :ivar ledgers: first and last id of each range of ledgers to which the rule applies.  None: the rule applies to all
+        ledgers, and to requests about no ledger.
+    :ivar custom: keys and values that the custom metadata of the ledger must contain.
     """
 
     allows: bool
@@ -55,7 +56,7 @@ class Rule:
         return all(matches(principal) for matches in self.selectors)
 
     def covers(self, action: Permission, ledger_id: int | None) -> bool:
-        """Test whether the rule applies to an action on a ledger; custom metadata are not compared here.
+        """Test whether the rule applies to an action on a ledger, apart from its condition about custom metadata.
 
         :param action: the permission that the action needs.
         :param ledger_id: id of the ledger; None if the request is about no ledger.
@@ -75,7 +76,7 @@ class Rule:
 class Rules:
     """All rules of a file, in order.
 
-    :ivar keys: the keys of custom metadata that rules ask for.
+    :ivar keys: the keys of custom metadata on which rules depend.
     """
 
     rules: tuple[Rule, ...]
@@ -89,8 +90,8 @@ class Rules:
 def parse(text: str) -> Rules:
     """Parse the text of a file of rules.
 
-    :raises ValueError: a line is not a rule; or the text has no rules, or may be cut off, because its last line has no
-        end.
+    :raises ValueError: a line is not a rule, the text contains no rules, or its last line has no line end, so that it
+        may be cut off.
     """
     if text and not text.endswith("\n"):
         raise ValueError("the last line has no end: the file may be cut")
@@ -165,7 +166,7 @@ def _custom(text: str) -> tuple[str, bytes]:
 
 
 def _selector(word: str) -> Matches:
-    """Return the test of a principal that one word of a rule stands for."""
+    """Return the function that tests whether a principal matches one word of a rule, such as ``role:writer``."""
     if word == "*":
         return lambda principal: True
     if word == "nobody":
@@ -218,9 +219,10 @@ _ESCAPED = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
 def common_names(subject: str) -> tuple[str, ...]:
     """Return the common names in the subject of a certificate.
 
-    A comma or a plus sign that belongs to a value is escaped in the subject: so no other part can pass for a name.
+    In a subject, a comma or plus sign inside a value is escaped.  So a part of another value cannot be mistaken for a
+    common name.
 
-    :param subject: in the form of RFC 4514, as ``CN=a client,OU=0:writers``.
+    :param subject: the subject in the form of RFC 4514, for example ``CN=a client,OU=0:writers``.
     """
     parts: list[list[str]] = [[]]
     for token in _TOKEN.findall(subject):

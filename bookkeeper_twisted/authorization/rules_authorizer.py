@@ -1,4 +1,4 @@
-"""The authorizer that follows a file of rules, and takes over changed rules while connections are open."""
+"""The authorizer that follows a file of rules; changed rules also apply to connections that are open already."""
 
 from collections.abc import Mapping
 
@@ -26,8 +26,8 @@ _MOST_TRIES = 3
 class RulesAuthorizer:
     """The authorizer that decides by the rules in one file.
 
-    :ivar revision: the number of times that changed rules were taken over; see :attr:`.IAuthorizer.revision`.
-    :raises ConfigError: the file cannot be read, everybody may write to it, or it has a line that is no rule.
+    :ivar revision: how often changed rules were read and put in force; see :attr:`.IAuthorizer.revision`.
+    :raises ConfigError: the file cannot be read, everybody may write to it, or one of its lines is not a rule.
     """
 
     def __init__(self, path: str, surroundings: Surroundings) -> None:
@@ -36,7 +36,8 @@ class RulesAuthorizer:
         self._clock = surroundings.clock
         self._custom = CustomMetadata(surroundings.custom_metadata, surroundings.clock)
         self._text: str | None = None
-        # Cached decisions do not use the rules, so a timer checks the file of rules for changes.
+        # A timer checks the file for changes: a cached decision is used without a look at the rules, so it would not
+        # notice them.
         self._file = FromFiles(f"the rules of {path}", (path,), self._read, self._clock.seconds, refresh=0)
         self._rules = self._file.get()
         self._custom.keep_only(self._rules.keys)
@@ -90,12 +91,12 @@ class RulesAuthorizer:
             found = self._decide(principal, action, ledger_id)
             if found is not None:
                 return found
-        return False  # the metadata of this ledger were dropped each time, for those of other ledgers
+        return False  # each time, the metadata of this ledger were dropped from the cache to make room for others
 
     def _decide(self, principal: Principal, action: Permission, ledger_id: int | None) -> bool | None:
         """Return the decision of the first rule that applies.
 
-        None if it depends on custom metadata that are not known yet.
+        The result is None if the decision depends on custom metadata that are not known yet.
         """
         custom: Mapping[str, bytes] | None = None
         for rule in self._rules_of(principal):

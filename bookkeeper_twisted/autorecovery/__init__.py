@@ -8,8 +8,8 @@ Theory of operation.  A process runs some or all of three services, which share 
   ledgers of a lost bookie after a delay, and those that its periodic checks find.  Detection of lost bookies never
   waits for a periodic check;
 * the *replication worker* (:mod:`.replication`) takes the replication locks of marked ledgers, several at a time up to
-  a limit.  It checks each of them, copies the entries that its replicas lack, and removes the mark at the version that
-  it read before the check.
+  a limit.  It checks each ledger, and copies the entries that its replicas lack.  Then it removes the mark, but only if
+  the mark still has the version that was read before the check.
 
 The *checker* reads entries from the bookies of each fragment by batch reads and verifies their digests.  A slow or
 overloaded bookie does not count as a lost replica: it is asked again later, and nothing is marked.  The *replicator*
@@ -19,7 +19,7 @@ writable bookie gets its own missing or damaged entries back; a lost bookie is r
 checker and replicator that need no I/O (fragments, losses, the plan of copies) are in :mod:`bookkeeper_twisted.ledger`;
 Spark's bulk repair uses them, too.
 
-Before each read, write and metadata request, a limiter of :mod:`bookkeeper_twisted.limits.throttle` makes it wait if
-necessary.  Every step can be cancelled.  The records in the metadata store have Apache BookKeeper's formats, so
-auditors and workers of both programs can run in one cluster.
+Each read, write and metadata request first waits until a limiter of :mod:`bookkeeper_twisted.limits.throttle` permits
+it.  Every step can be cancelled.  The records in the metadata store have Apache BookKeeper's formats, so auditors and
+workers of both programs can run in one cluster.
 """

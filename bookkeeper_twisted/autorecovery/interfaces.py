@@ -13,7 +13,7 @@ class ILedgerChecker(Interface):
     """A checker of ledgers: it finds the bookies that lack entries of a ledger."""
 
     def unanswering() -> Collection[str]:
-        """Return the ids of the bookies that answered none of the last requests; checks leave them out for a while."""
+        """Return the ids of the bookies that did not answer recent requests; checks leave them out for a while."""
 
     async def check(
         ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = (), before: CheckReport | None = None
@@ -22,11 +22,11 @@ class ILedgerChecker(Interface):
 
         Cancelling the check cancels its reads.
 
-        :param metadata: the metadata of the ledger, read just before.
-        :param suspects: ids of bookies of which all entries are read, not only a sample.  The check asks the metadata
-            store itself whether these bookies are registered.
-        :param before: report of an earlier check in the same repair; replicas that were complete then are not read
-            again, except on suspects.
+        :param metadata: the newest metadata of the ledger.
+        :param suspects: ids of bookies from which the check reads all entries, not only a sample.  The check also asks
+            the metadata store whether these bookies are registered.
+        :param before: the report of an earlier check in the same repair.  Replicas that were complete in it are not
+            read again, unless a suspect has them.
         :raises bookkeeper_twisted.errors.ClientClosedError: the client was closed during the check.
         """
 
@@ -35,9 +35,9 @@ class ILedgerChecker(Interface):
 class LedgerStatus:
     """The status of a marked ledger that a replication worker has locked.
 
-    :ivar state: *repairing*; *grace*: its writer gets time to replace a lost bookie itself; *waiting*: bookies could
-        not answer, and the worker will try again; *impossible*: it cannot be repaired until bookies return or are
-        added.
+    :ivar state: *repairing*: the worker copies entries; *grace*: the writer of the ledger gets time to replace a lost
+        bookie itself; *waiting*: bookies could not answer, and the worker will try again; *impossible*: the ledger
+        cannot be repaired until bookies return or are added.
     :ivar reason: why the ledger is not repaired yet, for people to read.
     :ivar attempts: number of failed attempts.
     :ivar since: time at which the worker took the lock, in seconds of its clock.

@@ -1,7 +1,7 @@
 """The limits of autorecovery: on its speed, on the size of requests, and on the number of requests in progress.
 
 A speed limiter counts the entries and bytes that bookies return, or that are written to bookies (once for each bookie).
-A read is counted by an estimate before it is sent, and the estimate is corrected when the reply has arrived.
+A read is counted before it is sent, with its estimated size.  When the reply has arrived, the count is corrected.
 """
 
 from collections import deque
@@ -34,7 +34,7 @@ def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
     """Return the most entries and bytes that one request may ask for: what the limits grant in a fiftieth of a second.
 
     So a worker under a speed limit sends small requests evenly, and no request of a client waits behind a large one.
-    At least one entry and one byte are granted.
+    The result is at least one entry and one byte.
 
     :param entries: most entries without a speed limit.
     :param n_bytes: most bytes without a speed limit.
@@ -76,7 +76,7 @@ class ConcurrencyLimit:
         return waiter[1]
 
     def leave(self, count: int) -> None:
-        """Count ``count`` requests or ledgers as ended, and admit waiting callers.
+        """Record that ``count`` requests or ledgers have ended, and admit waiting callers.
 
         :param count: number of requests or ledgers that have ended.
         """

@@ -32,7 +32,7 @@ class CheckerMetrics:
     def watch(self, unanswering: UnansweringBookies) -> None:
         """Export how many bookies do not answer, and how many requests to them were not sent.
 
-        :param unanswering: the record of the checks of this process.
+        :param unanswering: the bookies that did not answer, as the checks of this process have recorded them.
         """
         self._instruments.gauge(_CHECKER + "unanswering_bookies", lambda: len(unanswering.bookies))
         self._instruments.gauge(_CHECKER + "requests_left_out", lambda: unanswering.left_out, "counter")
@@ -50,8 +50,8 @@ class ReplicationMetrics:
 
     :ivar read_latency: milliseconds until a bookie answered a read.
     :ivar write_latency: milliseconds until a bookie acknowledged a write.
-    :ivar entry_read_latency, entry_write_latency: the same for reads and writes of a single entry, as clients send
-        them.
+    :ivar entry_read_latency, entry_write_latency: the same two latencies, but only of reads and writes of a single
+        entry, which are like those of clients.
     :ivar read_bytes: bytes of each read.
     :ivar written_bytes: bytes of each write to one bookie.
     :ivar unreadable: number of entries that no bookie could return.
@@ -84,7 +84,8 @@ class WorkerMetrics:
     :ivar rereplicate: milliseconds of each attempt to repair a ledger.
     :ivar repaired: attempts that made a fragment complete.
     :ivar moved: attempts that moved replicas of a complete ledger to bookies that satisfy the placement policy.
-    :ivar deferred: failed attempts to repair a ledger, after each of which the ledger was left alone for a while.
+    :ivar deferred: failed attempts to repair a ledger.  After such an attempt, the worker waits for a while before the
+        next one.
     """
 
     def __init__(self, instruments: Instruments) -> None:
@@ -104,7 +105,7 @@ class WorkerMetrics:
         self._exceptions[name].value += 1
 
     def watch(self, state: str, ledgers: Callable[[], float]) -> None:
-        """Export the number of ledgers in one state, among those that this worker has locked, as a metric.
+        """Export a metric: how many of the ledgers that this worker has locked are in one state.
 
         :param state: the state, which is the value of the metric's label.
         :param ledgers: a function that returns the present number of ledgers in this state.

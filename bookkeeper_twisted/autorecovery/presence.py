@@ -13,11 +13,11 @@ _FRESH_SECONDS = 1.0
 
 
 class Presence:
-    """A tester of bookie registrations, which never reports a bookie as lost without asking the metadata store.
+    """Tests whether bookies are registered; asks the metadata store before it reports a bookie as lost.
 
     The client watches the sets of registered bookies, but these sets are empty at its start and outdated after a lost
-    session.  So if a bookie is missing in these sets, the metadata store is asked, and the bookie counts as lost only
-    if the store confirms it.
+    session.  So a bookie that is missing in these sets counts as lost only if the metadata store confirms that it is
+    not registered.
 
     :param throttle: the speed limit of requests to the store.
     """
@@ -36,8 +36,8 @@ class Presence:
     async def gone(self, bookies: Collection[str], suspects: Collection[str] = ()) -> frozenset[str]:
         """Return which of the ``bookies`` are not registered, after the metadata store has confirmed it.
 
-        :param suspects: bookies that another process may have found to be lost; for them the store is always asked,
-            even if the watched sets contain them.
+        :param suspects: bookies that another process may have found to be lost.  The store is asked about them even if
+            the watched sets contain them.
         :raises bookkeeper_twisted.errors.MetadataError: the store failed.
         """
         missing = frozenset(bookies) - self._watcher.writable - self._watcher.read_only

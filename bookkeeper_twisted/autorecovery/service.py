@@ -33,8 +33,8 @@ _ANY_NUMBER = 1 << 30
 class Identity:
     """The names by which this process is known in the metadata store.
 
-    :ivar candidate: name in the election of the auditor: as in Apache BookKeeper, the id that a bookie with this
-        configuration would have.
+    :ivar candidate: the name in the election of the auditor.  As in Apache BookKeeper, it is the id that a bookie with
+        this configuration would have.
     :ivar holder: host name in the worker's replication locks, for people to read.
     """
 
@@ -48,7 +48,7 @@ class AutoRecovery:
     :param client: the connected client; its owner closes it.
     :param now_ms: a function that returns the time in ms since the epoch, for marks and for the times of checks.
     :ivar throttles: the speed limits of all work of autorecovery.
-    :ivar adaptive: the controller that slows copies down while bookies are slow to read or add single entries.
+    :ivar adaptive: slows copies down while bookies take long to read or add single entries.
     :ivar limits: the operator's access to the speed limits and the adaptive limits.
     :ivar election, worker: the two services.
     """
@@ -115,7 +115,8 @@ class AutoRecovery:
         for step in (stop for name, stop in services if name in self._services):
             try:
                 await step()
-            # Go on: an election vote and locks that are left are removed at the end of the session.
+            # Continue after the error: the vote and the locks that remain in the store are removed at the end of the
+            # session.
             except BookKeeperError as error:
                 self._log.warn("autorecovery ends: {error}", error=error)
         self.adaptive.stop()
@@ -144,7 +145,7 @@ def checker_settings(config: AutorecoveryConfig) -> CheckerSettings:
 
 
 def copy_settings(config: AutorecoveryConfig) -> CopySettings:
-    """Return the settings of the copies that a worker makes from a ``config``."""
+    """Return, from a ``config``, the settings of the copies that a replication worker makes."""
     entries = config.rereplication_entry_batch_size
     return CopySettings(
         window_entries=entries if entries > 0 else _ANY_NUMBER, window_bytes=config.replication_window_bytes
@@ -154,7 +155,7 @@ def copy_settings(config: AutorecoveryConfig) -> CopySettings:
 def worker_settings(config: AutorecoveryConfig, holder: str) -> WorkerSettings:
     """Return the settings of the replication worker from a ``config``.
 
-    :param holder: host name for the text of its locks.
+    :param holder: host name, which becomes part of the text in the worker's replication locks.
     """
     return WorkerSettings(
         holder,

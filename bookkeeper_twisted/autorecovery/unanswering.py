@@ -1,7 +1,7 @@
 """The rule for bookies that are registered but do not answer: after a few requests, checks leave them out for a while.
 
 A process that is stopped, or a host that is cut off, accepts connections and never answers.  If every check waited for
-it, a walk over all ledgers would take a minute for each of its replicas.
+such a bookie, a walk over all ledgers would take a minute for each replica on it.
 """
 
 from collections.abc import Awaitable, Callable, Collection
@@ -29,7 +29,7 @@ class _Silence:
     """A bookie that checks leave out for a while, because it does not answer requests.
 
     :ivar since: clock time of the last of the unanswered requests, in seconds.
-    :ivar until: clock time from which on one request is sent.
+    :ivar until: clock time, in seconds, from which on one request is sent again as a test.
     """
 
     since: float
@@ -38,12 +38,12 @@ class _Silence:
 
 
 class UnansweringBookies:
-    """A record of the bookies that left :data:`ENOUGH` requests in a row unanswered, shared by many checks.
+    """A record, shared by many checks, of the bookies that did not answer :data:`ENOUGH` requests one after the other.
 
     That a bookie does not answer says nothing about its entries, so no ledger is marked for it.
 
-    :ivar left_out: number of requests that were not sent.
-    :param what: the requests that are recorded, for the log.
+    :ivar left_out: number of requests that were not sent, because their bookie was left out.
+    :param what: name of the recorded kind of requests, for the log.
     """
 
     _log = Logger()
@@ -78,7 +78,7 @@ class UnansweringBookies:
         return answer
 
     def refusal(self, bookie_id: str) -> BookieHandleNotAvailableError | None:
-        """Return the error that takes the place of an answer, if ``bookie_id`` is left out; None if it must be asked.
+        """Return the error to use as the answer of ``bookie_id`` while it is left out; None if it must be asked.
 
         After each pause one caller gets None: its request finds out whether the bookie answers again.
         """
@@ -96,7 +96,7 @@ class UnansweringBookies:
     def heard(self, bookie_id: str, error: BookKeeperError | None = None) -> None:
         """Record the end of a request to ``bookie_id``.
 
-        :param error: its error; None if it succeeded.  An error is an answer, too, unless no reply came.
+        :param error: the error of the request; None if it succeeded.  An error that the bookie sent is an answer, too.
         """
         if isinstance(error, NO_REPLY):
             self._unanswered(bookie_id)

@@ -1,9 +1,8 @@
 """Administration of a running bookie: the requests of its HTTP server and of the shell.
 
 :class:`IBookieAdmin` is for the bookie as a whole, :class:`IBackgroundWork` for its garbage collection, scrub and speed
-limits.  Both have two implementations, one for a bookie in this process (:mod:`.lifecycle.admin`,
-:mod:`.maintenance.control`) and a fake (:mod:`bookkeeper_twisted.testing.admin`), which pass the same tests.  They
-contain only operations that a bookie supports.
+limits.  Each has two implementations, which pass the same tests: one for a bookie in this process
+(:mod:`.lifecycle.admin`, :mod:`.maintenance.control`), and a fake for tests (:mod:`bookkeeper_twisted.testing.admin`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +39,8 @@ class BookieState:
 
     :ivar read_only: whether the bookie refuses adds.
     :ivar high_priority_writes: whether the bookie accepts adds of high priority even while it is read-only.
-    :ivar reasons: why the bookie is read-only or has failed, one text for each reason; empty if it is neither.
+    :ivar reasons: the reasons why the bookie is read-only or has failed, as texts; empty if it is writable and has not
+        failed.
     """
 
     phase: Phase
@@ -102,7 +102,7 @@ class IBookieAdmin(Interface):
     def set_read_only(read_only: bool) -> None:
         """Make the bookie read-only at the administrator's request, or withdraw this request.
 
-        The bookie is read-only while there is at least one reason for it, of which this request is one.  The request is
+        The bookie is read-only while there is at least one reason for it.  This request is such a reason.  It is
         forgotten when the process ends, unless ``persistBookieStatusEnabled`` is set.
 
         :param read_only: True to make the request, False to withdraw it; a repeated call has no effect.
@@ -117,7 +117,7 @@ class IBookieAdmin(Interface):
     def files() -> "Deferred[StoredFiles]":
         """List the files of journals, entry logs and indexes.
 
-        :raises NotServingError: (as a failure) the phase is not SERVING; so do the methods below.
+        :raises NotServingError: (as a failure) the phase is not SERVING.  The methods after this one raise it, too.
         """
 
     def marks() -> "Deferred[Sequence[JournalMark]]":
@@ -143,7 +143,7 @@ class IBookieAdmin(Interface):
     def metrics() -> Iterator[bytes]:
         """Yield the metrics one by one in Prometheus' text format (0.0.4).
 
-        All of them at a time could take too long.
+        One call for all metrics could block the reactor for too long.
         """
 
     def background() -> "IBackgroundWork":
@@ -188,7 +188,7 @@ class DirectoryWork:
     """The maintenance of one ledger directory, for administrators.
 
     :ivar directory: path of its ``current`` directory.
-    :ivar index: path of its run index file.
+    :ivar index: path of its index file, which says in which entry log each run of entries is stored.
     :ivar progress: progress of its compaction; None while no compaction is running.
     :ivar damaged: for each entry log that failed a check, by file name, a description of the damage.
     """
@@ -243,8 +243,9 @@ class ScrubStatus:
     :ivar progress: progress in the directory that is being verified; None while no pass runs.
     :ivar passes, failures: number of complete and of failed passes since the start.
     :ivar last_pass: end of the last complete pass, in seconds since the epoch; None before the first pass.
-    :ivar findings: the known damage: where a running pass has verified entries already, the damage that it found;
-        elsewhere, the damage that the pass before found.  Damage that compactions have found is included.
+    :ivar findings: the known damage, including damage that compactions have found.  For entries that a running pass has
+        verified already, it is the damage that this pass found.  For all other entries, it is the damage that the
+        previous pass found.
     """
 
     suspended: bool
@@ -262,7 +263,7 @@ class IBackgroundWork(ISpeedLimits):
         """Return the status of the garbage collection."""
 
     def collect(major: bool = True, minor: bool = True) -> None:
-        """Begin a garbage collection now, or after the present one if there is one.
+        """Begin a garbage collection now; if one is running, begin the next one after its end.
 
         :param major, minor: whether to run a major or a minor compaction even if its interval has not passed.
         """
@@ -285,8 +286,8 @@ class IBackgroundWork(ISpeedLimits):
     def ledgers_of(directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
         """Return the number of bytes of each ledger in an entry log, including deleted ledgers.
 
-        For a log without a ledgers map, such as the active log, the numbers are from the index: only ledgers with index
-        rows for the log are included.
+        A complete entry log contains these numbers, in its ledgers map.  For a log without such a map, for example the
+        active log, the numbers come from the index, which has no deleted ledgers.
 
         :param directory: the ``current`` directory of the log, as in :class:`EntryLogFile`.
         :raises IncorrectParameterError: (as a failure) the directory has no such log.
@@ -302,7 +303,10 @@ class IBackgroundWork(ISpeedLimits):
         """Suspend the present pass and later passes, until :meth:`resume_scrub` or the end of the process."""
 
     def cancel_scrub() -> None:
-        """End the present scrub pass; the damage found is kept, and the next timed pass continues at this position."""
+        """End the present pass of the scrub; keep the damage that it found.
+
+        The next timed pass continues at its position.
+        """
 
     def resume_scrub() -> None:
         """Allow suspended scrubs again."""

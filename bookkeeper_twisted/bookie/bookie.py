@@ -73,8 +73,8 @@ class WriteMode:
 class Bookie:
     """The operations of one bookie on its storage and journals.
 
-    :param commits: the group commit (queue) of each of ``n`` journals; a ledger uses the one with the index ``ledger_id
-        mod n``.
+    :param commits: the group commits of the ``n`` journals; a group commit is the queue of records for one journal.  A
+        ledger uses the group commit with the index ``ledger_id mod n``.
     :param flush: sends the replies that were collected for the connections
         (:meth:`~bookkeeper_twisted.protocol.server.outbox.Outbox.flush`).
     :param on_full: called when the write cache is full; it begins a checkpoint unless one is in progress.
@@ -103,7 +103,7 @@ class Bookie:
         return 0 if self.mode.read_only else 1
 
     def marks(self) -> list[JournalPosition]:
-        """Return a position in each journal; all records before it are also in the storage (safety rule S7)."""
+        """Return, for each journal, a position before which all records are also in the storage (safety rule S7)."""
         return [commit.mark for commit in self._commits]
 
     # -- adds --
@@ -124,12 +124,13 @@ class Bookie:
                 return False
         if not self._storage.is_full():
             return True
-        # A checkpoint that begins in this call makes room immediately, because it swaps the write caches
+        # This call may begin a checkpoint.  That makes room immediately, because new entries then go to the other write
+        # cache.
         self._on_full()
         return not self._storage.is_full()
 
     def resume_adds(self) -> None:
-        """Resume the adds that wait for room, because a checkpoint or a journal group may have made room."""
+        """Resume the adds that wait for room in the write cache or the journal's queue: there may be room now."""
         if self._waiting:
             self._waiting.resume(self._has_room)
 
@@ -141,7 +142,8 @@ class Bookie:
         self, entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
         done: AddDone,
     ) -> None:  # fmt: skip
-        # a read-only bookie may accept some runs (consecutive entries) and refuse others, so each is checked by itself
+        # A read-only bookie may accept some runs (consecutive entries of one ledger) and refuse others, so each run is
+        # checked separately.
         alone = len(entries.ledger_ids) == 1 or self.mode.read_only
         if alone or not self._admit_together(entries, master_key, deferred_sync, done):
             for run in entries.runs():
@@ -179,8 +181,8 @@ class Bookie:
         except BookKeeperError as error:
             done(run, error)
             return
-        # Put the key record before the entries, because a replay needs the key first.  The storage has both already, so
-        # a journal mark may follow them (safety rule S7).
+        # Write the key record before the entries, because a replay needs the key first.  The storage has key and
+        # entries already, so a journal mark behind them is safe (safety rule S7).
         records = self._adopt_key(handle, master_key)
         if run.last > handle.last_entry:
             handle.last_entry = run.last
@@ -208,7 +210,7 @@ class Bookie:
         return handle
 
     def _adopt_key(self, handle: LedgerHandle, master_key: bytes) -> bytes:
-        """Store the key of a ledger; return the key record for the journal, or no bytes if the journal has it."""
+        """Store the master key of a ledger; return the key record for the journal; no bytes if the journal has it."""
         row = handle.row
         if not handle.known or row.master_key != master_key or row.forgotten_at:
             self._handles.save(handle, attrs.evolve(row, master_key=master_key, forgotten_at=0))
@@ -297,9 +299,9 @@ class Bookie:
         A ledger whose fence is in progress is not deleted; a later call can delete it.
 
         :param now: the present time, in seconds since the epoch.
-        :param is_elsewhere: True if the ledgers still exist on other bookies: then their fences are kept here, and
-            recovery adds are accepted.  False if the ledgers were looked up and do not exist in the metadata (safety
-            rule S8).
+        :param is_elsewhere: True if the ledgers exist, but this bookie is in none of their ensembles.  Then their
+            fences are kept, and this bookie still accepts recovery adds to them.  False if the caller has confirmed
+            that the metadata store has no such ledgers (safety rule S8).
         :returns: the deleted ledgers.
         """
         forgotten = [ledger_id for ledger_id in ledger_ids if self._handles.forget(ledger_id)]
@@ -340,7 +342,7 @@ class Bookie:
         return loading if len(on_disk) == len(wanted) else loading.addCallback(_with_missing, missing)
 
     def _missing(self, ledger_id: int, entry_id: int) -> Exception | None:
-        """Return an error if an entry surely does not exist, None if the index must be searched (safety rule S5)."""
+        """Return an error if an entry certainly does not exist; None if the index must be searched (safety rule S5)."""
         if entry_id < 0:  # no entry has a negative id; the callers have already replaced -1, which means the last entry
             return BadRequestError(ledger_id, detail=f"entry id {entry_id}")
         handle = self._handles.find(ledger_id)
@@ -391,7 +393,10 @@ class Bookie:
         return waiting
 
     async def _learn_lac(self, handle: LedgerHandle) -> None:
-        """Read the last stored entry, which contains a LAC: no long poll may wait for a LAC that is known already."""
+        """Read the last stored entry of a ledger, to learn the LAC in its header.
+
+        Otherwise a long poll could wait for a LAC that the bookie has stored already.
+        """
         try:
             last = await self.last_entry(handle.ledger_id)
             run = self.cached(handle.ledger_id, last)

@@ -23,7 +23,7 @@ _LOG_INTERVAL = 60.0
 class LastCheckpoint:
     """The result of the last checkpoint of a bookie, which runs when the bookie stops.
 
-    :ivar marks: positions in the journals, from which the next start replays them.
+    :ivar marks: for each journal, the position from which the next start replays it.
     :ivar entries: number of entries that the checkpoint wrote.
     :ivar n_bytes: bytes of the records of these entries.
     :ivar seconds: duration of the checkpoint.
@@ -90,7 +90,7 @@ class Checkpointer:
         return result
 
     def make_room(self) -> None:
-        """Begin a checkpoint unless a checkpoint is in progress."""
+        """Begin a checkpoint, to make room in the write cache; do nothing if a checkpoint is in progress."""
         if self._waiting is None:
             self.checkpoint()
 
@@ -100,8 +100,8 @@ class Checkpointer:
         :returns: fires with True if the checkpoint succeeded, else with False.
         """
         if self._waiting is None:
-            # a mark never runs ahead (safety rule S7): the storage already has the content of every record before these
-            # marks
+            # Take the journal marks before the checkpoint begins.  The storage already has every record before these
+            # marks, so no mark is ahead of the storage (safety rule S7).
             marks, n_bytes = [commit.mark for commit in self._commits], self._storage.pending_bytes()
             checkpoint = self._storage.begin_checkpoint(marks)
             if checkpoint is None:

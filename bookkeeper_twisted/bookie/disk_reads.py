@@ -36,7 +36,8 @@ class DiskReads:
 
     Callers use it on the reactor thread; the reads run on the threads of the read lane.
 
-    :param flush: sends the replies that were collected for the connections; called after each result.
+    :param flush: a function that sends the replies which the callbacks of a result have collected; called after each
+        result.
     :param seconds: returns the time in seconds.  Failed reads of a ledger are logged at most once a minute.
     :param limit: most reads that wait; further reads are refused, so that they use limited memory (safety rule S11).
     """
@@ -146,11 +147,13 @@ class DiskReads:
     # -- read lane --
 
     def _load_all(self, wanted: Sequence[tuple[int, int, int]]) -> list[Loaded]:
-        """Load entries in the order of ledger and entry, which is the fastest; return them in the order of ``wanted``.
+        """Load entries from disk; the result is in the order of ``wanted``.
 
-        Each entry is read completely, so a load may return more bytes than requested.  Once all loads together have
-        returned as many bytes as were requested in total, no more entries are loaded: their items in the result are
-        LoadLaterError.
+        The reads are made in the order of ledger and entry, which is the fastest order for a disk.
+
+        Each entry is read completely, so a load may return more bytes than requested.  The loads stop when they have
+        returned as many bytes as all items of ``wanted`` requested together.  The result has a LoadLaterError for each
+        item that was not loaded.
         """
         room = max(sum([max_bytes for _, _, max_bytes in wanted]), _LEAST_ROOM)
         result: list[Loaded] = [LoadLaterError(wanted[0][0])] * len(wanted)

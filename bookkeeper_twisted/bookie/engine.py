@@ -1,4 +1,4 @@
-"""One bookie without its listening port, its registration and its start.
+"""The engine of a bookie: everything that serves requests, without the listening port and the registration.
 
 :mod:`.lifecycle.service` starts and stops an :class:`Engine`; tests and in-memory clusters use one directly.
 """
@@ -44,7 +44,7 @@ FAILED = "a checkpoint failed"
 class EngineOptions:
     """The options of all parts of an engine.
 
-    :ivar access: decides what peers may do; None: all of them may do everything.
+    :ivar access: decides what each peer may do; None if every peer may do everything.
     """
 
     bookie: BookieOptions = attrs.field(factory=BookieOptions)
@@ -126,7 +126,8 @@ class Engine:
             self.access.start(partial(self._executor.submit, "audit"))
         self.checkpointer.start(flush_interval)
         for commit in self.commits:
-            # normally a checkpoint does this, but the one before the start may have failed on a full disk
+            # Normally a checkpoint prepares the next journal file.  But the checkpoint before the start may have failed
+            # on a full disk.
             commit.make_ready()
 
     def _flushed(self, ask: "Callable[[], Deferred[T]]") -> "Deferred[T]":
@@ -134,8 +135,8 @@ class Engine:
 
         After the callbacks of the result, send the replies that they have collected.
 
-        Other replies are sent at the end of a journal group, but this result belongs to no group.  Cancelling the
-        result cancels the call.
+        Other replies are sent when a group of journal records is complete, but this result does not wait for such a
+        group.  Cancelling the result cancels the call.
         """
 
         def answered(result: T | Failure) -> None:
@@ -165,7 +166,7 @@ class Engine:
         return None if self._failed else await self.checkpointer.finish()
 
     def _end_group(self) -> None:
-        """End a journal group: resume adds that waited for room in the queue, then send the collected replies."""
+        """Finish a group of journal records: resume adds that waited for room in the queue, then send the replies."""
         self.bookie.resume_adds()
         self.outbox.flush()
 
@@ -187,7 +188,8 @@ class Engine:
     def _not_checkpointed(self, error: BaseException) -> None:
         """Refuse the waiting adds after a failed checkpoint, and report a failed or full disk.
 
-        After a lack of file descriptors, the bookie stays writable, because its disks are not at fault.
+        If the checkpoint failed because of a lack of file descriptors, the bookie stays writable, because its disks
+        work.
         """
         if not is_out_of_files(error):
             self._on_checkpoint(NO_SPACE if is_disk_full(error) else FAILED)

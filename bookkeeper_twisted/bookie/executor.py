@@ -167,7 +167,7 @@ class ThreadExecutor:
         if not self._running:
             for lane in self._lanes.values():
                 for thread in lane.threads:
-                    # this wait is short: each thread ends right after it has scheduled its call of this method
+                    # this wait is short: each thread has scheduled the call of this method as its last step
                     thread.join()
             assert self._stopped is not None
             self._stopped.callback(None)

@@ -33,7 +33,7 @@ class CommitOptions:
     :ivar sync_data: whether records are acknowledged after the sync; if False, after the write (``journalSyncData``).
     :ivar sync_interval: most seconds from the write of a group to its sync.
     :ivar max_wait: seconds that an idle journal waits for more records before it writes; 0: it writes immediately.
-    :ivar enough_bytes: number of bytes in the queue that end the wait of ``max_wait`` early.
+    :ivar enough_bytes: number of bytes: when so many are in the queue, the wait of ``max_wait`` ends early.
     :ivar max_queued_bytes, max_queued_items: size of the queue in bytes and in items from which
         :attr:`GroupCommit.is_full` is true, so that the queue's memory is bounded (safety rule S11).
     """
@@ -60,7 +60,7 @@ class _Item:
 class _CommitGroup:
     """The result of writing one group on the journal lane (the thread that writes the journal).
 
-    :ivar items: the items to complete: items that need no sync are written, all others are durable.
+    :ivar items: the items to complete.  Items that need no sync are written to the journal, all others are synced.
     :ivar durable: position up to which the journal is synced.
     :ivar synced: whether the journal is completely synced.
     :ivar began: time in seconds at which the group was taken from the queue.
@@ -108,7 +108,8 @@ class GroupCommit:
         self._metrics = metrics
         self._options = options
         self._queue: deque[_Item] = deque()
-        # holds one token: a thread takes it before it writes the queue, so that only one thread writes at a time
+        # A queue with one token.  A thread takes the token before it writes to the journal, so that only one thread
+        # writes at a time.
         self._idle: deque[None] = deque((None,))
         self._start: IDelayedCall | None = None
         self._sync_due: IDelayedCall | None = None
@@ -133,7 +134,7 @@ class GroupCommit:
     def append(self, records: bytes, n_entries: int, done: Done, sync: bool = True) -> None:
         """Queue complete records for the next group.
 
-        An append without records completes when the records that were queued before it are complete.
+        If ``records`` is empty, ``done`` is called when the records that were queued earlier are complete.
 
         :param records: the encoded records, one after the other; the buffer must not change.
         :param n_entries: number of entries in the records, for the metrics.
@@ -186,7 +187,8 @@ class GroupCommit:
             self.queued_bytes -= len(item.records)
             self._call(item, None)
         self._flush()
-        # the group is empty if an earlier drain has written the record for which this drain was started
+        # Each append may start a drain.  If an earlier drain has written the appended record already, the group of this
+        # drain is empty.
         if group.items:
             self._measure(group)  # measure after the completions, because clients wait for the completions
         self._watch_unsynced(group.synced)
@@ -246,8 +248,8 @@ class GroupCommit:
     def close(self) -> "Deferred[None]":
         """Do the same as :meth:`finish`, and fail every later append.
 
-        This comes before the journal is closed, which happens on another lane: a group that is written at the same time
-        would be acknowledged and lost (safety rule S1).
+        Call this before the journal is closed on another lane (thread).  Otherwise a group could be written while the
+        journal is being closed: its entries would be acknowledged, but lost (safety rule S1).
         """
         finished = self.finish()
         self._closed = True
@@ -291,7 +293,7 @@ class GroupCommit:
     def _drain(self) -> _CommitGroup:
         """Write groups until the queue is empty.
 
-        Report each group to the reactor thread, the last one by the return.
+        Report each group but the last one to the reactor thread by a call; return the last group.
         """
         while True:
             group = self._commit()
@@ -301,7 +303,7 @@ class GroupCommit:
                 return group
             if not self._queue:
                 self._idle.append(None)
-                # Check the queue again: a record that was queued before the token was put back has not started a drain.
+                # Check the queue again: while the token was taken, a queued record could not start a drain.
                 if not self._queue or not self._take_token():
                     return group
             self._executor.notify(self._complete, group)
@@ -320,7 +322,7 @@ class GroupCommit:
         records = [item.records for item in items if item.records]
         waiting = [item for item in items if item.sync]
         if records and len(waiting) == len(items):
-            # all records in the queue need the sync, so the journal can write and sync by one call
+            # every item in the queue needs a sync, so the journal can write and sync by one call
             self.journal.write_group(records)
         else:
             self._write_and_sync(group, records, waiting)
@@ -329,7 +331,10 @@ class GroupCommit:
         group.ended = self._clock.seconds()
 
     def _write_and_sync(self, group: _CommitGroup, records: Sequence[bytes], waiting: Sequence[_Item]) -> None:
-        """Write the records, and then sync; complete each item after the write or the sync, as it needs."""
+        """Write the records, then sync the journal.
+
+        Items that need no sync complete after the write, all other items after the sync.
+        """
         if records:
             self.journal.write_group(records, sync=False)
             group.written = self._clock.seconds()

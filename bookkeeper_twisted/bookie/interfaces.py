@@ -41,7 +41,7 @@ class IStorageExecutor(Interface):
     def notify(function: Callable[..., None], *args: Any) -> None:
         """Call ``function(*args)`` on the reactor thread.
 
-        Work on a lane calls this method.  The functions are called in the order of these calls.
+        Work calls this method from the thread of its lane.  The functions are called in the order of these calls.
         """
 
     def join() -> "Deferred[None]":
@@ -71,11 +71,11 @@ class IBookie(Interface):
         :param deferred_sync: whether the adds complete when the journal has written the entries, before it syncs them.
         :param high_priority: whether the bookie accepts the entries even while it is read-only.  It does so only while
             each ledger disk has more free bytes than the reserve for such adds, and the last checkpoint did not fail.
-        :param done: called for each entry exactly once, but for all entries together or for one part after the other:
-            each call names its entries.  The error is None when these entries are durable in the journal (written to
-            it with ``deferred_sync``, or if the bookie is configured without syncs).  Otherwise they were refused or
-            not stored: BadRequestError, LedgerFencedError, UnauthorizedAccessError, WriteOnReadOnlyBookieError,
-            TooManyRequestsError, BookieIOError or StorageFailedError.
+        :param done: called one or more times; each call names some of the entries, and each entry is named exactly
+            once.  The error is None when the journal has synced these entries; with ``deferred_sync``, or if the bookie
+            is configured without syncs, when the journal has written them.  Otherwise the error says why they were
+            refused or not stored: BadRequestError, LedgerFencedError, UnauthorizedAccessError,
+            WriteOnReadOnlyBookieError, TooManyRequestsError, BookieIOError or StorageFailedError.
         """
 
     def fence(ledger_id: int, master_key: bytes) -> "Deferred[None]":
@@ -89,8 +89,8 @@ class IBookie(Interface):
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return consecutive entries from a cache that include ``entry_id`` of ``ledger_id``, or None.
 
-        :param max_count: most entries that the caller can use, from ``entry_id`` on.  The run may have more or fewer,
-            and may begin before ``entry_id``.
+        :param max_count: most entries that the caller can use, from ``entry_id`` on.  The result may have more or fewer
+            entries, and may begin before ``entry_id``.
         """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
@@ -107,10 +107,11 @@ class IBookie(Interface):
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Sequence[bytes | None]:
         """Return single entries of a ledger that can be read without waiting; the ids may be in any order.
 
-        The item for an entry is None if the entry is not in memory, or if only :meth:`cached` or :meth:`resident` can
-        find it.
+        The result has None in place of an entry that this search does not find.  Such an entry may still be found by
+        :meth:`cached` or :meth:`resident`.
 
-        :param max_bytes: bytes of found entries after which the search ends; it is for at least one entry.
+        :param max_bytes: the search ends when the found entries have this many bytes; at least one entry is searched
+            for.
         """
 
     def load(wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
@@ -120,16 +121,16 @@ class IBookie(Interface):
 
         :param wanted: triples: ledger id, entry id, most bytes to read from this entry on.
         :returns: for each triple, a run that begins at the entry, or an error: NoSuchEntryError, NoSuchLedgerError,
-            DataUnknownError (the log of the entry is missing), BookieIOError, or LoadLaterError (the other runs used up
-            the bytes of the call, but at least one triple is loaded).  The Deferred itself fails with
-            TooManyRequestsError.
+            DataUnknownError (the entry log with the entry is missing), BookieIOError, or LoadLaterError (the other
+            triples have used up the bytes of this call; at least one triple is loaded).  If too many reads wait, the
+            Deferred itself fails with TooManyRequestsError.
         """
 
     def last_entry(ledger_id: int) -> "Deferred[int]":
         """Return the id of the last stored entry of ``ledger_id``; fails with NoSuchLedgerError, NoSuchEntryError."""
 
     def known_last(ledger_id: int) -> int:
-        """Return the id of the last stored entry of ``ledger_id``, or -1 if only the index knows it."""
+        """Return the id of the last stored entry of ``ledger_id``; -1 if it is not in memory, but only in the index."""
 
     def last_add_confirmed(ledger_id: int) -> int:
         """Return the highest LAC of ``ledger_id`` that this bookie has received in this process, or -1."""

@@ -24,8 +24,8 @@ from .records import key_record, lac_of_packet
 class LedgerHandle:
     """The state that a bookie keeps in memory for one ledger while the ledger is in use.
 
-    :ivar row: the stored state of the ledger: key, fence and explicit LAC.  For an unknown ledger, the state that it
-        would get.
+    :ivar row: the stored state of the ledger: key, fence and explicit LAC.  For an unknown ledger, it is the state that
+        a first add would store.
     :ivar known: whether the storage has this state, that is whether the ledger is known.
     :ivar adopts: whether the ledger has no key yet, so that the first key that a client sends becomes its key.
     :ivar key_journaled: whether the key is in the index or in the journal, so that a restart finds it.
@@ -37,8 +37,8 @@ class LedgerHandle:
     :ivar last_entry: the highest entry id known in memory.
     :ivar last_complete: whether ``last_entry`` also includes the entries that were stored before this handle was
         opened.
-    :ivar watches: the long polls that wait for a higher LAC: for each, a function that ends it, and the LAC to be
-        exceeded.
+    :ivar watches: the long polls that wait for a higher LAC.  For each long poll: a function that ends it, and the LAC
+        above which it ends.
     """
 
     __slots__ = (
@@ -95,8 +95,9 @@ class LedgerHandle:
                 self.wake([watch for watch, previous in self.watches.items() if previous < lac], True)
 
     def wake(self, watches: Sequence[Callable[[bool], None]] | None = None, advanced: bool = False) -> None:
-        """End the given long polls, which wait for a LAC, or with None all long polls of this ledger.
+        """End some long polls of this ledger, which wait for a higher LAC.
 
+        :param watches: the functions that end these long polls; None ends all long polls of the ledger.
         :param advanced: whether the LAC has advanced.
         """
         for watch in watches if watches is not None else list(self.watches):
@@ -119,7 +120,7 @@ def take_note(handles: Sequence[LedgerHandle], entries: Entries) -> None:
 class LedgerHandles:
     """The handles of the most recently used ledgers.
 
-    Idle handles above a limit are closed, to limit their memory (safety rule S11).
+    If there are too many handles, idle handles are closed, to limit the memory (safety rule S11).
     """
 
     def __init__(self, storage: ILedgerStorage, commits: Sequence[GroupCommit], limit: int = 131_072) -> None:
@@ -150,7 +151,8 @@ class LedgerHandles:
         for handle in map(self._handles.get, ledger_ids):
             if handle is None or handle.accepts is None:
                 return None
-            # Ledgers with the same key share one bytes object, so equal keys are mostly compared only once.
+            # Ledgers with the same key share one bytes object.  So this comparison of objects mostly avoids a
+            # comparison of bytes.
             if handle.accepts is not compared:
                 if not compare_digest(handle.accepts, master_key):
                     return None
@@ -206,7 +208,7 @@ class LedgerHandles:
         return handle
 
     def _trim(self) -> None:
-        """Close the least recently used idle handles until few enough are left; examine at most 64 handles."""
+        """Close the least recently used idle handles until the limit is kept; examine at most 64 handles."""
         for ledger_id, handle in list(islice(self._handles.items(), 64)):
             if len(self._handles) <= self._limit:
                 return
@@ -247,7 +249,8 @@ class LacWatches:
 
         def expired() -> None:
             nonlocal timer, due
-            # the timer is late: wait for one more reactor turn, because an add that raises the LAC may not be read yet
+            # The timer is late, because the reactor was busy.  Wait for one more reactor turn: an add that raises the
+            # LAC may have arrived, but may not be processed yet.
             if self._clock.seconds() - due > TOLERANCE:
                 due = self._clock.seconds()
                 timer = self._clock.callLater(0, expired)

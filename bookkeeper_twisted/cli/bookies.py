@@ -39,7 +39,7 @@ class Bookies(Service):
     :param make: makes the bookies.  Its argument is the function that a bookie calls if it fails after its start
         (safety rule S10).
     :param fail: ends the process with status 1.
-    :param what: name in the log for what runs in this process.
+    :param what: the name under which the log mentions the bookies of this process.
     """
 
     _log = Logger()

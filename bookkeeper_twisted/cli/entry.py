@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def ended_by_signal() -> Iterator[None]:
-    """End the process by SIGINT if the block raises KeyboardInterrupt, by SIGPIPE if its output has no reader.
+    """End the process by SIGINT if the ``with`` block raises KeyboardInterrupt, by SIGPIPE if its output has no reader.
 
     The process ends immediately: it does not wait for threads, such as those of a metadata store.
     """

@@ -1,8 +1,8 @@
 """The exit status of a twistd process.
 
-Without this module, twistd ends in two ways: with status 0, or by the signal that stopped it, which it sends to itself
-again after the reactor has stopped.  A bookie ends with status 1 if it could not start or had to stop by itself (safety
-rule S10), and with status 0 after SIGTERM or SIGINT.  SIGHUP would end the process; here it is only logged.
+Without this module, twistd ends with status 0, or by the signal that stopped it: it sends this signal to itself again
+after the reactor has stopped.  A bookie ends with status 1 if it could not start or had to stop by itself (safety rule
+S10), and with status 0 after SIGTERM or SIGINT.  SIGHUP does not end the process: it is only logged.
 """
 
 import atexit
@@ -18,7 +18,7 @@ from twisted.logger import Logger
 class ExitStatus:
     """Sets the exit status of this process, and handles the signals that stop it.
 
-    :param reactor: the reactor of the process, to stop.
+    :param reactor: the reactor of the process, which a failure stops.
     :param at_exit: registers a function to call at the end of the process.
     :param leave: ends the process immediately, with a status.
     :param on_signal: sets the handler of a signal and returns the previous one.
@@ -52,7 +52,10 @@ class ExitStatus:
         self._stop()
 
     def _on_sighup(self, number: int, frame: object) -> None:
-        """Log SIGHUP and continue: a terminal that closes sends it, and so do scripts to reload the configuration."""
+        """Log SIGHUP and continue.
+
+        A terminal sends this signal when it is closed, and scripts send it to let a program reload its configuration.
+        """
         self._reactor.callFromThread(self._log.info, "SIGHUP changes nothing: the configuration is read at the start")
 
     def _on_sigterm(self, number: int, frame: object) -> None:
@@ -78,6 +81,6 @@ class ExitStatus:
         return True
 
     def _at_exit(self) -> None:
-        # twistd has returned, so an exception would no longer change the exit status
+        # twistd has returned already, so an exception could not change the exit status any more
         if self._failed:
             self._leave(1)

@@ -107,7 +107,8 @@ def progress_bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
 
     :param title: text in front of the bar.
     :param total: number of bytes to read.
-    :returns: a context manager, which returns a function; call this with the bytes read since its last call.
+    :returns: a context manager, which returns a function.  Call this function with the number of bytes read since its
+        last call.
     """
     try:
         from tqdm import tqdm  # type: ignore[import-untyped]
@@ -127,7 +128,7 @@ def _send(
 
 
 def real_world(reactor: Any) -> ShellWorld:
-    """Return what commands use outside tests: the terminal, the environment, the files of this machine, and TCP.
+    """Return the real environment of commands: the terminal, environment variables, files of this machine, and TCP.
 
     :param reactor: connects to bookies, the metadata store and HTTP servers; looks up host names in its threads.
     """
@@ -155,8 +156,8 @@ def interrupt(running: "Deferred[None]") -> "Deferred[None] | None":
     """Cancel a command as the reactor stops, after SIGINT or SIGTERM; let a further SIGINT end the process immediately.
 
     :param running: fires when the command has ended.
-    :returns: None if the command has ended already.  Otherwise this fires when it has ended: until then it needs
-        threads and connections to release locks.
+    :returns: None if the command has ended already.  Otherwise a Deferred that fires when it has ended: until then the
+        command needs threads and connections, to release its locks.
     """
     signal.alarm(0)
     if running.called:
@@ -181,8 +182,8 @@ def heed_signals(patience: int) -> None:
     """Let SIGINT and SIGTERM end even a command that blocks the reactor.
 
     Call this after the reactor has set its signal handlers.  The reactor handles a signal and stops, as usual.  If a
-    blocking command prevents this for ``patience`` seconds, KeyboardInterrupt is raised in the command.  A further
-    SIGINT ends the process immediately.
+    blocking command keeps the reactor busy for ``patience`` seconds, KeyboardInterrupt is raised in the command.  A
+    further SIGINT ends the process immediately.
 
     :param patience: seconds to wait for the reactor.
     """

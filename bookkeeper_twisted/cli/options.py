@@ -39,7 +39,7 @@ _WIDTH = 100
 def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
     """Return the fields of a configuration class, by group, each with the name of its attribute.
 
-    Groups that the class itself declares come first, then autorecovery's, then those of all configurations.
+    First come the groups that the class itself declares, then those of autorecovery, then those of all configurations.
 
     :param config: the class; comments in its source code name the groups.
     """
@@ -52,7 +52,7 @@ def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
         group = PROTECTION if attribute in common else ZOOKEEPER if attribute in shared else group_of[attribute]
         found.setdefault(group, []).append((attribute, field))
     for group in (*dict.fromkeys(inherited.values()), PROTECTION, ZOOKEEPER):
-        # inherited groups were found before those of this class, but are shown after them
+        # groups of the base classes were found before those of this class, but are shown after them
         if group in found:
             found[group] = found.pop(group)
     return found
@@ -116,7 +116,7 @@ class ConfigOptions(usage.Options):
             _refuse(self.program, error)
 
     def opt_version(self) -> NoReturn:
-        """Print the version of this package too; Twisted would print only its own."""
+        """Print the versions of this package and of Twisted; Twisted itself would print only its own."""
         print(f"bookkeeper-twisted {__version__}, Twisted {twisted.__version__}")
         raise SystemExit(0)
 
@@ -153,7 +153,7 @@ class ConfigOptions(usage.Options):
             raise ConfigError(f"option --conf: {name}: {reason}") from None
 
     def client_config(self) -> ClientConfig:
-        """Return the client configuration from those settings whose keys belong to a client."""
+        """Return the client configuration, from the settings whose keys are keys of a client."""
         return ClientConfig.load(*_only(_CLIENT_KEYS, self.sources()))
 
 
@@ -164,7 +164,7 @@ class Options(ConfigOptions):
     """The command line of ``twistd bookie``, for one bookie or for a standalone cluster.
 
     :ivar configs: the parsed configurations, one for each bookie.
-    :ivar client: client configuration of autorecovery, if that runs in the bookie's process.
+    :ivar client: client configuration of autorecovery, if autorecovery runs in the bookie's process.
     """
 
     program = "bookie"

@@ -1,8 +1,8 @@
 """The program ``bookkeeper-twisted shell``: parses arguments, runs a command and returns its exit status.
 
 Options before the command are: ``-conf FILE`` (by default the file that ``BOOKIE_CONF`` names), ``-localbookie ID``,
-``-ledgeridformat hex|long|uuid`` and ``-entryformat hex|string``.  The file and the environment (``BK_<key>``) contain
-keys of a bookie and of a client; the metadata store is that of the bookie.
+``-ledgeridformat hex|long|uuid`` and ``-entryformat hex|string``.  The file and the environment (``BK_<key>``) may set
+keys of a bookie and of a client.  Commands use the metadata store that the keys of the bookie name.
 """
 
 import argparse
@@ -138,7 +138,7 @@ def _taken_apart(arguments: Sequence[str]) -> _Invocation:
 def _index_of_command(arguments: Sequence[str]) -> int:
     """Return the index of the command: the first argument that is neither an option nor the value of an option.
 
-    Option ``-localbookie`` may come without a value; it then changes nothing.
+    The option ``-localbookie`` may have no value; then it has no effect.
     """
     index = 0
     while index < len(arguments) and arguments[index].startswith("-") and arguments[index] not in _HELP:
@@ -228,7 +228,8 @@ def _parser(command: Command, parse_id: Callable[[str], int]) -> argparse.Argume
 def _text(value: str) -> str:
     """Return the value of an option; raise an error if it is empty.
 
-    An unset variable in a script makes an empty value, which would have the effect of a missing option.
+    An unset variable in a script results in an empty value.  Without this check, the command would run as if the option
+    were missing.
     """
     if not value:
         raise argparse.ArgumentTypeError("expected a value that is not empty")

@@ -28,7 +28,7 @@ UNREAD = 141
 
 
 class OperandError(Exception):
-    """An argument of a command is unusable, or does not name exactly one thing; the text says why."""
+    """An argument of a command is invalid, or names no object or several objects; the text gives the reason."""
 
 
 class NotConfirmedError(Exception):
@@ -54,7 +54,8 @@ class ShowProgress(Protocol):
 
         :param title: what is being read.
         :param total: number of bytes to read.
-        :returns: a context manager, which returns a function; call this with the bytes read since its last call.
+        :returns: a context manager, which returns a function.  Call this function with the number of bytes read since
+            its last call.
         """
 
 
@@ -87,7 +88,8 @@ class Files(Protocol):
 class StoreAccess:
     """Access to the directories of the bookie on this machine.
 
-    The bookie may run, so only commands that have locked the directories may use the last three fields, which write.
+    The last three fields can change files.  Only commands that have locked the directories may use them, because the
+    bookie may be running.
 
     :ivar disk: opens files for reading only.
     :ivar open_index: opens an index for reading only.
@@ -109,7 +111,8 @@ class ShellWorld:
 
     :ivar out: prints a line.
     :ivar complain: prints a line to the error output.
-    :ivar ask: asks the user a question; returns whether the answer is yes, raises NotConfirmedError without an answer.
+    :ivar ask: asks the user a question, and returns whether the answer is yes; raises NotConfirmedError if there is no
+        answer.
     :ivar addresses: returns address and name of a host.
     :ivar own_host: returns the host name or address that is part of the id of a bookie on this machine; raises
         ConfigError if there is none.
@@ -134,7 +137,7 @@ class ShellContext:
     """The context that a command runs in: configuration, formats of the output, and access to the world.
 
     :ivar config: configuration of the bookie on this machine, which also names the metadata store.
-    :ivar local_bookie: returns the id of that bookie.
+    :ivar local_bookie: a function that returns the id of the bookie on this machine.
     :ivar format_id: formats a ledger id, by option ``-ledgeridformat``.
     :ivar format_entry: formats the payload of an entry, by option ``-entryformat``.
     """
@@ -201,8 +204,8 @@ class Argument:
 
     :ivar names: for an option, short and long name such as ``-l`` and ``ledgerid``; the user may write the long name
         with one dash or two.  For an operand, one name without a dash; the user may leave an operand out.
-    :ivar kind: parser of the value.  ``bool`` makes a switch, ``"ledger id"`` parses by ``-ledgeridformat``.  Text must
-        not be empty, except for ``"any text"``.
+    :ivar kind: the parser of the value.  With ``bool``, the option is a switch without a value.  With ``"ledger id"``,
+        the value has the format that ``-ledgeridformat`` sets.  A text must not be empty, except with ``"any text"``.
     :ivar required: whether the command fails without this option.
     """
 
@@ -217,10 +220,11 @@ class Argument:
 class Command:
     """A command of the shell: its name, its arguments, and the function that runs it.
 
-    :ivar run: runs the command.  Its arguments are the context and the parsed arguments.  These have an attribute for
-        each :class:`Argument`: its last name, without leading dashes and with underscores for other dashes.  The
-        function prints results and returns :data:`OK`, :data:`REFUSED` or :data:`FAILED`.  The shell prints a
-        BookKeeperError, OperandError, NotConfirmedError or OSError that the function raises.
+    :ivar run: runs the command.  Its arguments are the context and the parsed arguments.  The parsed arguments have an
+        attribute for each :class:`Argument`.  Its name is the last name of the argument, without leading dashes and
+        with underscores for other dashes.  The function prints results and returns :data:`OK`, :data:`REFUSED` or
+        :data:`FAILED`.  The shell prints a BookKeeperError, OperandError, NotConfirmedError or OSError that the
+        function raises.
     """
 
     name: str

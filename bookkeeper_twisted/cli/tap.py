@@ -88,10 +88,10 @@ def forbid_cores(config: BookieConfig, set_limit: SetLimit = resource.setrlimit)
 
 
 def collect_seldom(set_thresholds: Callable[[int, int, int], object] = gc.set_threshold) -> None:
-    """Let Python search for cycles of objects after 100,000 new objects, instead of 700.
+    """Let Python's garbage collector search for cycles of objects after 100,000 new objects, instead of 700.
 
-    A bookie keeps some objects per ledger and makes many for each flush, without cycles.  With 100,000 ledgers, the
-    search took a third of the CPU time of an add.
+    A bookie keeps some objects for each ledger, and makes many objects for each flush; they form no cycles.  With
+    100,000 ledgers, the search took a third of the CPU time of an add.
 
     :param set_thresholds: sets the thresholds of the three generations of the garbage collector.
     """

@@ -41,7 +41,7 @@ class TokenWorld:
 
     :ivar out: prints a line.
     :ivar complain: prints a line to the error output.
-    :ivar read_input: returns the standard input, up to a number of characters.
+    :ivar read_input: returns the text of the standard input, at most a given number of characters.
     :ivar seconds: a clock of seconds since 1970.
     :ivar new_secret: returns a text that nobody can guess.
     """
@@ -56,7 +56,7 @@ class TokenWorld:
 def run_tokens(arguments: Sequence[str], world: TokenWorld | None = None) -> int:
     """Run a command that creates or verifies tokens; return its exit status.
 
-    :param arguments: those behind ``token``.
+    :param arguments: the arguments of the command line after ``token``.
     :param world: for tests; None for this process.
     :raises SystemExit: the arguments are wrong, or ask for help.
     """
@@ -94,7 +94,7 @@ def _make_key(world: TokenWorld, options: Namespace) -> int:
 
 
 def _next_id(known: Sequence[str], now: float) -> str:
-    """Return an id for a new key that no key has yet: the day, with a number if the day already has keys."""
+    """Return the id of a new key: the present day, followed by a number if a key has this id already."""
     day = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
     return next(each for each in (day, *(f"{day}.{n}" for n in range(2, 10_000))) if each not in known)
 

@@ -115,7 +115,7 @@ class AuthenticationConfig(TlsConfig):
         return value == fields_of(type(self))[name].default or str(value).lower() in _OFF
 
     def error(self, name: str, reason: str) -> ConfigError:
-        """Make the error for a configuration value that an authentication plugin cannot use.
+        """Return the error for a configuration value that an authentication plugin cannot use; the caller raises it.
 
         :param name: name of the attribute with this value.
         :param reason: why the plugin cannot use the value.
@@ -124,6 +124,6 @@ class AuthenticationConfig(TlsConfig):
 
 
 def _names_one(provider: str) -> bool:
-    """Return whether the name of an authentication plugin stands for a plugin that really authenticates peers."""
+    """Return whether ``provider`` names a plugin that really authenticates peers, not one that accepts everybody."""
     name = provider.strip().rpartition("$")[2]
     return name.lower() not in _OFF and name not in _NONE

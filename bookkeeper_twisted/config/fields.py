@@ -54,7 +54,7 @@ class Field:
     :ivar key: name in files, in the environment (after ``BK_``) and on the command line (after ``--``).
     :ivar default: default value, as text.
     :ivar unit: unit of the value; may be empty.
-    :ivar java: Apache's default, as text, if ours differs; otherwise empty.
+    :ivar java: the default of Apache BookKeeper, as text, if it differs from ``default``; otherwise empty.
     :ivar alias: another, older name of the key.
     :ivar secret: whether the value must never be shown.
     """
@@ -80,11 +80,11 @@ def setting(
     key: str, default: Any, kind: Kind[Any], help: str, *, unit: str = "", java: str = "", alias: str = "",
     default_text: str | None = None, secret: bool = False,
 ) -> Any:  # fmt: skip
-    """Declare a field of a configuration class; the arguments that are not described here are those of :class:`Field`.
+    """Declare a field of a configuration class; :class:`Field` describes the other arguments.
 
     :param key: name of the key.
     :param default: the default value, or an :class:`attrs.Factory`.
-    :param default_text: describes the default, for an :class:`attrs.Factory`.
+    :param default_text: text that describes the default, if ``default`` is an :class:`attrs.Factory`.
     """
     text = default_text if default_text is not None else as_text(default)
     field = Field(key, kind, text, help, unit, java, alias, secret)
@@ -157,7 +157,8 @@ def _range(low: float, high: float | None) -> Callable[[float], None]:
     wanted = f"must be at least {low}" if high is None else f"must be from {low} to {high}"
 
     def check(value: float) -> None:
-        # written with "not", because all comparisons with not-a-number are false; infinity is refused, too
+        # the test has "not" in front, so that it refuses not-a-number, with which every comparison is false, and
+        # infinity
         if not (low <= value < math.inf and (high is None or value <= high)):
             raise ValueError(wanted)
 
@@ -187,7 +188,7 @@ FRACTION: Kind[float] = Kind("number between 0 and 1", _parse_decimal, _check_fr
 
 
 def one_of(*words: str) -> Kind[str]:
-    """Return the kind of values that are one of ``words``, which users may write in upper or lower case."""
+    """Return the kind of values that must be one of ``words``; users may write it in upper or lower case."""
 
     def check(value: str) -> None:
         if value not in words:
@@ -201,7 +202,7 @@ def _parse_list(text: str) -> tuple[str, ...]:
 
 
 def some_of(*words: str) -> Kind[tuple[str, ...]]:
-    """Return the kind of values that are lists of some of ``words``, with commas, in upper or lower case."""
+    """Return the kind of values that are lists of ``words``, separated by commas, in upper or lower case."""
 
     def check(value: tuple[str, ...]) -> None:
         if not value or set(value) - set(words) or len(set(value)) != len(value):
@@ -245,7 +246,7 @@ class Setting:
 
 
 def from_file(text: str, name: str) -> list[Setting]:
-    """Return the settings in a file in the format of ``bk_server.conf``.
+    """Parse the settings in a file that has the format of ``bk_server.conf``.
 
     :param text: content of the file.
     :param name: name of the file, for messages.
@@ -283,7 +284,7 @@ class Resolved:
 
     :ivar values: parsed values by attribute name, only of attributes that some source sets.
     :ivar origins: origins of the values, by attribute name.
-    :ivar unknown: settings whose key no field has.
+    :ivar unknown: settings with an unknown key: no field has this key.
     """
 
     values: dict[str, Any]

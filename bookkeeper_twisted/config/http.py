@@ -1,4 +1,4 @@
-"""The keys of the HTTP servers of a bookie and of autorecovery: addresses, TLS, and who may ask for what."""
+"""The keys of the HTTP servers of a bookie and of autorecovery: addresses, TLS, and rules of access."""
 
 import attrs
 
@@ -86,7 +86,7 @@ class HttpConfig(AutorecoveryConfig):
 
     @property
     def has_keys(self) -> bool:
-        """Whether the process has private keys, secrets of tokens or passwords of users in its memory."""
+        """Whether the process has private keys, secrets that sign tokens, or passwords of users in its memory."""
         return bool(
             self.tls_key_store or self.http_server_key_store_path or self.zk_ssl_key_store_location
             or self.token_key_file or self.client_auth_token_file or self.sasl_jaas_config

@@ -1,11 +1,11 @@
 """Keys of Apache's ``bk_server.conf`` that have no effect here.
 
 They configure parts that this bookie does not have or implements differently, such as thread pools, direct memory, and
-the RocksDB and interleaved storages.  So that users can keep a file of Apache's bookie, the log only notes that these
-keys have no effect, and warns of any other unknown key.
+the RocksDB and interleaved storages.  Users can keep a file of Apache's bookie: the log only notes that these keys have
+no effect.  It warns of any other unknown key.
 
-Keys that demand encryption, authentication or authorisation are an exception: if this process does not have that
-protection, it does not start.
+There is one exception: if a key demands encryption, authentication or authorisation that this process does not have,
+the process does not start.
 """
 
 from collections.abc import Mapping
@@ -84,7 +84,7 @@ def is_unused(key: str) -> bool:
 def asks_for_protection(key: str, value: str) -> bool:
     """Test whether a setting demands encryption, authentication or authorisation.
 
-    :param value: text of the value; one that switches the ``key`` off demands nothing.
+    :param value: text of the value; a value that switches the ``key`` off demands no protection.
     """
     off = PROTECTION_KEYS.get(key)
     return off is not None and value.strip().lower() not in off and not value.strip().endswith(_NO_AUTHENTICATION)

@@ -8,7 +8,7 @@ from .fields import BOOLEAN, TEXT, decimal, integer, setting
 
 @attrs.frozen(kw_only=True)
 class MetadataConfig(AuthenticationConfig):
-    """The settings that a metadata driver needs, other than its URI."""
+    """The settings that a metadata driver needs in addition to its URI."""
 
     zk_timeout: int = setting(
         "zkTimeout", 10000, integer(1), "silence after which ZooKeeper takes this process for dead", unit="ms"

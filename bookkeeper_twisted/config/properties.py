@@ -1,8 +1,9 @@
 """A parser of Java's ``.properties`` format, which ``bk_server.conf`` has.
 
-A backslash at the end of a line joins it with the next, whose leading white space is dropped; the result is one logical
-line.  A logical line that begins with ``#`` or ``!`` is a comment. The key ends at the first unescaped ``=``, ``:`` or
-white space.  ``\\t \\n \\r \\f`` and ``\\uXXXX`` are escapes; before any other character a backslash is dropped.
+A backslash at the end of a line joins it with the next line, without the white space at the beginning of that line.
+The result is one logical line.  A logical line that begins with ``#`` or ``!`` is a comment. The key ends at the first
+unescaped ``=``, ``:`` or white space.  ``\\t \\n \\r \\f`` and ``\\uXXXX`` are escapes; before any other character a
+backslash is dropped.
 """
 
 import re
@@ -21,7 +22,7 @@ _SPECIAL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 @attrs.frozen
 class Property:
-    """One ``key = value`` of a file; ``line`` is the number of the line in which it begins, from 1."""
+    """One ``key = value`` of a file; ``line`` is the number of its first line, counted from 1."""
 
     key: str
     value: str

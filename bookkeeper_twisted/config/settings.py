@@ -55,7 +55,8 @@ class Config:
 
     def __init_subclass__(cls) -> None:
         """Make the constructor of a configuration class raise ConfigError for an unknown argument."""
-        # attrs creates the class a second time, with slots, so this runs twice; only the second class has an __init__
+        # attrs creates each class twice, the second time with slots.  This runs for both; only the second one has an
+        # __init__.
         if "__init__" in vars(cls):
             construct = cls.__init__
 
@@ -83,7 +84,7 @@ class Config:
         return ConfigError(f"{field.key} = {shown!r}, {origin or self.origin(name)}: {reason}")
 
     def origin(self, name: str) -> str:
-        """Return where the value of an attribute comes from, for messages.
+        """Return the origin of an attribute's value, as text for messages.
 
         :param name: name of the attribute.
         :returns: for example a file and a line, an environment variable, or ``default``.
@@ -94,9 +95,9 @@ class Config:
         """Return the first of the ``plugins`` whose names include the value of an attribute.
 
         :param name: name of the attribute.
-        :param what: says in the error what the plugins are.
-        :param others: values that the caller knows without a plugin, for the error.
-        :raises ConfigError: no plugin has this name; the text lists the names that there are.
+        :param what: name of the kind of plugin, for the text of the error.
+        :param others: more names that are valid although no plugin has them; the error lists them, too.
+        :raises ConfigError: no plugin has this name; the text lists all valid names.
         """
         value, plugins = getattr(self, name).strip(), list(plugins)
         for plugin in plugins:
@@ -106,7 +107,7 @@ class Config:
         raise self._error(name, f"no such {what}; known are {', '.join(known)}")
 
     def shown(self) -> dict[str, str]:
-        """Return all values in effect as text, by key, in the order of declaration; secrets are masked."""
+        """Return the present value of each key as text, in the order of declaration; secrets are masked."""
         return {field.key: field.shown(getattr(self, name)) for name, field in fields_of(type(self)).items()}
 
     def changed(self, values: Mapping[str, str], allowed: Collection[str], origin: str) -> Self:
@@ -158,7 +159,7 @@ def _describe_unknown(given: Setting, keys: Iterable[str]) -> str:
 
 
 def _meant(given: str, known: Mapping[str, str]) -> str:
-    """Return the end of a message about an unknown name; it suggests a similar name, or is empty.
+    """Return a suggestion of a similar name, for the end of a message about an unknown name; may be empty.
 
     :param given: the unknown name.
     :param known: the known names, each by its text in lower case without underscores.
@@ -177,7 +178,7 @@ def _refuse_unknown(config: type, given: Iterable[str]) -> None:
 
 
 def _demanding(unknown: Iterable[Setting]) -> list[Setting]:
-    """Return the settings that demand TLS or authentication; of several settings of one key, the last one counts."""
+    """Return the settings that demand TLS or authentication; if a key is set several times, the last setting counts."""
     last = {given.key: given for given in unknown}
     return [given for given in last.values() if asks_for_protection(given.key, given.text)]
 

@@ -1,4 +1,4 @@
-"""Bookies inside an application: what ``twistd bookie`` runs, without the command line.
+"""Bookies inside an application: the same bookies that ``twistd bookie`` runs, without its command line.
 
 Theory of operation.  :func:`make_bookie` makes a bookie that uses the disk, the network, the reactor of the application
 and the metadata driver that its configuration names; its ``start`` and ``stop`` return Deferreds.

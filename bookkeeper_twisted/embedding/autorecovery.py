@@ -1,4 +1,4 @@
-"""Makes autorecovery together with what it needs: a client over TCP, a metadata driver, and an HTTP server."""
+"""Makes autorecovery and the objects that it needs: a client over TCP, a metadata driver, and an HTTP server."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
@@ -52,7 +52,7 @@ def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) 
 
 
 def _attached_nowhere(limits: ISpeedLimits | None) -> None:
-    """Ignore the speed ``limits``: no other service in this process shows them."""
+    """Ignore the speed ``limits``, in a process without a bookie whose HTTP server could show them."""
 
 
 def make_daemon(
@@ -66,8 +66,8 @@ def make_daemon(
 
     :param name: a function that returns the id of the bookie; called after the bookie has started.
     :param instruments: metrics of the bookie; the metrics of autorecovery are exported together with these.
-    :param attach: a function that passes the speed limits to the bookie's HTTP server: called with them after the
-        start, and with None at the end.
+    :param attach: a function that tells the bookie's HTTP server the speed limits.  It is called with the limits after
+        the start, and with None at the end.
     """
     pause = config.bookie_death_watch_interval / 1000
     return AutorecoveryService(reactor, config, client, name, instruments, False, pause, attach)
@@ -77,8 +77,8 @@ class AutorecoveryService:
     """A service that runs autorecovery with a client of its own.
 
     :param serves_http: whether to serve HTTP or metrics, if ``config`` says so.
-    :param retry_pause: seconds between attempts to connect to the metadata store; None if the start must fail when the
-        first attempt fails.
+    :param retry_pause: seconds between attempts to connect to the metadata store.  None: there is one attempt, and if
+        it fails, the start fails.
     :param attach: called with the speed limits after the start, and with None at the end.
     :ivar bookie_id: the name in the auditor election; empty before the start.
     :ivar port: always 0, because autorecovery serves no BookKeeper clients.
@@ -113,7 +113,8 @@ class AutorecoveryService:
     def start(self) -> "Deferred[None]":
         """Start the client, the auditor and the replication worker; the result fires when they run.
 
-        If there is a retry pause, the result fires after the first attempt to connect, even if this failed.
+        With a retry pause, the result fires after the first attempt to connect to the metadata store, even if it
+        failed.
         """
         self.bookie_id = self._name()
         tried = self._tried = Deferred()

@@ -44,22 +44,22 @@ def process_user() -> str:
 def http_names(config: BookieConfig) -> Sequence[str]:
     """Return the names that the HTTP server of a bookie or of autorecovery accepts as ``Host``.
 
-    :param config: the configuration; besides the names of this machine, its ``httpServerAllowedHosts`` are accepted.
+    :param config: the configuration; the names in its ``httpServerAllowedHosts`` are accepted, too.
     """
     return (*config.http_server_allowed_hosts, config.http_server_host, config.advertised_address, host_name())
 
 
 def local_host(config: BookieConfig) -> str:
-    """Return the address of this machine; needed if the configuration of a bookie advertises none.  May block.
+    """Return the address of this machine, for a bookie whose configuration sets no advertised address.  May block.
 
-    :param config: the configuration; if ``listeningInterface`` is set, it is returned.
+    :param config: the configuration of the bookie; if it sets ``listeningInterface``, the result is this address.
     """
     if config.listening_interface:
         return config.listening_interface
     try:
         return socket.gethostbyname(socket.gethostname())
     except OSError:
-        # the machine cannot resolve its own name, so it can only serve itself, if loopback is allowed
+        # This machine cannot resolve its own name.  Its loopback address can be used, if the configuration allows that.
         return "127.0.0.1"
 
 
@@ -80,8 +80,8 @@ def resolve_addresses(config: BookieConfig, name_of: Callable[[str], str] = cano
 
     :param config: configuration of the bookie.
     :param name_of: returns the canonical name of an address, or the address if it has none.
-    :raises ConfigError: there is no such interface, it has no address or no name, or the address is loopback, at which
-        other machines would find only themselves.
+    :raises ConfigError: there is no such interface, or it has no address or no name, or its address is a loopback
+        address, which other machines cannot reach.
     """
     config = attrs.evolve(config, listening_interface=_interface(config))
     if config.use_host_name_as_bookie_id and not config.advertised_address:
@@ -128,7 +128,7 @@ def interface_address(name: str) -> str:
 
 
 def address_and_name(host: str) -> tuple[str, str]:
-    """Return address and name of a ``host``, which is one of both; ask the resolver for the other.  Blocks.
+    """Return the address and the name of a ``host``, which is an address or a name.  Asks the resolver, and blocks.
 
     If the resolver knows no name, the address is returned as the name.  If it knows no address, ``UNKNOWN`` is returned
     as the address.

@@ -69,9 +69,10 @@ def make_bookie(
 
 
 def http_protection(reactor: Any, config: BookieConfig) -> "HttpProtection | None":
-    """Return what protects the HTTP server of a process; None if the process has no HTTP server.
+    """Return the protection (TLS and access rules) of a process's HTTP server; None if it has no HTTP server.
 
-    :param config: names files, which are read here: a process that cannot read them does not start.
+    :param config: the configuration.  The files that it names are read now: a process that cannot read them does not
+        start.
     :raises ConfigError: a file cannot be used.
     """
     if not config.http_server_enabled:
@@ -85,7 +86,7 @@ def require_permitted(config: BookieConfig, user: str) -> None:
     """Refuse a user who may not start a bookie, as Apache's bookie does.
 
     :param user: the name of the user whose process this is.
-    :raises ConfigError: ``permittedStartupUsers`` has names, and not this one.
+    :raises ConfigError: ``permittedStartupUsers`` is set and does not contain this user.
     """
     permitted = set(config.permitted_startup_users) - {"null", "none"}
     if permitted and user not in permitted:

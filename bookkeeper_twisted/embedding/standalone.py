@@ -27,8 +27,8 @@ def standalone_configs(config: BookieConfig, count: int, base: str) -> list[Book
     Bookie ``i`` listens on ``bookiePort + i`` and has its directories in ``<base>/bookie-<i>``.  Metadata are in
     ``<base>/metadata.db`` unless ``metadataServiceUri`` is set.  If the system chooses the ports (``bookiePort`` 0),
     bookies have no stable address, so their ids are ``bookie-<i>``.  Only the first bookie has the HTTP server or the
-    port of metrics.  It also runs autorecovery, with short pauses, if there are several bookies and it is not switched
-    off.
+    port of metrics.  The first bookie also runs autorecovery, with short pauses, if there are several bookies and
+    autorecovery is not switched off.
 
     :param config: configuration that all bookies share.
     :param count: number of bookies.

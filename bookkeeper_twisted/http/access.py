@@ -1,8 +1,8 @@
 """The rules of access to an HTTP server.
 
-Where requests are checked, a few pages are open to all, because probes and scrapers have no credentials: the states
-that they show are no secrets.  All other pages need a principal.  Requests that change a state, or read the entries of
-ledgers, need an administrator.
+If a server checks requests, a few of its pages are still open to everybody, because probes and scrapers have no
+credentials.  These pages show no secrets.  All other pages need a principal.  Requests that change a state, or read the
+entries of ledgers, need an administrator.
 """
 
 from collections.abc import Callable, Iterable
@@ -43,7 +43,7 @@ _NOBODY_CAN = (
 class RefusedRequest:
     """The reason why a request is not answered.
 
-    :ivar status: 401 if the request has to show who sends it, else 403.
+    :ivar status: 401 if the client must send credentials, otherwise 403.
     :ivar challenge: the value of ``WWW-Authenticate``, for 401.
     """
 
@@ -52,7 +52,7 @@ class RefusedRequest:
     challenge: bytes = b""
 
     def answer(self, request: Request) -> Answer:
-        """Return the answer to the refused ``request``; its headers are set here."""
+        """Return the answer to the refused ``request``, and set the headers of this answer."""
         if self.challenge:
             request.setHeader(b"WWW-Authenticate", self.challenge)
         return json_answer({"reason": self.reason}, self.status)
@@ -61,7 +61,8 @@ class RefusedRequest:
 class AccessGuard:
     """Decides which requests an HTTP server answers.
 
-    All requests are checked until :meth:`opened` has said that only this machine reaches the server.
+    All requests are checked until :meth:`opened` is called.  Then ``httpAuthentication`` decides: with ``auto``,
+    requests are not checked if only this machine reaches the server.
 
     :param config: the keys ``httpAuthentication``, ``httpAdminPrincipals`` and ``httpReadOnly`` of an HTTP server.
     :param verifier: verifies tokens; None: tokens are not accepted.
@@ -89,9 +90,9 @@ class AccessGuard:
         self.failed_handshakes = instruments.counter("http_server_failed_handshakes")
 
     def opened(self, local: bool) -> str:
-        """Record who reaches the server, because this decides whether requests are checked.
+        """Record whether other machines reach the server, because this decides whether its requests are checked.
 
-        :param local: whether only processes of this machine do.
+        :param local: whether only processes of this machine reach the server.
         :returns: who may use the server, as the end of a sentence in the log.
         """
         self._checks = self._mode != NONE and not (self._mode == AUTO and local)
@@ -139,7 +140,7 @@ class AccessGuard:
     def _is_admin(self, principal: Principal) -> bool:
         """Test whether a ``principal`` is an administrator.
 
-        A name that only looks like a role gives no role.
+        The principal must have the role itself; a name that looks like a role is not enough.
         """
         name = () if not principal.name or principal.name.startswith(_ROLE) else (principal.name,)
         return not self._admins.isdisjoint((*name, *map(_ROLE.__add__, principal.roles), *_uris(principal)))
@@ -153,7 +154,7 @@ class HttpProtection:
     """The protection of an HTTP server: its TLS, and the verification of tokens.
 
     :param clock: the reactor.
-    :raises bookkeeper_twisted.errors.ConfigError: a file of TLS or of the tokens cannot be used.
+    :raises bookkeeper_twisted.errors.ConfigError: a file for TLS or for the verification of tokens cannot be used.
     """
 
     def __init__(self, config: HttpConfig, clock: Any) -> None:

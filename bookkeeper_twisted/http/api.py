@@ -59,9 +59,9 @@ class Answer:
 class ApiRequest:
     """An HTTP request of the API: the parts of it that handlers use.
 
-    :ivar parameters: parameters of the query string; of a repeated one, the last value.
+    :ivar parameters: parameters of the query string; if a parameter occurs several times, its last value.
     :ivar peer: address of the client, for log lines.
-    :ivar principal: who the client has proven to be.
+    :ivar principal: the identity that the client has proven.
     """
 
     parameters: Mapping[str, str]
@@ -160,7 +160,7 @@ Handler = Callable[[ApiRequest], Coroutine[Deferred[Any], Any, Answer]]
 
 
 def json_answer(value: object, status: int = 200) -> Answer:
-    """Encode ``value`` as JSON in the layout of Apache's bookie: objects over several lines, lists within one.
+    """Encode ``value`` as JSON in the layout of Apache's bookie: members on separate lines, lists in one line.
 
     :param status: HTTP status.
     """
@@ -180,13 +180,14 @@ def _json(value: object, depth: int) -> str:
 
 
 class ApiPage(Resource):
-    """The page of one path, with handlers of methods; a method without one gets status 404, like from Apache's bookie.
+    """The page of one path, with a handler for each HTTP method; other methods get status 404, as in Apache's bookie.
 
     If the site has rules about access, PUT and DELETE need permission; other methods need it if the page has an action.
 
-    :param hint: text of the answer to another method, after "Not found method."; if empty, the answer lists the
-        methods.
-    :param action: the permission that each method needs; None: PUT and DELETE need one to administer.
+    :param hint: text to append to "Not found method." in the answer to other methods; if empty, the answer lists the
+        methods of the page.
+    :param action: the permission that each method needs; None: PUT and DELETE need the permission to administer, other
+        methods none.
     :param others: handler of all other methods.
     """
 
@@ -227,9 +228,9 @@ class ApiPage(Resource):
         return NOT_DONE_YET
 
     def _failed(self, failure: Failure) -> Answer:
-        """Make an answer for any failure of a handler, because a client without an answer would wait for ever."""
+        """Return the answer for a failed handler, whatever its failure; without an answer, the client would wait on."""
         if failure.check(CancelledError):
-            # the client has disconnected, or the operation that the handler waited for was cancelled
+            # The client has disconnected, or the operation for which the handler waited was cancelled.
             return Answer("Service Unavailable", 503)
         refusal = failure.check(*_REFUSALS)
         if refusal is not None:
@@ -270,7 +271,7 @@ def begin_answer(request: Request, answer: Answer) -> bytes:
 
     :returns: the body to send, empty for HEAD.
     """
-    # In Python's text, bytes of a file name that are not UTF-8 are lone surrogates.  Send them as JSON escapes.
+    # Python represents bytes of a file name that are not UTF-8 by lone surrogates.  Send these as JSON escapes.
     body = answer.body.encode(errors="backslashreplace")
     request.setResponseCode(answer.status)
     request.setHeader(b"Content-Type", answer.content_type.encode())

@@ -71,7 +71,7 @@ class AutorecoveryApi:
         return json_answer({"enabled": wanted == "true"})
 
     async def _list(self, question: ApiRequest) -> Answer:
-        """Answer with the ids of underreplicated ledgers, and with more about each if query parameters ask for it.
+        """Answer with the ids of underreplicated ledgers, and with details about them if query parameters ask for them.
 
         ``printmissingreplica`` adds the bookies whose replicas are missing.  ``printreplicationworkerid``, which
         Apache's bookie does not have, adds the text in the replication lock of each ledger.
@@ -143,7 +143,7 @@ class AutorecoveryApi:
     async def _recover(self, question: ApiRequest) -> Answer:
         """Begin to copy the entries of lost bookies to others; this continues after the answer and logs its result.
 
-        A client may name target bookies in ``bookie_dest``.  Like Apache's bookie, this ignores them.
+        Target bookies that a client names in ``bookie_dest`` are ignored, as in Apache's bookie.
         """
         body = _members(question, "bookie_src", "bookie_dest", "delete_cookie")
         if body is None:
@@ -186,7 +186,7 @@ class AutorecoveryApi:
 
     def _begin(self, name: str, work: Callable[[], Coroutine[Deferred[Any], Any, None]]) -> None:
         if name in self._working:
-            return  # another request has begun the same operation while this one was checked: let that operation run
+            return  # while this request was checked, another one has begun the same operation: let it run
         running = self._working[name] = Deferred.fromCoroutine(work())
         running.addErrback(self._failed, name).addCallback(self._ended, name)
 
@@ -206,8 +206,9 @@ def _shown(lock: str | None, mark: UnderreplicatedLedger, with_replicas: bool) -
 
 
 def _members(question: ApiRequest, *known: str) -> Mapping[str, Any] | None:
-    """Return the body of a request as a JSON object; None without a body, an empty object for other JSON.
+    """Return the body of a request as a JSON object.
 
+    :returns: the object; None if there is no body; an empty object if the body is JSON but not an object.
     :raises IncorrectParameterError: the object has members other than ``known``.
     """
     if not question.body.strip():

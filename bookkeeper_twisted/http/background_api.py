@@ -45,7 +45,7 @@ class BackgroundApi:
         return self._admin.background()
 
     def _server(self) -> str:
-        """Return the name that a bookie of Apache has in answers."""
+        """Return the text by which answers name the bookie; Apache's bookie uses the same text."""
         return f"Bookie Server listening on {self._admin.address} with id {self._admin.bookie_id}"
 
     # -- garbage collection --
@@ -81,7 +81,7 @@ class BackgroundApi:
         )
 
     async def _entry_logs(self, question: ApiRequest) -> Answer:
-        """Answer with a list of the entry logs; if the request names one, with the bytes of each ledger in it."""
+        """Answer with a list of the entry logs, or with the bytes of each ledger in the log that the request names."""
         directory = question.parameters.get("directory")
         if directory is None:
             logs = await self._work().entry_logs()
@@ -123,7 +123,7 @@ class BackgroundApi:
     # -- locations of entries --
 
     async def _locations(self, question: ApiRequest) -> Answer:
-        """Answer for each index that it is not being compacted.
+        """Answer that no index is being compacted; the answer names each index.
 
         Indexes of this bookie need no compaction, because each commit reuses the space of deleted rows.
         """
@@ -162,7 +162,7 @@ class BackgroundApi:
         )
 
     async def _findings(self, question: ApiRequest) -> Answer:
-        """Answer with a page of at most a thousand damages that the scrub found, by directory, ledger and entry."""
+        """Answer with one page of the damage that the scrub found: at most a thousand ranges of damaged entries."""
         page = max(1, question.number("page", 1))
         found = self._work().scrub().findings[(page - 1) * FINDINGS_A_PAGE : page * FINDINGS_A_PAGE]
         return json_answer(
@@ -196,7 +196,7 @@ class BackgroundApi:
 
 
 def _kinds(question: ApiRequest, major: str, minor: str) -> Sequence[bool]:
-    """Return whether the body of a request asks for major compactions, and whether for minor ones.
+    """Return two values: whether the body of a request asks for major compactions, and whether for minor compactions.
 
     :param major: name of the member for major compactions.
     :param minor: name of the member for minor compactions.

@@ -21,7 +21,8 @@ _FAILED = 500
 class BookieApi:
     """Answers HTTP requests about one bookie.
 
-    :param check_sanity: writes to the bookie and reads back, for the page ``sanity``; None: there is no such page.
+    :param check_sanity: writes entries to the bookie and reads them back, for the page ``sanity``; None: there is no
+        such page.
     """
 
     _log = Logger()
@@ -49,7 +50,7 @@ class BookieApi:
     def heartbeat(self) -> ApiPage:
         """Return the page ``/heartbeat``: it answers OK while the bookie serves, otherwise 503 with its phase.
 
-        It takes any method, as Apache's does.
+        The page accepts every HTTP method, like that of Apache's bookie.
         """
         return ApiPage(self._heartbeat, others=self._heartbeat)
 
@@ -95,7 +96,7 @@ class BookieApi:
     async def _info(self, question: ApiRequest) -> Answer:
         """Answer with total and free space of all disks.
 
-        Directories with equal numbers are taken to be on one disk and count once.
+        If two directories have equal total and free space, they are assumed to be on one disk, which counts once.
         """
         disks = dict.fromkeys((disk.total, disk.free) for disk in await self._admin.disks())
         free, total = sum(free for _, free in disks), sum(total for total, _ in disks)
@@ -121,7 +122,7 @@ class BookieApi:
             self._one_at_a_time.release()
 
     async def _list_disk_file(self, question: ApiRequest) -> Answer:
-        """Answer with the names of files of one type or of all types, as ``file_type`` says, each followed by a tab."""
+        """Answer with file names, each followed by a tab; the parameter ``file_type`` selects one type of files."""
         files = await self._admin.files()
         kinds = {"index": files.indexes, "journal": files.journals, "entrylog": files.entry_logs}
         wanted = question.parameters.get("file_type", "")
@@ -140,7 +141,7 @@ class BookieApi:
     async def _expand_storage(self, question: ApiRequest) -> Answer:
         """Check that all configured directories belong to the bookie.
 
-        New directories are used from its next start on.
+        The bookie uses a new directory only after its next start.
         """
         try:
             await self._admin.check_directories()

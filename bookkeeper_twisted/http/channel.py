@@ -1,9 +1,9 @@
 """HTTP connections that cannot slow a bookie down: their number, their memory and their CPU time are bounded.
 
-The parser is that of :mod:`twisted.web`.  It gets no bytes while a request of the connection waits for its turn or is
-being answered, or while the client does not read its answer.  So a connection keeps at most one request, one answer and
-two reads of its socket in memory.  Each reactor iteration begins at most one answer, and all answers together take at
-most a quarter of the time.
+The parser of :mod:`twisted.web` is used.  It gets no more bytes of a connection while a request of the connection waits
+for its turn, while the request is answered, or while the client does not read the answer.  So a connection keeps at
+most one request, one answer and two reads of its socket in memory.  Each reactor iteration begins at most one answer,
+and all answers together take at most a quarter of the time.
 """
 
 from collections import deque
@@ -61,7 +61,7 @@ _TEXTS = {
 
 
 class PlainRequest(Request):
-    """A request whose body is kept as bytes; to parse it as a form would take twelve times its size in memory."""
+    """A request whose body is kept as bytes; parsed as a form, the body would use twelve times as much memory."""
 
     channel: Any
     content: Any
@@ -120,7 +120,7 @@ class _InTurn(Protocol):
 
 @implementer(IHandshakeListener)
 class BoundedChannel(HTTPChannel):
-    """A connection that parses one request at a time: the next one after the answer is sent.
+    """A connection that parses one request at a time; it parses the next one after the answer is sent.
 
     :ivar phase: see :class:`AnswerPhase`.
     :ivar handshaken: whether the TLS handshake is complete; None for a connection without TLS.
@@ -139,7 +139,7 @@ class BoundedChannel(HTTPChannel):
 
     @property
     def evictable(self) -> bool:
-        """Return whether this connection may be closed to make room: no request on it waits for an answer."""
+        """Return whether this connection may be closed to make room, because no request of it waits for an answer."""
         return self.phase in (AnswerPhase.READING, AnswerPhase.SENDING)
 
     def connectionMade(self) -> None:
@@ -179,7 +179,7 @@ class BoundedChannel(HTTPChannel):
             data = data[:_PIECE]
         if not self._begun and data:
             self._begun = True
-            self.resetTimeout()  # once per request: a few bytes now and then must not keep a connection open
+            self.resetTimeout()  # once per request, so that a few bytes now and then cannot keep a connection open
         try:
             LineReceiver.dataReceived(self, data)
         except Exception:
@@ -221,8 +221,8 @@ class BoundedChannel(HTTPChannel):
     def refuse(self, status: int) -> None:
         """Answer a request that cannot be read with an error, and close the connection a moment later.
 
-        Until then, arriving bytes are read and dropped: to close a socket with unread bytes resets the connection, and
-        the client would not see the answer.
+        Until then, arriving bytes are read and dropped.  If a socket with unread bytes were closed, the connection
+        would be reset, and the client would not receive the answer.
 
         :param status: HTTP status of the answer.
         """
@@ -237,15 +237,14 @@ class BoundedChannel(HTTPChannel):
         self.transport.write(head + text)
         self._ending = True
         self.setTimeout(_LINGER)
-        # TLS can still receive after it has sent its end of data, but a half-closed TCP connection below would break
-        # that
+        # Do not half-close TCP below TLS: TLS could not receive any more, although it can after its own end of data.
         half_close = None if self.handshaken else getattr(self.transport, "loseWriteConnection", None)
         (half_close or self.loseConnection)()
 
     # -- answers --
 
     def serve(self) -> None:
-        """Use the turn of this connection: begin to answer its request, or parse more bytes of one."""
+        """Use the turn of this connection: begin to answer its request, or parse more bytes of a request."""
         if self._lost or self._refused:
             return
         if self.phase is AnswerPhase.READING:
@@ -259,7 +258,7 @@ class BoundedChannel(HTTPChannel):
 
     def requestDone(self, request: HTTPRequest) -> None:
         held, self._held = self._held, []
-        # the superclass passes the bytes that it has not parsed to dataReceived(), which adds them to self._held
+        # the superclass passes its unparsed bytes to dataReceived(), which adds them to self._held
         super().requestDone(request)
         self._held += held
         self.phase = AnswerPhase.SENDING
@@ -319,7 +318,7 @@ class BoundedSite(Site):
 
     :param hosts: the values of ``Host`` that the server accepts.
     :param closing: functions to call when the server stops.
-    :param access: returns what decides who may use the pages; None: everybody may use all of them.
+    :param access: returns the object that decides who may use the pages; None: everybody may use all pages.
     :param opened: function to call when the server listens; see :meth:`opened`.
     :ivar channels: open connections; the one that was answered last is at the end.
     :ivar failed_handshakes: number of connections over TLS that ended with an error of their handshake.
@@ -355,7 +354,8 @@ class BoundedSite(Site):
     def buildProtocol(self, addr: IAddress | None) -> Any:
         """Accept a connection.
 
-        If there are too many, close the one that has been idle for longest; if all are busy, refuse the new one.
+        If there are too many connections, close the one that has been idle for longest; if all are busy, refuse the new
+        one.
         """
         if len(self.channels) >= MAX_CONNECTIONS:
             idle = next((channel for channel in self.channels if channel.evictable), None)
@@ -404,7 +404,8 @@ class BoundedSite(Site):
     def served(self, channel: BoundedChannel) -> None:
         """Move a connection, ``channel``, to the end of :attr:`channels` after an answer.
 
-        If connections must be closed to make room, those that were answered earlier are closed first.
+        If connections must be closed to make room, the connections at the beginning of :attr:`channels` are closed
+        first.
         """
         if channel in self.channels:
             self.channels[channel] = self.channels.pop(channel)

@@ -34,7 +34,8 @@ Connect = Callable[[], Awaitable[BookKeeperAdmin]]
 class SharedClient:
     """The client that all pages of an HTTP server share.
 
-    It is connected at the first use, tried again after a failure, and closed with the server.
+    It is connected when a page first needs it, and closed with the server.  If it could not connect, the next request
+    tries again.
 
     :param make: connects a client.
     """
@@ -74,7 +75,8 @@ class SharedClient:
 class ClusterApi:
     """Answers HTTP requests about the cluster.
 
-    It logs each deletion of a ledger.  It logs reads of entries too, but at most one a minute for each client host.
+    It logs each deletion of a ledger.  It also logs reads of entries, but at most one read a minute for each client
+    host.
 
     :param connect: returns the client of the cluster.
     :param clock: the reactor, for the time of log lines.
@@ -131,7 +133,8 @@ class ClusterApi:
         """Answer with the ids of all ledgers; with parameter ``print_metadata``, with one page of ids and metadata."""
         client = await self._connect()
         if not question.flag("print_metadata"):
-            # This builds the JSON of json_answer() while ids arrive, because there may be hundreds of thousands.
+            # This builds the same JSON as json_answer(), line by line while the ids arrive, because there may be
+            # hundreds of thousands of ledgers.
             lines = [f'  "{ledger_id}" : null' async for ledger_id in client.client.list_ledgers()]
             body = "{\n" + ",\n".join(lines) + "\n}" if lines else "{ }"
             return attrs.evolve(json_answer({}), body=body)

@@ -1,8 +1,8 @@
-"""HTTP over TLS: the connections of a site within TLS, and its bounds on them.
+"""HTTP over TLS: wraps the connections of a site (an HTTP server) in TLS; the limits of the site still hold.
 
 A connection belongs to its site from the moment it is accepted, so half-open and slow handshakes count against the
-site's connections and time limits like any other connection.  A handshake costs as much as many requests, because a
-private key signs it: handshakes take turns with requests.
+site's connections and time limits like any other connection.  A handshake costs as much CPU time as many requests,
+because a private key signs it.  So handshakes and requests take turns.
 
 The module needs the packages of the extra ``tls``.
 """
@@ -46,8 +46,8 @@ def http_tls(config: HttpConfig, seconds: Callable[[], float]) -> ServerTls:
 class EncryptedHttpConnection(TlsLayer):
     """The TLS of one connection; each step of its handshake waits for the connection's turn.
 
-    :param channel: the connection within TLS.
-    :param transport: the connection beneath TLS.
+    :param channel: the HTTP connection inside TLS.
+    :param transport: the TCP connection below TLS.
     """
 
     def __init__(self, factory: TLSMemoryBIOFactory, channel: BoundedChannel, transport: Any, clock: Any) -> None:
@@ -128,7 +128,7 @@ class EncryptedSite(ServerFactory):
         return _AcceptedConnection(begin)
 
     def opened(self, local: bool) -> str:
-        """Record that the server listens; return who may use it, with the words "over TLS", for a sentence in the log.
+        """Record that the server listens; return a text for the log that says who may use it over TLS.
 
         See :meth:`.BoundedSite.opened` for parameters and errors.
         """

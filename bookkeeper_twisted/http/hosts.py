@@ -1,7 +1,8 @@
 """The check of the ``Host`` header, which protects an HTTP server against DNS rebinding.
 
 A web site can let its own name resolve to this machine.  A script of the site in a user's browser could then use the
-HTTP server here like its own.  But the browser sends the name of the site as ``Host``.
+HTTP server here like its own.  But the browser sends the name of the site in the header ``Host``, so the server can
+refuse such requests.
 """
 
 import re
@@ -12,7 +13,9 @@ _HOST = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.%]+)\]|(?P<name>[^\[\]:/@\s]+?)\.?
 
 
 class HostNames:
-    """The accepted values of ``Host``: some names, and always localhost and IP addresses, which cannot be rebound.
+    """The values of ``Host`` that a server accepts: given names, localhost and all IP addresses.
+
+    A web site cannot rebind localhost or an IP address, because only names are resolved.
 
     :param names: accepted names, in upper or lower case; ``*`` accepts all.
     """

@@ -24,7 +24,7 @@ Groups = Mapping[str, ISpeedLimits]
 
 
 def limits_of_bookie(admin: IBookieAdmin) -> Groups:
-    """Return the speed limits in a bookie's process: of background work, and of autorecovery if that runs there.
+    """Return the speed limits of a bookie's background work, and of autorecovery if it runs in the same process.
 
     :param admin: administration interface of the bookie.
     :raises bookkeeper_twisted.errors.NotServingError: the bookie does not serve.
@@ -36,7 +36,7 @@ def limits_of_bookie(admin: IBookieAdmin) -> Groups:
 
 
 def limits_of_autorecovery(limits: ISpeedLimits) -> Groups:
-    """Return the speed ``limits`` of an autorecovery process, in the form of one group."""
+    """Return the speed ``limits`` of an autorecovery process as the only group of limits."""
     return {_REPLICATION_ADAPTIVE: limits}
 
 
@@ -62,7 +62,7 @@ class LimitsApi:
         return json_answer(bounds | {_LIMITERS: dict(sorted(limiters.items()))})
 
     async def _set_limits(self, question: ApiRequest) -> Answer:
-        """Change the limits that the body names; answer with all limits, as for GET."""
+        """Change the limits that the body of the request names; answer with all limits, as after a GET request."""
         groups, body = self._groups(), question.json()
         if not body.keys() & {*groups, _LIMITERS}:
             raise IncorrectParameterError(
@@ -110,7 +110,9 @@ class ConfigurationApi:
 
 
 def _rates_by_group(wanted: Mapping[str, object], groups: Groups) -> Mapping[str, Mapping[str, Rate]]:
-    """Return the new rates of limiters, by group and name; rates that a request leaves out stay as they are.
+    """Return the rates that limiters will have after a request, by group and name of the limiter.
+
+    A rate that the request does not name stays the same.
 
     :raises NoSuchThrottleError: no group has a limiter with a name in ``wanted``.
     """
@@ -130,7 +132,7 @@ def _bound(adaptive: Mapping[str, object], key: str) -> float | None:
 
 
 def _texts(groups: Groups) -> Mapping[str, str]:
-    """Return all speed limits and latency bounds of ``groups`` as texts for the log, by their names in the log."""
+    """Return a text for the log for each speed limit and latency bound of ``groups``, by its name in the log."""
     found = {key: group.limits() for key, group in groups.items()}
     bounds = {f"{key} {_BOUND}": f"{limits.adaptive.bound:g}" for key, limits in found.items()}
     return bounds | {

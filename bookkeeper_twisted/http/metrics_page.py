@@ -14,10 +14,12 @@ _LONGEST_REST = 1.0
 
 
 class MetricsPage(Resource):
-    """The page with all metrics as text; one text answers all requests that wait when it is begun.
+    """The page with all metrics as text.
 
-    A slice ends after the first metric with which it has taken half a millisecond.  After a text, the next one begins
-    only when nine times the time of its slices has passed, so that texts take at most a tenth of the time.
+    The requests that are waiting when a text is begun all get this text as their answer.
+
+    A slice ends after the first metric with which it has taken half a millisecond.  After a text, there is a rest of
+    nine times the time that its slices took, so that the page takes at most a tenth of the process's time.
 
     :param pieces: yields the text, metric by metric.
     :param clock: the reactor.
@@ -35,7 +37,7 @@ class MetricsPage(Resource):
         self._rested = 0.0
 
     def render(self, request: Request) -> object:
-        """Answer a GET or HEAD ``request`` with metrics that are read after its arrival, other methods with 405."""
+        """Answer a GET or HEAD ``request`` with metrics that are read after its arrival; refuse other methods (405)."""
         if request.method not in (b"GET", b"HEAD"):
             request.setHeader(b"Allow", b"GET, HEAD")
             return errorPage(405, "Method Not Allowed", "This page can only be read.").render(request)

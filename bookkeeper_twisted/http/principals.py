@@ -1,7 +1,7 @@
-"""The principals of requests: a bearer token shows one, or the certificate of the connection.
+"""Finds the principal of an HTTP request: a bearer token names it, or the certificate of the connection does.
 
-A request with a token is that of the token's principal, whatever certificate its connection has.  A token that cannot
-be verified is an error: the certificate does not take its place.
+If a request has a token, its principal is the one that the token names, whatever certificate its connection has.  A
+token that cannot be verified is an error: the certificate is not used instead.
 """
 
 from collections.abc import Sequence
@@ -33,13 +33,13 @@ class CredentialsError(BookKeeperError):
 
 
 def principal_of(request: Request) -> Principal:
-    """Return the principal of a ``request``; :data:`.NOBODY` if the request has shown none."""
+    """Return the principal of a ``request``; :data:`.NOBODY` if the request has no valid credentials."""
     found: Principal = getattr(request, "principal", NOBODY)
     return found
 
 
 def shown_name(principal: Principal) -> str:
-    """Return the name of a ``principal`` for logs and answers, without control characters and not too long."""
+    """Return the name of a ``principal`` for logs and answers, without control characters, cut off if it is long."""
     name = principal.name[:_LONGEST_NAME]
     return "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in name)
 
@@ -47,10 +47,10 @@ def shown_name(principal: Principal) -> str:
 def identify(request: Request, verifier: Verifier | None, in_clear: bool) -> Principal:
     """Verify the credentials of a request, whose principal :func:`principal_of` then returns.
 
-    :param verifier: None: the server accepts no tokens.
+    :param verifier: verifies tokens; None: the server accepts no tokens.
     :param in_clear: whether a token may come over a connection without TLS.
     :returns: the principal; :data:`.NOBODY` for a request without credentials.
-    :raises CredentialsError: the request has a token, which is not valid, or another kind of credentials.
+    :raises CredentialsError: the token of the request is not valid, or the request has credentials of another kind.
     """
     headers = request.requestHeaders.getRawHeaders(b"Authorization", [])
     is_private = in_clear or request.isSecure()

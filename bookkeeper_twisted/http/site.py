@@ -56,12 +56,13 @@ def make_site(
 ) -> BoundedSite:  # fmt: skip
     """Make the HTTP server of one bookie.
 
-    It has the pages ``/metrics`` (of the bookie and of its process), ``/heartbeat``, and those below ``/api/v1``.
+    It has ``/metrics`` (of the bookie and of its process) and ``/heartbeat``, and the pages below ``/api/v1``.
 
     :param admin: administration interface of the bookie.
     :param clock: the reactor.
-    :param client: client of the cluster, closed with the server; None: there are no pages about the cluster.
-    :param check_sanity: writes to this bookie and reads back; None: there is no page for this check.
+    :param client: the client of the cluster, which is closed with the server; None: the server has no pages about the
+        cluster.
+    :param check_sanity: writes entries to this bookie and reads them back; None: the server has no page for this check.
     :param hosts: the accepted values of ``Host``.
     :param guard: decides which requests the server answers; None: it answers all of them.
     """
@@ -90,14 +91,15 @@ def make_autorecovery_site(
 ) -> BoundedSite:  # fmt: skip
     """Make the HTTP server of autorecovery in a process of its own.
 
-    It has the pages ``/metrics``, ``/heartbeat``, one for speed limits, and those below ``/api/v1/autorecovery``.
+    It has the pages ``/metrics`` and ``/heartbeat``, a page for speed limits, and the pages below
+    ``/api/v1/autorecovery``.
 
-    :param metrics: yields the text of the metrics, without those of the process.
+    :param metrics: yields the text of the service's metrics; the page adds the metrics of the process.
     :param limits: the speed limits of autorecovery.
     :param client: client of the cluster, closed with the server.
     :param clock: the reactor.
     :param hosts: the accepted values of ``Host``.
-    :param access: decides who may change something; None: everybody may.
+    :param access: decides which principals may change something; None: everybody may.
     :param guard: decides which requests the server answers; None: it answers all of them.
     """
     autorecovery = AutorecoveryApi(client, clock)
@@ -111,11 +113,12 @@ def make_autorecovery_site(
 
 
 def make_metrics_site(metrics: Callable[[], Iterator[bytes]], clock: Any) -> BoundedSite:
-    """Make an HTTP server with the only page ``/metrics``, like Apache's Prometheus provider has on its port.
+    """Make an HTTP server with one page, ``/metrics``, like the server of Apache's Prometheus provider.
 
-    It accepts any ``Host``: a script of another web site could read no secret there, and change nothing.
+    The server accepts any ``Host``.  A script of another web site may read the page, but the page contains no secret,
+    and no request changes anything.
 
-    :param metrics: yields the text of the metrics, without those of the process.
+    :param metrics: yields the text of the service's metrics; the page adds the metrics of the process.
     :param clock: the reactor.
     """
     return BoundedSite(_Paths({"metrics": _with_process(metrics, clock)}), clock, HostNames(("*",)), [])

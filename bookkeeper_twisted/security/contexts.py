@@ -1,4 +1,4 @@
-"""The TLS of a bookie and of a client: connections from files that may change while the process runs."""
+"""TLS connections of a bookie and of a client, made from key files that may change while the process runs."""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -39,7 +39,7 @@ _SUFFIXES = {"tls": "", "httpServer": "Path", "zkSsl": "Location"}
 
 
 def _words(given: str | Iterable[str]) -> tuple[str, ...]:
-    """Return the names in a text, which are separated by commas; return a sequence of names as it is."""
+    """Return names from a text, separated by commas, or from a sequence of names."""
     parts = given.split(",") if isinstance(given, str) else given
     return tuple(part.strip() for part in parts if part.strip())
 
@@ -66,13 +66,15 @@ class TlsSettings:
         Protocols before TLS 1.2 are left out.
     :ivar ciphers: names of cipher suites in Java (IANA) or OpenSSL, as a tuple or as a text with commas; empty for the
         default ("tlsEnabledCipherSuites").
-    :ivar client_authentication: at a bookie: clients have to show a certificate, which is verified; at a client: its
-        certificate is shown ("tlsClientAuthentication").
-    :ivar certificates_optional: at a bookie with ``client_authentication``: clients may also show no certificate.
+    :ivar client_authentication: in a bookie, whether clients must show a certificate, which is then verified; in a
+        client, whether it shows its certificate ("tlsClientAuthentication").
+    :ivar certificates_optional: in a bookie with ``client_authentication``, whether clients may nevertheless show no
+        certificate.
     :ivar key_store_password: the password of the key store, if no password file is named.
     :ivar trust_store_password: the password of the trust store, if no password file is named.
-    :ivar prefix: the beginning of the configuration keys that name the files, for errors: one of :data:`_SUFFIXES`.
-    :ivar hostname_verification: whether the certificate of a bookie has to name the host that the client connects to
+    :ivar prefix: the first part of the configuration keys that name the files, for the text of errors; a key of
+        :data:`_SUFFIXES`.
+    :ivar hostname_verification: whether the certificate of a bookie must contain the host to which the client connects
         ("tlsHostnameVerificationEnabled").
     :ivar refresh_seconds: the shortest time between two checks whether the files have changed.
     """
@@ -108,7 +110,7 @@ class TlsSettings:
 
     @property
     def spoken(self) -> tuple[str, ...]:
-        """The protocols that are both enabled by the settings and supported."""
+        """The TLS protocols that the settings enable and this package supports."""
         return tuple(name for name in PROTOCOLS if name in self.protocols or not self.protocols)
 
     @property
@@ -173,7 +175,7 @@ class _Tls(Generic[C]):
         self._context = FromFiles(self.what, paths, self._make, seconds, settings.refresh_seconds)
 
     def _stores(self, settings: TlsSettings) -> Iterable["StoreFiles"]:
-        """Return the stores whose files are read, and read again after a change: own key, trusted certificates.
+        """Return the key store and the trust store whose files are read, and read again after a change.
 
         Each subclass implements this.
         """
@@ -236,8 +238,8 @@ class _ClientStores(_Tls[C]):
 class ClientTls(_ClientStores["Context"]):
     """The TLS of a client's connections to bookies.
 
-    A bookie verifies the certificate of a client after the client's handshake has ended (TLS 1.3): a refusal is then
-    the first thing that the client receives.
+    With TLS 1.3, the handshake of the client ends before the bookie has verified the client's certificate.  If the
+    bookie refuses it, the client learns this from the first bytes that it receives.
 
     :param seconds: returns the time in seconds since 1970, as a reactor does.
     :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
@@ -252,7 +254,7 @@ class ClientTls(_ClientStores["Context"]):
         """Return the object that makes TLS connections to one bookie.
 
         :param host: a host name or an IP address, without a port.
-        :raises IncorrectParameterError: ``host`` is neither.
+        :raises IncorrectParameterError: ``host`` is neither a host name nor an IP address.
         """
         try:
             name = host.removesuffix(".").encode("idna").decode("ascii")
@@ -264,7 +266,7 @@ class ClientTls(_ClientStores["Context"]):
 
 
 class SocketTls(_ClientStores["SSLContext"]):
-    """The TLS of a client whose connections are sockets that a library makes and uses in threads.
+    """The TLS of a client whose sockets are made by a library, and used in threads.
 
     :param seconds: returns the time in seconds since 1970; any thread may call it.
     :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
@@ -281,7 +283,7 @@ class SocketTls(_ClientStores["SSLContext"]):
         """Make the TLS handshake on a connection; this blocks.
 
         :param plain: a connected socket, with a time limit.
-        :param host: the host name or address that it is connected to.
+        :param host: the host name or address to which the socket is connected.
         :raises OSError: one side refuses the other, or the time is over.
         """
         return self._context.get().wrap_socket(plain, server_hostname=host)
@@ -311,7 +313,7 @@ def _require_library() -> None:
 
 
 def _warn(log: Logger, now: float, read: Iterable[tuple["StoreFiles", Iterable["Certificate"]]]) -> None:
-    """Log which of the certificates in the files have expired."""
+    """Log a warning for each certificate in the files that has expired."""
     from .keys import expired
 
     for files, certificates in read:

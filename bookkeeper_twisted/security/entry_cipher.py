@@ -1,4 +1,4 @@
-"""The encryption of the entries of one ledger: AES-256-GCM, with a key that only this ledger has.
+"""Encrypts the entries of one ledger by AES-256-GCM, with a key that only this ledger has.
 
 The payload of an encrypted entry, which bookies and digests treat as any other payload, is::
 
@@ -6,11 +6,12 @@ The payload of an encrypted entry, which bookies and digests treat as any other 
     4     n   the encrypted payload, as long as the payload itself
     4+n   16  the authentication tag of GCM
 
-The nonce of an entry is the random bytes of the writer and the entry id (8 bytes, big-endian).  GCM breaks if a nonce
-is used twice with one key.  A writer uses each entry id once, and repeats an add with the same bytes; the random bytes
-keep the nonces apart if a program makes two writers of one ledger.  The tag also covers the ledger id and the length
-of the ledger up to the entry, and the nonce the entry id: so no bookie can return the encrypted bytes of one entry as
-those of another one, or with another length.  The last add confirmed in the header of an entry is not covered.
+The nonce of an entry is the random bytes of the writer and the entry id (8 bytes, big-endian).  GCM is not secure if
+two payloads have the same key and nonce.  A writer uses each entry id once, and repeats an add with the same bytes.  If
+a program makes two writers of one ledger, their random bytes make the nonces different.  The tag also protects the
+ledger id and the length of the ledger up to the entry, and the nonce protects the entry id.  So a bookie cannot return
+the encrypted bytes of one entry as another entry, or with another length.  The last add confirmed in the header of an
+entry is not protected.
 """
 
 import struct
@@ -32,7 +33,7 @@ class EntryCipher:
     """Encrypts and decrypts the payloads of one ledger.
 
     :param key: the key of the ledger, of 32 bytes.
-    :param prefix: the random bytes of the writer; a reader uses those that the entries contain.
+    :param prefix: the random bytes of the writer.  A reader does not need them, because each entry contains them.
     :ivar overhead: bytes by which an encrypted payload is longer than the payload.
     """
 
@@ -70,7 +71,7 @@ class EntryCipher:
     def decrypt(self, entry_id: int, encrypted: bytes, length: int) -> bytes:
         """Return the payload of an entry.
 
-        :param length: bytes of all encrypted payloads up to this entry, as the header of the entry has it.
+        :param length: bytes of all encrypted payloads up to this entry, from the header of the entry.
         :raises bookkeeper_twisted.errors.DigestMatchError: a writer with this key did not encrypt these bytes for this
             entry.
         """

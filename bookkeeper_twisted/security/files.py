@@ -1,7 +1,7 @@
-"""Files with secrets, tokens and keys: how they are read, and read again when they have changed.
+"""Reads files with secrets, tokens and keys, and reads them again when they have changed.
 
-Every error is a :class:`~bookkeeper_twisted.errors.ConfigError` that names the key of the configuration and the file,
-and none of its content.
+Every error is a :class:`~bookkeeper_twisted.errors.ConfigError`.  It names the key of the configuration and the file,
+but shows nothing of the file's content.
 """
 
 import os
@@ -25,7 +25,7 @@ def file_error(key: str, path: str, reason: str) -> ConfigError:
     """Return the error for a file that cannot be used.
 
     :param key: the key of the configuration that names the file.
-    :param reason: a sentence about the file, without anything of its content.
+    :param reason: a sentence about the file, which must show nothing of the file's content.
     """
     return ConfigError(f"{key} = {path!r}: {reason}")
 
@@ -38,7 +38,7 @@ def read_small_file(key: str, path: str, limit: int, secret: bool = False, guard
     :param key: the key of the configuration that names the file.
     :param limit: the most bytes that the file may have.
     :param secret: whether the content has to be kept secret.
-    :param guarded: whether a file that every user of the machine can write to is refused.
+    :param guarded: whether to refuse a file to which every user of the machine can write.
     :raises ConfigError: the file cannot be read, is not a regular file, is too large, or is refused.
     """
     try:
@@ -68,9 +68,9 @@ def read_small_file(key: str, path: str, limit: int, secret: bool = False, guard
 
 
 def read_text(key: str, path: str, limit: int, secret: bool = False, guarded: bool = False) -> str:
-    """Return the text of a regular file of UTF-8.
+    """Return the content of a regular file as text, which must be in UTF-8.
 
-    :param key: as the other arguments and the errors, that of :func:`read_small_file`.
+    :param key: see :func:`read_small_file`, as for the other parameters and for the errors.
     """
     data = read_small_file(key, path, limit, secret, guarded)
     try:
@@ -82,7 +82,7 @@ def read_text(key: str, path: str, limit: int, secret: bool = False, guarded: bo
 
 
 class FromFiles(Generic[T]):
-    """An object that is made from files, and made anew when they have changed.
+    """An object that is made from files.  When the files have changed, a new object is made.
 
     If the changed files cannot be used, the previous object stays in use, with one line in the log.
 
@@ -104,17 +104,18 @@ class FromFiles(Generic[T]):
         self._make = make
         self._seconds = seconds
         self._looked_at = seconds()
-        # check the state of the files before they are read, so that the next check finds a change in between
+        # Record the state of the files before they are read.  If a file changes during the read, the next check notices
+        # it.
         self._seen = self._look()
         self._made = make()
 
     def get(self) -> T:
         """Return the object made from the newest content of the files.
 
-        If the last check was long enough ago, first check whether the files have changed.
+        If the last check was at least ``refresh`` seconds ago, first check whether the files have changed.
         """
         now = self._seconds()
-        if not 0 <= now - self._looked_at < self._refresh:  # if the clock was put back, check the files, too
+        if not 0 <= now - self._looked_at < self._refresh:  # this is also true if the clock was set back
             self._looked_at = now
             seen = self._look()
             if seen != self._seen:
@@ -133,7 +134,7 @@ class FromFiles(Generic[T]):
                 "{what} have changed and cannot be used, the previous ones stay in use: {reason}",
                 what=self._what, reason=str(error),
             )  # fmt: skip
-        except Exception:  # after any error, connections must still work with the present object
+        except Exception:  # after any error, new connections must still work, with the previous object
             _log.failure("{what} have changed and cannot be used, the previous ones stay in use", what=self._what)
         else:
             _log.info("{what} have changed: the new ones are in use", what=self._what)

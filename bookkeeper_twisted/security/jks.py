@@ -10,8 +10,8 @@ text      length in bytes (2), modified UTF-8
 blob      length in bytes (4), bytes
 ========  ==================================================================================================
 
-The digest is SHA-1 over the password, a fixed phrase, and the file up to the digest; so a wrong password and a damaged
-file look alike.  A private key is protected by a key stream that SHA-1 makes from its password.
+The digest is SHA-1 over the password, a fixed phrase, and the file up to the digest; so a reader cannot tell a wrong
+password from a damaged file.  A private key is protected by a key stream that SHA-1 makes from its password.
 """
 
 import hashlib
@@ -48,8 +48,8 @@ class JksKey:
     """A private key in a JKS store.
 
     :ivar alias: its name in the store.
-    :ivar protected: the key in its encrypted form, as it is in the store; see :func:`unprotect`.
-    :ivar chain: the chain of the key's certificate in DER, its own certificate first.
+    :ivar protected: the encrypted key, as the store contains it; :func:`unprotect` decrypts it.
+    :ivar chain: the certificate of the key, followed by the certificates of its issuers, all in DER.
     """
 
     alias: str
@@ -71,7 +71,8 @@ class JksStore:
 def read_jks(data: bytes, password: str) -> JksStore:
     """Return the entries of a JKS store, after its integrity was checked.
 
-    :raises CodecError: ``data`` is no JKS store, is damaged, or has another password; the text gives the reason.
+    :raises CodecError: ``data`` is not a JKS store, or the store is damaged or has another password; the text gives the
+        reason.
     """
     if len(data) < _HEAD.size + _DIGEST_SIZE or not data.startswith(MAGIC):
         raise CodecError("it is no JKS store")
@@ -104,7 +105,7 @@ def unprotect(protected: bytes, password: str) -> bytes:
     """Decrypt a private key of a store; return it in PKCS8.
 
     :param protected: an ``EncryptedPrivateKeyInfo`` in DER with Sun's key protector.
-    :raises CodecError: the key has another password, or another kind of protection.
+    :raises CodecError: the key has another password, or is encrypted in another way.
     """
     outer = _Reader(protected).element(_SEQUENCE)
     algorithm = outer.element(_SEQUENCE)
@@ -130,7 +131,7 @@ def _key_stream(password: bytes, salt: bytes) -> Iterator[int]:
 
 
 def _spelled(password: str) -> bytes:
-    """Return the bytes of a password in the encoding that Java uses here."""
+    """Encode a password for the digest and the key stream as Java does: in UTF-16, big-endian."""
     return password.encode("utf-16-be", "surrogatepass")
 
 

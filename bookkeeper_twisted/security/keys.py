@@ -5,15 +5,15 @@ type     key store                                                       trust s
 =======  ==============================================================  ===============================================
 PEM      the private key, encrypted or not; the chain of its             one certificate or more
          certificate is in a file of its own, ``tlsCertificatePath``
-PKCS12   the first private key and the chain of its certificate          certificates; of a private key its own, too
-JKS      as PKCS12                                                       as PKCS12
+PKCS12   the first private key and the chain of its certificate          trusted certificates, and those of private keys
+JKS      like PKCS12                                                     like PKCS12
 =======  ==============================================================  ===============================================
 
-The content tells PKCS12 and JKS apart, not the configured type: so does Java, whose ``keytool`` has written
-PKCS12 into files of any name since Java 9.
+Whether a store is PKCS12 or JKS is decided by its content, not by the configured type.  Java does the same, because its
+``keytool`` writes PKCS12 to files of any name since Java 9.
 
-Every error is a :class:`~bookkeeper_twisted.errors.ConfigError` that names the key of the configuration and the file,
-and never a password.
+Every error is a :class:`~bookkeeper_twisted.errors.ConfigError`.  It names the key of the configuration and the file,
+and contains no password.
 """
 
 import re
@@ -64,7 +64,7 @@ class StoreFiles:
     :ivar name: the key of the configuration that names the store: ``tlsKeyStore`` or ``tlsTrustStore``.
     :ivar kind: ``PEM``, ``PKCS12`` or ``JKS``.
     :ivar password_path: the file with the password; empty if there is none.
-    :ivar certificate_path: the file with the chain of the key's certificate, for a key in PEM; else empty.
+    :ivar certificate_path: for a key in PEM, the file with its certificate and those of the issuers; otherwise empty.
     :ivar password: the password itself, if no password file is named.
     :ivar suffix: the end of the configuration key that names the file: ``Path`` in ``httpServerKeyStorePath``.
     :ivar certificate_name: the configuration key that names the file with the certificates of the key.
@@ -91,7 +91,7 @@ class StoreFiles:
 
     @property
     def password_source(self) -> str:
-        """The configuration key that gives the password of the store, with the file that the key names."""
+        """The configuration key of the store's password, or of its password file with the path of this file."""
         if self.password and not self.password_path:
             return f"{self.name}Password"
         return f"{self.name}PasswordPath, {self.password_path!r}"
@@ -106,7 +106,7 @@ class StoreFiles:
 
 @attrs.frozen
 class KeyAndChain:
-    """A private key with the chain of its certificate, the key's own certificate first.
+    """A private key, its certificate, and the certificates of the issuers of this certificate.
 
     :ivar files: the files from which the key and the chain were read.
     """
@@ -119,7 +119,8 @@ class KeyAndChain:
 def read_identity(files: StoreFiles) -> KeyAndChain:
     """Read the private key of a key store and the chain of its certificate.
 
-    :raises ConfigError: a file cannot be read, has no key or no certificate, or the two do not belong together.
+    :raises ConfigError: a file cannot be read, contains no key or no certificate, or the certificate is not that of the
+        key.
     """
     data = _read(files.key, files.path)
     password = _password(files)
@@ -160,7 +161,7 @@ def read_trusted(files: StoreFiles) -> tuple[x509.Certificate, ...]:
 def expired(files: StoreFiles, certificates: Iterable[x509.Certificate], now: datetime) -> list[str]:
     """Return a sentence about each certificate that has expired.
 
-    :param files: the store that the certificates are from.
+    :param files: the store from which the certificates were read.
     """
     named = (files.certificate_name, files.certificate_path) if files.certificate_path else (files.key, files.path)
     return [
@@ -191,7 +192,7 @@ def _read(key: str, path: str) -> bytes:
 
 
 def _password(files: StoreFiles) -> str:
-    """Return the password of a store: that in its password file, or in the configuration if no file is named."""
+    """Return the password of a store, from its password file; if no file is named, from the configuration."""
     if not files.password_path:
         return files.password
     key = f"{files.name}PasswordPath"
@@ -201,12 +202,12 @@ def _password(files: StoreFiles) -> str:
         password = None
     if password is None:  # raised outside of the handler, because the first error contains the password
         raise file_error(key, files.password_path, "the password is not UTF-8")
-    # like Java, trim the passwords of stores, but not those of keys in PEM
+    # like Java, remove space around the passwords of stores, but not around passwords of PEM keys
     return password.rstrip("\r\n") if files.kind == "PEM" else password.strip(_SPACE)
 
 
 def _parsed(files: StoreFiles, parse: Callable[[], T], reason: str = "it has a certificate that cannot be read") -> T:
-    """Parse data with a function of the library; convert its errors to the error for this store."""
+    """Call ``parse``, a function of the TLS library; convert each of its errors to a ConfigError for this store."""
     try:
         return parse()
     except _UNREADABLE:
@@ -251,7 +252,7 @@ def _pem_certificates(key: str, path: str, data: bytes) -> tuple[x509.Certificat
         found = tuple(x509.load_pem_x509_certificates(data))
     except _UNREADABLE:
         raise file_error(key, path, "it has no certificate in PEM, or one that cannot be read") from None
-    if len(found) != len(_CERTIFICATE_BEGIN.findall(data)):  # the library ignores a last block without an end
+    if len(found) != len(_CERTIFICATE_BEGIN.findall(data)):  # the library would ignore a last block that is cut off
         raise file_error(key, path, "its last certificate is cut off")
     return found
 
@@ -260,7 +261,7 @@ def _pem_certificates(key: str, path: str, data: bytes) -> tuple[x509.Certificat
 
 
 def _wrong(files: StoreFiles) -> str:
-    """Return the reason why a store can probably not be opened, for an error."""
+    """Return the probable reason why a store cannot be opened, for the text of an error."""
     if files.password_path or files.password:
         return f"its password is not that of {files.password_source}, or it is damaged"
     return f"it has a password, and {files.name}PasswordPath names none; or it is damaged"
@@ -281,7 +282,7 @@ def _pkcs12(
 
 
 def _chain(first: x509.Certificate, others: Sequence[x509.Certificate]) -> tuple[x509.Certificate, ...]:
-    """Return the chain of a certificate: the certificate, its issuer, and so on, as far as they are in ``others``."""
+    """Return the chain of a certificate: ``first``, its issuer, and so on, as far as ``others`` has them."""
     chain = [first]
     while issuer := next((c for c in others if c.subject == chain[-1].issuer and c not in chain), None):
         chain.append(issuer)

@@ -1,7 +1,8 @@
-"""Key providers: they wrap the keys of encrypted ledgers, that is encrypt these keys with keys of their own.
+"""Key providers, which wrap the keys of encrypted ledgers: they encrypt these keys with keys of their own.
 
-A ledger's metadata hold its wrapped key, so everybody who reads the metadata sees it, but only who has the provider's
-key can use it.  To change the provider's key, the keys of ledgers are wrapped again; their entries stay as they are.
+The metadata of a ledger contain its wrapped key.  Everybody who reads the metadata sees the wrapped key, but only the
+provider can decrypt it.  When the provider's key is replaced, the keys of ledgers are wrapped again, and their entries
+stay the same.
 """
 
 import binascii
@@ -31,7 +32,7 @@ _LINE = re.compile(r"([A-Za-z0-9._-]{1,64})\s+([A-Za-z0-9+/]+=*)")
 class WrappedKey:
     """The wrapped (encrypted) key of a ledger, as it is in the ledger's metadata.
 
-    :ivar key_id: the name of the provider's key that has encrypted it.
+    :ivar key_id: the name of the provider's key that encrypted the ledger's key.
     :ivar wrapped: the encrypted key, in a form that the provider chooses.
     """
 
@@ -40,7 +41,7 @@ class WrappedKey:
 
 
 class IKeyProvider(Interface):
-    """A holder of keys that wrap (encrypt) the keys of ledgers, for example a file.  Called on the reactor thread."""
+    """A provider of keys that wrap (encrypt) the keys of ledgers.  Its methods are called on the reactor thread."""
 
     def wrap(key: bytes) -> "Deferred[WrappedKey]":
         """Encrypt the ``key`` of a ledger with the newest key of this provider."""
@@ -48,8 +49,8 @@ class IKeyProvider(Interface):
     def unwrap(wrapped: WrappedKey) -> "Deferred[bytes]":
         """Decrypt and return the key of a ledger.
 
-        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: this provider does not have the key that wraps it, or
-            the bytes were changed.
+        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: this provider does not have the key that encrypted
+            the ledger's key, or the encrypted bytes were changed.
         """
 
 
@@ -70,7 +71,7 @@ class KeyRing:
     """A provider that has its keys in memory, and wraps with AES-256-GCM.
 
     :param keys: keys of 32 bytes by name; the last one is the newest, which wraps the keys of new ledgers.
-    :param origin: the file or the variable that the keys are from, for errors.
+    :param origin: the file or the environment variable from which the keys were read, for the text of errors.
     """
 
     def __init__(self, keys: Mapping[str, bytes], origin: str) -> None:
@@ -159,7 +160,7 @@ def key_provider(config: ClientConfig) -> IKeyProvider | None:
 def _parsed(text: str, origin: str) -> Mapping[str, bytes]:
     """Parse the lines of a key file.
 
-    :param origin: the file or the variable, for errors.
+    :param origin: the file or environment variable with the lines, for the text of errors.
     :raises ConfigError: there is no key, or a line is invalid; the error contains no key.
     """
     keys: dict[str, bytes] = {}

@@ -1,8 +1,8 @@
-"""OpenSSL's contexts: what is spoken, what is shown to the peer, and what the peer has to show.
+"""Makes the TLS contexts of OpenSSL: their protocols, their own certificate, and the check of the peer's one.
 
-The rules for both sides: TLS 1.2 and 1.3; no compression (CRIME), no renegotiation, and no resumption of sessions,
-so every handshake verifies the peer, and no key of tickets outlives its connections.  Whoever is in the trust store is
-trusted, an intermediate issuer as well as a root: Java has the same rule.
+The rules for both sides: TLS 1.2 and 1.3; no compression (CRIME), no renegotiation, and no resumption of sessions, so
+every handshake verifies the peer, and no key for session tickets outlives its connections.  Each certificate in the
+trust store is trusted, even that of an intermediate issuer, as in Java.
 """
 
 import re
@@ -64,7 +64,7 @@ _REASONS = {
 class PeerCertificateError(SSL.Error):
     """The certificate of the peer was refused; the text says which certificate, and why.
 
-    It ends the handshake with an alert.  Twisted's TLS passes it on as the reason of ``connectionLost``.
+    The error ends the handshake with an alert.  Twisted passes the error to ``connectionLost`` as the reason.
     """
 
     def __init__(self, reason: str) -> None:
@@ -83,10 +83,10 @@ def server_context(
     """Return the TLS context of a bookie's connections.
 
     :param trusted: issuers of the certificates that clients must show; None if clients show no certificates.
-    :param protocols: the allowed ones of ``TLSv1.2`` and ``TLSv1.3``.
-    :param ciphers: names of suites; empty: the default.
-    :param required: if False, clients may also show no certificate; a certificate that is shown is verified
-        nevertheless.
+    :param protocols: the allowed protocols: ``TLSv1.2``, ``TLSv1.3`` or both.
+    :param ciphers: names of the allowed cipher suites; if empty, the default suites are allowed.
+    :param required: whether clients must show a certificate.  If False, a client may show none; a certificate that it
+        shows is verified nevertheless.
     :raises ConfigError: OpenSSL refuses one of the arguments.
     """
     context = _context(protocols, ciphers)
@@ -108,7 +108,7 @@ def client_context(
 
     :param identity: the key and certificate to show to bookies that ask for them; None to show nothing.
     :param trusted: issuers of the certificates of bookies.
-    :param protocols: as for :func:`server_context`, like ``ciphers``.
+    :param protocols: see :func:`server_context`, as for ``ciphers``.
     :raises ConfigError: OpenSSL refuses one of the arguments.
     """
     context = _context(protocols, ciphers)
@@ -120,10 +120,10 @@ def client_context(
 
 
 class EncryptedConnection(RecordConnection):
-    """A TLS connection in memory; the end of the peer's bytes raises no error of its own.
+    """A TLS connection in memory; the error that it raises at the end of the peer's bytes keeps no objects alive.
 
-    Twisted would keep that error in a variable of a frame to which the error refers, and only the garbage collector
-    could free the connection.
+    Twisted would store that error in a variable of a stack frame, to which the error itself refers.  Because of this
+    cycle, only the garbage collector could free the connection.
     """
 
     def recv(self, bufsiz: int, flags: int | None = None) -> bytes:
@@ -144,7 +144,7 @@ class EncryptedConnection(RecordConnection):
 
 
 def _is_end(error: SSL.Error) -> bool:
-    """Test whether an error means the end of the peer's bytes; versions of OpenSSL report it in different ways."""
+    """Test whether an error means that the peer sends no more bytes; its form depends on the version of OpenSSL."""
     reason = error.args[-1] if error.args else []
     if isinstance(reason, list):
         reason = reason[-1][-1] if reason else "unexpected eof"
@@ -155,10 +155,10 @@ class HostConnection(EncryptedConnection):
     """A TLS connection of a client, which knows the host to which it is connected.
 
     :param host: a host name or an IP address; a name is sent to the bookie (SNI).
-    :param verified: whether the bookie's certificate has to name ``host``.
+    :param verified: whether the bookie's certificate must contain ``host``.
     """
 
-    # not stored as the connection's "app data", because Twisted stores an object of its own there
+    # The host is not stored as the connection's "app data", because Twisted stores an object of its own there.
     def __init__(self, context: SSL.Context, host: str, verified: bool) -> None:
         super().__init__(context, None)
         self.expected = host if verified else None
@@ -184,12 +184,15 @@ def _context(protocols: Sequence[str], ciphers: Sequence[str]) -> SSL.Context:
 
 
 def _is_of_13(name: str) -> bool:
-    """Test whether a cipher suite is one of TLS 1.3."""
+    """Test whether ``name`` is the name of a cipher suite of TLS 1.3."""
     return name.startswith("TLS_") and "_WITH_" not in name
 
 
 def _spoken(protocols: Sequence[str], ciphers: Sequence[str]) -> Sequence[str]:
-    """Return the ``protocols`` for which ``ciphers`` has a suite, because the list of suites is for all protocols."""
+    """Return those of the ``protocols`` for which ``ciphers`` contains a cipher suite.
+
+    The list of suites is for all protocols, so it may lack suites for one of them.
+    """
     if not ciphers:
         return protocols
     with_suites = {"TLSv1.3" if _is_of_13(name) else "TLSv1.2" for name in ciphers}
@@ -200,9 +203,10 @@ def _spoken(protocols: Sequence[str], ciphers: Sequence[str]) -> Sequence[str]:
 
 
 def _require_suite(name: str) -> None:
-    """Raise an error if a text is not the name of one cipher suite that authenticates the peer and encrypts.
+    """Raise an error unless ``name`` is the name of one cipher suite that authenticates the peer and encrypts.
 
-    OpenSSL itself also accepts commands and names of sets of suites, and ignores unknown names next to known ones.
+    OpenSSL itself would also accept commands and names of groups of suites, and would ignore an unknown name if another
+    name is known.
     """
     if _is_of_13(name):
         is_one = name in _CIPHERS_OF_13
@@ -215,7 +219,7 @@ def _require_suite(name: str) -> None:
 
 
 def _is_one_suite(name: str) -> bool:
-    """Test whether a word is OpenSSL's or Java's (IANA's) name of one suite of TLS 1.2 that may be used."""
+    """Test whether ``name`` is OpenSSL's or Java's (IANA's) name of one allowed cipher suite of TLS 1.2."""
     context = SSL.Context(SSL.TLS_METHOD)
     try:
         context.set_cipher_list(f"{name}{_NEVER}".encode())
@@ -269,7 +273,7 @@ def _verify_chain(connection: SSL.Connection, certificate: X509, number: int, de
 def _subject(certificate: X509) -> str | None:
     """Return the subject of a certificate as text for the log; the peer may have chosen any subject.
 
-    :returns: a text without control characters, cut off if it is long; None if the subject cannot be shown as text.
+    :returns: the subject without control characters, cut off if it is long; None if it cannot be shown as text.
     """
     try:
         text = certificate.to_cryptography().subject.rfc4514_string()
@@ -281,8 +285,8 @@ def _subject(certificate: X509) -> str | None:
 def _verify_bookie(connection: SSL.Connection, certificate: X509, number: int, depth: int, valid: int) -> bool:
     """Refuse an invalid chain of a bookie's certificate, and a certificate that does not name the host.
 
-    For a wrong host, the bookie gets the alert "internal error", and not "bad certificate": OpenSSL derives the alert
-    from the number of its own error, which pyOpenSSL does not let a callback set.
+    If the host is wrong, the bookie receives the alert "internal error" instead of "bad certificate".  OpenSSL derives
+    the alert from its own error number, and with pyOpenSSL a callback cannot set this number.
     """
     _verify_chain(connection, certificate, number, depth, valid)
     if not isinstance(connection, HostConnection):

@@ -1,4 +1,4 @@
-"""The principals of peers: the identities that they have proven on their connections."""
+"""The principals of peers: the identities that peers have proven on their connections."""
 
 import re
 from typing import TYPE_CHECKING, Literal
@@ -59,9 +59,9 @@ def principal_of(certificate: "Certificate") -> Principal:
 
 
 def roles_of(unit: str) -> tuple[str, ...]:
-    """Return the roles in the text of an organizational unit: those under code 0, as Java's ``CertUtils`` reads them.
+    """Return the roles in the text of an organizational unit: the words after code 0, as in Java's ``CertUtils``.
 
-    :param unit: as ``0:role,role;1:cluster``.
+    :param unit: the text, for example ``0:role,role;1:cluster``.
     """
     codes: dict[str, str] = {}
     for part in unit.split(";"):

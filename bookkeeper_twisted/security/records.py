@@ -1,9 +1,9 @@
 """Encrypts and decrypts many records of TLS by few calls.
 
-A record has 16 KiB at most.  pyOpenSSL decrypts one by one, each into a buffer of its own, and says by an exception
-that there is no more; for a short request these calls cost twice what OpenSSL itself does.  Here the functions of
-OpenSSL are called as pyOpenSSL calls them, once per record, on one buffer for all.  What is verified in the handshake,
-and how, is not changed: the connection is pyOpenSSL's.
+A record has 16 KiB at most.  pyOpenSSL decrypts one record at a time, each into a new buffer, and raises an exception
+after the last one.  For a short request, these calls take twice the time of OpenSSL itself.  This module calls the same
+functions of OpenSSL, once for each record, but with one buffer for all records.  The handshake and its checks are still
+pyOpenSSL's.
 
 :func:`missing` knows the undocumented names of pyOpenSSL that are used here; the import checks that they exist.  If one
 is missing, one log line says so, :data:`DIRECT` is False, and pyOpenSSL's own methods are called.
@@ -66,7 +66,7 @@ if DIRECT:
 
 
 class RecordConnection(SSL.Connection):
-    """A TLS connection in memory, which takes and gives many records by one call.
+    """A TLS connection in memory, which encrypts or decrypts many records by one call.
 
     :ivar has_failed: whether TLS has ended, or has failed; the next :meth:`recv` or :meth:`send` raises the error.
     """
@@ -78,9 +78,9 @@ class RecordConnection(SSL.Connection):
         return self._failure is not None
 
     def decrypt(self, data: bytes) -> bytes:
-        """Take encrypted bytes of the peer; return the plain text of all records that are complete.
+        """Decrypt bytes that the peer has sent; return the plain text of all complete records.
 
-        :param data: at least one byte.
+        :param data: encrypted bytes that the peer has sent, at least one.
         """
         if not DIRECT:
             return self._decrypt(data)
@@ -95,9 +95,9 @@ class RecordConnection(SSL.Connection):
         return _view(text, at)[:] if at else b""  # type: ignore[no-any-return]
 
     def encrypt(self, pieces: Sequence[Piece]) -> list[Piece]:
-        """Encrypt some pieces of plain text; return the encrypted bytes, with those that OpenSSL has written by itself.
+        """Encrypt pieces of plain text; return all bytes to send, including messages that OpenSSL itself has to send.
 
-        :param pieces: bytes of any length; the caller may change them after the return.
+        :param pieces: byte strings of any length; the caller may change them after this call.
         """
         encrypted: list[Piece] = []
         waiting = 0
@@ -124,7 +124,7 @@ class RecordConnection(SSL.Connection):
         return memoryview(_view(data, _bio_read(self._from_ssl, data, size)))
 
     def _encrypt(self, data: Piece) -> bool:
-        """Encrypt some plain text; return whether TLS goes on."""
+        """Encrypt some plain text; return False if TLS has failed."""
         try:
             if not DIRECT:
                 self.sendall(data)
@@ -141,7 +141,7 @@ class RecordConnection(SSL.Connection):
         return True
 
     def _fail(self, result: int) -> None:
-        """Keep the error that the result of a call of OpenSSL means."""
+        """Store the error that the ``result`` of a call of OpenSSL means, so that a later call can raise it."""
         try:
             self._raise_ssl_error(self._ssl, result)  # type: ignore[attr-defined]
         except SSL.Error as error:
@@ -167,10 +167,10 @@ class RecordConnection(SSL.Connection):
             return b""
 
     def recv(self, bufsiz: int, flags: int | None = None) -> bytes:
-        """Return decrypted bytes of the peer.
+        """Return decrypted bytes that the peer has sent.
 
-        :param bufsiz: the most bytes.
-        :param flags: as of the base class.
+        :param bufsiz: the most bytes to return.
+        :param flags: as in the base class.
         """
         self._raise_failure()
         return super().recv(bufsiz, flags)
@@ -178,8 +178,8 @@ class RecordConnection(SSL.Connection):
     def send(self, buf: Any, flags: int = 0) -> int:
         """Encrypt bytes of the application.
 
-        :param buf: the bytes.
-        :param flags: as of the base class.
+        :param buf: the bytes to encrypt.
+        :param flags: as in the base class.
         """
         self._raise_failure()
         return super().send(buf, flags)
@@ -190,9 +190,9 @@ class RecordConnection(SSL.Connection):
             raise failure[0](*failure[1])
 
     def bio_read(self, bufsiz: int) -> bytes:
-        """Return all encrypted bytes for the peer, not a part: Twisted reads once after each receipt.
+        """Return all encrypted bytes for the peer, because Twisted calls this only once after it has received bytes.
 
-        :param bufsiz: the bytes that are read at a time.
+        :param bufsiz: the number of bytes that one call of OpenSSL reads.
         """
         pieces = [super().bio_read(bufsiz)]
         while len(pieces[-1]) == bufsiz:
@@ -203,15 +203,15 @@ class RecordConnection(SSL.Connection):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def bio_write(self, buf: Any) -> int:
-        """Take encrypted bytes of the peer; none are none, and no error.
+        """Store encrypted bytes that the peer has sent, for OpenSSL to read.
 
-        :param buf: the bytes.
+        :param buf: the bytes.  If it is empty, the result is 0; the base class would raise an error.
         """
         return super().bio_write(buf) if len(buf) else 0
 
 
 def _long(pieces: Sequence[Piece]) -> Iterable[Piece]:
-    """Join short byte strings, so that each of the returned ones is worth a TLS record of its own."""
+    """Join ``pieces`` into one byte string if they are short, because each returned piece becomes a TLS record."""
     if len(pieces) == 1:
         return pieces
     if len(pieces) * RECORD > sum(map(len, pieces)):

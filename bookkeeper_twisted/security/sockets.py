@@ -1,7 +1,7 @@
 """Contexts of the standard library's :mod:`ssl`, for connections that a library makes on threads of its own.
 
-The rules are those of :mod:`.openssl`: TLS 1.2 and 1.3, no compression, no renegotiation, and certificates of the trust
-store alone: those that the system trusts are not added.
+The rules are those of :mod:`.openssl`: TLS 1.2 and 1.3, no compression, no renegotiation, and only the certificates of
+the trust store are trusted, not those that the system trusts.
 """
 
 import os
@@ -25,8 +25,8 @@ def socket_context(
 
     :param identity: the key and certificate to show to servers that ask for them; None to show nothing.
     :param trusted: issuers of the certificates of servers.
-    :param protocols: the allowed ones of ``TLSv1.2`` and ``TLSv1.3``.
-    :param verified: whether the certificate of a server has to name the host that was connected to.
+    :param protocols: the allowed protocols: ``TLSv1.2``, ``TLSv1.3`` or both.
+    :param verified: whether the certificate of a server must contain the host to which the client connects.
     :raises ConfigError: OpenSSL refuses the certificate or its key, or they are too long for a pipe.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -45,8 +45,8 @@ def socket_context(
 def _show(context: ssl.SSLContext, identity: KeyAndChain) -> None:
     """Load a key and its certificates into a context.
 
-    :mod:`ssl` reads them only from files, so each is passed through a pipe: an encrypted key must not be written to
-    disk in clear.
+    :mod:`ssl` reads a key only from a file.  A key that was encrypted on disk must not be written there in clear, so it
+    is passed through a pipe, which has a path like a file.
     """
     with ExitStack() as opened:
         paths = [_path_of(opened, identity, data) for data in (certificates_pem(identity.chain), key_pem(identity))]
@@ -60,9 +60,9 @@ def _show(context: ssl.SSLContext, identity: KeyAndChain) -> None:
 
 
 def _path_of(opened: ExitStack, identity: KeyAndChain, data: bytes) -> str:
-    """Return a path from which ``data`` can be read once: that of a pipe.
+    """Return the path of a new pipe, from which ``data`` can be read once.
 
-    :raises ConfigError: the pipe has too little room for it.
+    :raises ConfigError: the pipe has too little room for the data.
     """
     if len(data) > _PIPE:
         raise identity.files.refusal(f"its certificates have more than {_PIPE} bytes")
@@ -73,6 +73,6 @@ def _path_of(opened: ExitStack, identity: KeyAndChain, data: bytes) -> str:
         written = os.write(writing, data)
     finally:
         os.close(writing)
-    if written < len(data):  # Linux gives small pipes to a user who has very many
+    if written < len(data):  # if a user has very many pipes, Linux makes new ones smaller
         raise identity.files.refusal(f"a pipe of this user takes only {written} of {len(data)} bytes")
     return f"/dev/fd/{reading}"

@@ -8,7 +8,8 @@ key of the configuration  content of the file
 ``tokenPublicKeys``       one public key of the issuer or more, in PEM
 ========================  ==========================================================================================
 
-The kind of a key decides its only algorithm.  The algorithm that a token names only selects keys of this algorithm.
+Each kind of key has only one algorithm.  The algorithm that a token names only selects the keys that are tried; it does
+not change how a key is used.
 """
 
 import re
@@ -47,9 +48,9 @@ class TokenKey:
 
 
 def read_secrets(path: str) -> tuple[TokenKey, ...]:
-    """Read the secrets of ``tokenKeyFile``, the one that signs new tokens first.
+    """Read the secrets in the file that ``tokenKeyFile`` names; the first one signs new tokens.
 
-    :raises ConfigError: the file cannot be read, has no key or a line that is none, or a secret is too short.
+    :raises ConfigError: the file cannot be read or contains no key, a line is not a key, or a secret is too short.
     """
     keys: dict[str, TokenKey] = {}
     for number, line in enumerate(read_text("tokenKeyFile", path, _MAX_SIZE, secret=True).splitlines(), 1):
@@ -70,10 +71,10 @@ def read_secrets(path: str) -> tuple[TokenKey, ...]:
 
 
 def read_public_keys(paths: Iterable[str]) -> tuple[TokenKey, ...]:
-    """Read the public keys of an issuer, the files of ``tokenPublicKeys``.
+    """Read the public keys of an issuer from the files that ``tokenPublicKeys`` names.
 
-    :raises ConfigError: a file cannot be read, has no public key, or one of a kind or size that is not accepted; or
-        the extra ``jwt`` is not installed.
+    :raises ConfigError: a file cannot be read or contains no public key, a key has a kind or size that is not accepted,
+        or the extra ``jwt`` is not installed.
     """
     return tuple(key for path in paths for key in _public_keys(path))
 

@@ -5,8 +5,8 @@ token names its secret in ``kid``.  A public key of ``tokenPublicKeys`` verifies
 the issuer has to name the issuer (``tokenIssuer``) and the cluster (``tokenAudience``).
 
 The library PyJWT verifies signatures.  This module checks the claims itself, because it gets its clock as an argument.
-It also refuses tokens that the standard permits although nobody needs them: two members of one name, infinite numbers,
-a second text for the same bytes.
+It also refuses some tokens that the standard permits: tokens in which two members have the same name, with infinite
+numbers, or with an unusual base64 text.
 """
 
 import json
@@ -43,10 +43,11 @@ _MALFORMED = "the token is malformed"
 class TokenRules:
     """The claims (fields of a JSON web token) that a token must contain.
 
-    :ivar issuer: the issuer that tokens have to name if a public key verifies them.
-    :ivar audience: the audience that these tokens have to name; a token that a secret has signed may leave it out.
+    :ivar issuer: the issuer that a token must name if a public key verifies it.
+    :ivar audience: the audience that such a token must name, too.  A token that a secret has signed may name no
+        audience.
     :ivar roles_claim: name of the claim with the roles: a list of texts, or one text with spaces between roles.
-    :ivar skew: seconds by which the clock of the token's maker may differ from this clock.
+    :ivar skew: most seconds by which the clock of the token's signer may differ from the clock here.
     """
 
     issuer: str = ""
@@ -60,9 +61,9 @@ class VerifiedToken:
     """The content of a token that was verified.
 
     :ivar principal: the principal that the token names.
-    :ivar key: the key that has signed it.
+    :ivar key: the key that has signed the token.
     :ivar begins: the first second since 1970 at which the token is valid; 0 if the token names none.
-    :ivar expires: the second from which on the token is not valid.
+    :ivar expires: the second since 1970 from which on the token is no longer valid.
     """
 
     principal: Principal
@@ -91,7 +92,7 @@ class TokenVerifier:
     def verify(self, token: str) -> Principal:
         """Return the principal that a token names.
 
-        :raises UnauthorizedAccessError: the token is refused; the error contains no part of it.
+        :raises UnauthorizedAccessError: the token is refused; the error contains no part of the token.
         """
         return self.read(token).principal
 
@@ -126,10 +127,11 @@ class TokenVerifier:
         raise _RefusedError("the signature of the token is wrong")
 
     def _candidates(self, header: Mapping[str, Any]) -> Iterator[TokenKey]:
-        """Yield the keys with which a token with this header may have been signed."""
+        """Yield the keys that may have signed a token with this header."""
         algorithm, key_id = header.get("alg"), header.get("kid")
         for key in self._keys():
-            # the token must name its secret; issuers choose the names of their public keys, so these do not count
+            # The token must name the secret that signed it.  The names of public keys do not count, because issuers
+            # choose them.
             if key.algorithm == algorithm and (key.algorithm != SECRET_ALGORITHM or key.key_id == key_id):
                 yield key
 
@@ -144,7 +146,8 @@ class TokenVerifier:
         is_own = key.algorithm == SECRET_ALGORITHM
         if not is_own and claims.get("iss") != rules.issuer:
             raise _RefusedError("the token is of another issuer")
-        # a token that a secret has signed may name no audience; but if it names one, this must be the configured one
+        # A token that a secret has signed may name no audience.  If it names audiences, the configured one must be
+        # among them.
         if not (is_own and "aud" not in claims) and (not rules.audience or rules.audience not in _texts(claims, "aud")):
             raise _RefusedError("the token is for another audience")
         principal = Principal("token", _name(claims.get("sub")), _roles(claims, rules.roles_claim))
@@ -178,7 +181,7 @@ def token_verifier(config: AuthenticationConfig, seconds: Callable[[], float]) -
 def sign_token(key: TokenKey, claims: Mapping[str, Any]) -> str:
     """Return a token that a secret signs.
 
-    :param key: a key of :func:`~.token_keys.read_secrets`.
+    :param key: one of the keys that :func:`~.token_keys.read_secrets` returns.
     :raises ConfigError: the extra ``jwt`` is not installed.
     """
     try:
@@ -189,7 +192,7 @@ def sign_token(key: TokenKey, claims: Mapping[str, Any]) -> str:
 
 
 def _signature_check() -> Callable[[str, TokenKey], bool]:
-    """Return a function that tests whether a key has signed a token; only the key decides which algorithm is used."""
+    """Return a function that tests whether a key has signed a token; it uses the algorithm of the key."""
     try:
         import jwt
     except ImportError:
@@ -210,7 +213,7 @@ def _signature_check() -> Callable[[str, TokenKey], bool]:
 
 
 def _decoded(part: str) -> bytes:
-    """Decode a part of a token from base64; refuse a text that is not the usual one for the decoded bytes."""
+    """Decode a part of a token from base64; refuse a text that the encoder would not have written for these bytes."""
     try:
         data = urlsafe_b64decode(part + "=" * (-len(part) % 4))
     except ValueError:
@@ -257,7 +260,7 @@ def _time(claims: Mapping[str, Any], name: str, default: float | None) -> float:
 
 
 def _texts(claims: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return the texts in a claim, which may be one text or a list of texts; return none if the claim is missing."""
+    """Return the texts in a claim, which may be one text or a list of texts; empty if the claim is missing."""
     value = claims.get(name, [])
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
@@ -266,7 +269,7 @@ def _texts(claims: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def _name(value: object) -> str:
-    """Return a subject or role, after a check that it can be logged: printable, not blank, not too long."""
+    """Return a subject or role; refuse one that cannot be logged, because it is not printable, blank or too long."""
     if not (isinstance(value, str) and value.strip() and value.isprintable() and len(value) <= _LONGEST_NAME):
         raise _RefusedError("the token names no subject, or one that cannot be a name")
     return value

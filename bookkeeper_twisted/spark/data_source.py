@@ -39,7 +39,7 @@ class BookKeeperDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make the reader for a batch query; called by Spark on the driver.
 
-        :param schema: the schema that :meth:`schema` returned, or the user's.
+        :param schema: the schema that :meth:`schema` returned, or the schema that the user has set.
         :raises bookkeeper_twisted.errors.ConfigError: an option is unknown or wrong, or the schema does not fit.
         """
         with plain_errors():

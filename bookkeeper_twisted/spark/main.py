@@ -1,8 +1,8 @@
 """``bookkeeper-spark verify | replicate | usage | compaction-plan | export | import``: the pipelines as commands.
 
 Each command prints its results, and exits with status 1 if it finds something wrong with the ledgers.  With
-``--picture`` it also writes an HTML page with a chart.  Spark decides where it runs, by ``--master``, ``spark-submit``
-or ``SPARK_REMOTE``.
+``--picture`` it also writes an HTML page with a chart.  ``--master``, ``spark-submit`` or ``SPARK_REMOTE`` decide where
+Spark runs the command.
 """
 
 import argparse
@@ -125,8 +125,8 @@ Example:
 def session(arguments: argparse.Namespace) -> Any:
     """Return a Spark session: the active one, or a new one.
 
-    :param arguments: the parsed command line; if its ``parallelism`` is 0, this sets it to the parallelism of the Spark
-        session.
+    :param arguments: the parsed command line.  If its ``parallelism`` is 0, this call changes it to the parallelism of
+        the Spark session.
     :raises ImportError: PySpark is not installed.
     """
     from pyspark.sql import SparkSession
@@ -141,7 +141,7 @@ def session(arguments: argparse.Namespace) -> Any:
     spark = builder.getOrCreate()
     if not _is_remote(spark):
         spark.sparkContext.setLogLevel(arguments.log)
-    # Spark masks options in plans by their names, and does not know that this one is a secret
+    # Spark masks secret options in plans, which it knows by their names; it does not know the name of this option.
     masked = spark.conf.get(_REDACTED)
     if "zkauth" not in masked:
         spark.conf.set(_REDACTED, f"{masked}|zkauth")
@@ -163,9 +163,10 @@ def _password(arguments: argparse.Namespace) -> bytes:
 
 
 def client_options(name: str | None) -> dict[str, str]:
-    """Return the settings of the client in a file as options of the source and of the sink.
+    """Read the settings of the client from a file; return them as options of the source and of the sink.
 
-    Keys that are not a client's, for example a bookie's, are left out, each with a line on the standard error.
+    Keys that only other programs use, for example bookies, are left out.  Each is reported by a line on the standard
+    error.
 
     :param name: path of the file, in the format of ``bk_server.conf``; None for no settings.
     :raises ConfigError: the file cannot be read, or a setting in it is wrong.
@@ -192,7 +193,7 @@ def _limit(arguments: argparse.Namespace) -> Rate:
 
 
 def _limit_options(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the speed limits of the command line in the form of options of the source and of the sink."""
+    """Return the speed limits that the command line sets, as options of the source and of the sink."""
     limit = _limit(arguments)
     given = {"maxEntriesPerSecond": limit.entries, "maxBytesPerSecond": limit.bytes}
     return {key: str(ceil(rate)) for key, rate in given.items()} | {"tasksAtOnce": str(arguments.parallelism)}
@@ -278,7 +279,7 @@ def _replicate(spark: Any, arguments: argparse.Namespace) -> int:
 
 
 def _speed(measured: Rate, limit: Rate) -> str:
-    """Describe at which speed bookies were read, and by how many percent this differs from the speed limits."""
+    """Describe the speed at which bookies were read, and by how many percent it differs from the speed limits."""
     from .pipelines.pictures import human
 
     text = f"{measured.entries:,.0f} entries/s, {human(measured.bytes)}/s while bookies were read"
@@ -357,7 +358,7 @@ COMMANDS: dict[str, tuple[Callable[[Any, argparse.Namespace], int], str]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command of ``bookkeeper-spark``.
 
-    :param arguments: arguments of the command line; None takes those of this process.
+    :param arguments: arguments of the command line; None for the arguments of this process.
     :returns: the exit status of the command, or 2 if it failed and its error was printed.
     """
     with ended_by_signal():
@@ -397,7 +398,7 @@ instead.
 
 
 def _sentence(text: str) -> str:
-    """Extract the text of this package's error from an error of Spark; return Spark's own cause if there is none."""
+    """Extract the text of this package's error from an error of Spark; without one, return Spark's own cause."""
     own, causes = _OWN_ERROR.search(text), _CAUSE.findall(text)
     if own is None:
         return str(causes[-1] if causes else text.partition("\n")[0])

@@ -1,7 +1,7 @@
 """Errors of this package in Spark: users see one sentence, without the traceback of Spark's Python worker.
 
-Spark puts this traceback into the message of an exception, unless an environment variable of the worker forbids it when
-the error is reported.  Only this module sets that variable.
+Spark adds the traceback to the message of an exception.  An environment variable of the worker forbids this, if it is
+set when the error is reported.  Only this module sets that variable.
 """
 
 import os
@@ -15,7 +15,7 @@ _HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Hide the worker's traceback for errors of this package that the ``with`` block raises; other errors keep it."""
+    """Hide the traceback of errors of this package that the ``with`` block raises; other errors keep theirs."""
     try:
         yield
     except BookKeeperError as error:

@@ -1,11 +1,11 @@
-"""The options of the data source: parses and checks them.  The documentation is made from the same tables.
+"""The options of the data source: parses and checks them.  The documentation is generated from the same declarations.
 
 Spark passes options as text, with keys in lower case.  An unknown key is an error: if a misspelt option were ignored,
 the result would be wrong.  Keys that begin with ``bookkeeper.`` configure the client: ``bookkeeper.password``,
 ``bookkeeper.digestType`` and every key of :class:`~bookkeeper_twisted.config.client.ClientConfig`.
 
-Spark shows the options of a write in the logical plan.  It masks those whose keys contain ``password``, so the password
-of ledgers is an option of that name; its first name was ``bookkeeper.passwd``, which still works.
+Spark shows the options of a write in the logical plan, but masks options whose keys contain ``password``.  So the
+password of ledgers is the option ``bookkeeper.password``.  Its older name, ``bookkeeper.passwd``, still works.
 """
 
 import json
@@ -117,7 +117,7 @@ _NO_IDS = IdRanges()
 
 @attrs.frozen(kw_only=True)
 class _Limits(Config):
-    """The options that limit the speed of all tasks together, for reads as for writes."""
+    """The options that limit the speed of all tasks together; reads and writes both have them."""
 
     max_bytes_per_second: int = setting(
         "maxBytesPerSecond", 0, _at_least(0), "most bytes a second of all tasks together; 0: no limit", unit="bytes"
@@ -131,7 +131,7 @@ class _Limits(Config):
 
     @property
     def share(self) -> Rate:
-        """Return the speed limit of one task: that of all tasks, divided by the number of tasks that run at a time."""
+        """Return the speed limit of one task: the limit of all tasks, divided by the number of parallel tasks."""
         return Rate(self.max_entries_per_second, self.max_bytes_per_second) * (1 / (self.tasks_at_once or 1))
 
     def _check(self) -> None:
@@ -352,14 +352,14 @@ def _password(given: dict[str, str]) -> str:
 def without_password(options: Mapping[str, str]) -> tuple[dict[str, str], str]:
     """Return ``options`` without the password of ledgers, and the password; the case of keys does not matter.
 
-    :raises ConfigError: the password is there under both of its names.
+    :raises ConfigError: the options contain the password under both of its names.
     """
     found = {key.lower(): value for key, value in options.items() if key.lower() in _PASSWORDS}
     return {key: value for key, value in options.items() if key.lower() not in _PASSWORDS}, _password(found)
 
 
 def client_config(options: Mapping[str, str] | None) -> ClientConfig:
-    """Return the configuration of the client that the options of a source or a sink ask for.
+    """Return the configuration of the client from the options of a source or a sink.
 
     :param options: options of a source or sink; only those that begin with ``bookkeeper.`` are used.  None: the default
         configuration.
@@ -383,7 +383,7 @@ def _loaded(config: type[C], given: Mapping[str, str], prefix: str = "") -> C:
 
 
 def _spelling(config: type[Config]) -> dict[str, str]:
-    """Return the usual spelling of each key of a configuration class, by the key in lower case."""
+    """Map each key of a configuration class, in lower case, to its usual spelling."""
     return {key.lower(): key for field in fields_of(config).values() for key in (field.key, field.alias) if key}
 
 

@@ -1,4 +1,4 @@
-"""The ids of the records that the sink keeps in the metadata store, and the test whether a ledger is such a record.
+"""The ids of the sink's records in the metadata store, and a test whether a ledger is such a record.
 
 A record is a ledger without entries, whose custom metadata contain what the sink records about a batch or a query.  A
 user's ledger may have an id in the same range, so the test looks at the custom metadata too.
@@ -45,7 +45,7 @@ def id_of(manifest: str, *key: str) -> int:
 
 
 def is_record(ledger_id: int, metadata: LedgerMetadata) -> bool:
-    """Test whether a ledger is a record of the sink; any other ledger belongs to a user, whatever its id.
+    """Test whether a ledger is a record of the sink; all other ledgers belong to users, whatever their ids.
 
     :param metadata: metadata of the ledger.
     """

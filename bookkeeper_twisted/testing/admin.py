@@ -41,7 +41,8 @@ _DIRECTORY = "/ledgers/current"
 class FakeBackgroundWork:
     """A fake of a bookie's background work: requests end immediately and compact nothing.
 
-    :ivar collections: for each requested garbage collection, whether major and whether minor compaction was requested.
+    :ivar collections: for each requested garbage collection, two values: whether major compaction was requested, and
+        whether minor.
     :ivar cancelled, scrubs: number of requests to cancel a compaction, and number of scrubs.
     :ivar logs: for each entry log (by its id), the bytes of each ledger in it (by ledger id).
     """
@@ -76,7 +77,7 @@ class FakeBackgroundWork:
         )  # fmt: skip
 
     def collect(self, major: bool = True, minor: bool = True) -> None:
-        """Begin a garbage collection now, or after the present one, with the compactions that are asked for."""
+        """Begin a garbage collection with the requested compactions: now, or after the end of the present one."""
         self.collections.append((major, minor))
         if major and not self.suspended_major:
             self.majors += 1
@@ -236,5 +237,5 @@ class FakeBookieAdmin:
         return self.values
 
     def metrics(self) -> Iterator[bytes]:
-        """Yield the exposition that the test has set, as the bookie's metrics in Prometheus' text format."""
+        """Yield the text that the test has set as the bookie's metrics, in Prometheus' text format."""
         yield self.exposition

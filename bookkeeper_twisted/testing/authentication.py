@@ -1,4 +1,4 @@
-"""An authentication plugin for tests: tokens are one byte, and the test sets how many are exchanged and the outcome."""
+"""An authentication plugin for tests.  Tokens have one byte; the test sets their number and the result."""
 
 import attrs
 from twisted.internet.defer import Deferred, fail, succeed
@@ -18,12 +18,13 @@ _SHOWN = 16
 @implementer(IAuthenticationPlugin, IBookieAuthentication, IClientAuthentication)
 @attrs.frozen
 class TokenAuthentication:
-    """The plugin and both sides of its authentication; the client sends tokens until the bookie has decided.
+    """An authentication plugin and its two sides; the client sends tokens until the bookie has decided.
 
     :ivar plugin: name of the plugin in AUTH frames.
     :ivar rounds: number of tokens that the client sends before the bookie decides.
     :ivar admits: whether the bookie accepts the client.
-    :ivar waits: Deferreds that delay the bookie's tokens: before it sends one, the next of them must have fired.
+    :ivar waits: Deferreds that delay the bookie's tokens: the bookie waits for the next Deferred before it sends a
+        token.
     """
 
     plugin: str = "TestAuthProviderPlugin"

@@ -21,11 +21,11 @@ def everything(principal: Principal, action: Permission, ledger_id: int | None) 
 @implementer(IAuthorizerPlugin, IAuthorizer)
 @attrs.define(eq=False)
 class FakeAuthorizer:
-    """A fake authorizer, which is also the plugin that makes it.
+    """A fake authorizer for tests; the same object is also the plugin that makes it.
 
-    :ivar allows: the rule.
+    :ivar allows: the function that decides, which the test sets.
     :ivar is_late: whether a decision waits until the test calls :meth:`answer`.
-    :ivar asked: the questions, in order.
+    :ivar asked: the arguments of all decisions so far, in order.
     :ivar is_running: whether it was started and not stopped.
     """
 
@@ -46,7 +46,7 @@ class FakeAuthorizer:
         self.is_running = True
 
     def stop(self) -> None:
-        """Stop looking for changed rules, and cancel the questions that wait for an answer."""
+        """Stop looking for changed rules, and cancel all decisions that wait for :meth:`answer`."""
         self.is_running = False
         for wait, _ in list(self.waiting):
             wait.cancel()
@@ -68,7 +68,7 @@ class FakeAuthorizer:
         self.waiting = [(wait, question) for wait, question in self.waiting if wait is not cancelled]
 
     def answer(self, error: Exception | None = None) -> None:
-        """Answer the questions that wait, by the present rule or with an ``error``."""
+        """Fire the Deferreds of all waiting decisions, with the decision of the present rule or with an ``error``."""
         waiting, self.waiting = self.waiting, []
         for wait, question in waiting:
             if error is None:

@@ -36,9 +36,10 @@ TIMEOUT = 5.0
 
 @implementer(IBookieClient)
 class MemoryBookies:
-    """A client of bookies in memory, which are created at their first use; or one flow of such a client.
+    """A client of bookies in memory, which are created at their first use; or a flow of this client.
 
-    A flow makes the requests of one ledger handle to the same bookies.
+    A flow has the same methods and the same bookies as its client.  It makes the requests of one ledger handle, and can
+    be closed separately.
 
     :ivar flows: all flows that were opened.
     :ivar end: the error with which further requests fail; None while requests are accepted.
@@ -170,7 +171,7 @@ class MemoryBookies:
 
         bookie = self[bookie_id]
         asked = self._answer(bookie_id, "long_poll", ledger_id, previous_lac + 1, 1, wait)
-        # the type checker does not know that a Deferred that a callback returns is waited for
+        # The type checker does not know that a Deferred waits for the Deferred that its callback returns.
         return cast("Deferred[ReadReply]", asked)
 
     def _news(
@@ -220,7 +221,7 @@ class MemoryBookies:
         return self._answer(bookie_id, "list_entries", ledger_id, INVALID_ENTRY_ID, 1, look)
 
     def bookie_info(self, bookie_id: str) -> "Deferred[tuple[int, int]]":
-        """Return the bytes in total and free (fixed numbers) of the ledger directories of the bookie ``bookie_id``."""
+        """Return the total and the free bytes of the disks of the bookie ``bookie_id``; both are fixed numbers."""
         return self._answer(bookie_id, "bookie_info", -1, INVALID_ENTRY_ID, 1, lambda: (1 << 40, 1 << 39))
 
     def open_flow(self) -> IBookieClient:
@@ -255,7 +256,7 @@ class MemoryBookies:
     ) -> "Deferred[T]":  # fmt: skip
         """Call ``work`` after the bookie's delay and return its result.
 
-        :param faults: whether a fault that is set for the bookie lets the whole request fail.
+        :param faults: whether a fault of the bookie makes the whole request fail.
         """
 
         def act(_: None) -> T:

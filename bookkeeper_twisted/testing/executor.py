@@ -48,7 +48,8 @@ class StepExecutor:
     def run_one(self, lane: str | None = None) -> bool:
         """Run the oldest piece of work, but do not deliver its result yet: :meth:`deliver` does.
 
-        :param lane: the lane (a thread of a real executor) whose work to run, None for any.
+        :param lane: the lane whose oldest work is run; None for any lane.  In a real executor, a lane is a queue with a
+            thread.
         :returns: whether a piece of work was waiting.
         """
         for position, (name, item) in enumerate(self.queued):
@@ -60,7 +61,7 @@ class StepExecutor:
         return False
 
     def deliver(self) -> None:
-        """Deliver all waiting results and notifications in order, also those that are added during this call."""
+        """Deliver all waiting results and notifications in order, including those that are added during this call."""
         while self.deliveries:
             function, args = self.deliveries.popleft()
             function(*args)

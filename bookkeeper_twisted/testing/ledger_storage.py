@@ -1,4 +1,4 @@
-"""A ledger storage in memory, for tests of the layers above a storage.
+"""A ledger storage in memory, for tests of the code that uses a storage.
 
 Checkpoints write to a :class:`StoredLedgers`, which stands for the disk: a later storage can be opened with it.
 Everything else is lost with the storage, as the memory of a process is lost when it ends.
@@ -31,7 +31,7 @@ Ledgers = dict[int, dict[int, bytes]]
 
 @attrs.define
 class StoredLedgers:
-    """The data that the checkpoints of a storage have written; a test can open another storage with them.
+    """The data that the checkpoints of a storage have written; a test can open another storage with this object.
 
     :ivar entries: the written entries.
     :ivar rows: the written state of each ledger, by its id; also of deleted ledgers that were fenced.
@@ -227,7 +227,7 @@ class MemoryStorageFactory:
         self, fs: IFileSystem, ledger_dirs: Sequence[str], index_dirs: Sequence[str], settings: StorageSettings,
         make_index: IndexFactory, persist_marks: PersistMarks,
     ) -> ILedgerStorage:  # fmt: skip
-        """Open a storage in memory with the ledgers that :attr:`stored` keeps, and remember it in :attr:`opened`."""
+        """Open a storage in memory with the ledgers in :attr:`stored`, and append it to :attr:`opened`."""
         self.opened.append(MemoryLedgerStorage(self.stored, settings.write_cache_bytes, persist_marks))
         return self.opened[-1]
 

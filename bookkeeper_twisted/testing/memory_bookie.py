@@ -20,11 +20,11 @@ _ENTRY_LAC_AT = slice(16, 24)
 class Fault:
     """A fault that makes requests to a bookie fail.
 
-    :ivar operation: which requests fail: the name of the client's method that makes them, such as ``read``.
+    :ivar operation: name of the client's method whose requests fail, such as ``read``.
     :ivar error: a function that makes the exception for each failed entry or request.
-    :ivar first, last: only requests for entries with these ids fail; a request without an entry id counts as one for
-        -1.
-    :ivar times: number of entries or requests that will still fail.
+    :ivar first, last: first and last id of the entries for which requests fail.  A request without an entry id counts
+        as a request for entry -1.
+    :ivar times: number of entries or requests that will fail; each failure reduces it by one.
     """
 
     operation: str
@@ -51,7 +51,7 @@ class MemoryBookie:
     :ivar delay: seconds between a request and its answer.
     :ivar forged: if set, a function that makes the entries that batch reads return instead of the stored ones.
     :ivar requests: operation, ledger id, entry id and count of each request so far.
-    :ivar waiting: for each long poll in progress, a test of the condition that ends it.
+    :ivar waiting: the long polls in progress; each has a function that tests whether the condition for its end is met.
     """
 
     entries: dict[int, dict[int, bytes]] = attrs.field(factory=dict)
@@ -78,7 +78,7 @@ class MemoryBookie:
         self.entries[ledger_id][entry_id] = stored[:-1] + bytes((stored[-1] ^ 1,))
 
     def fault(self, operation: str, entry_id: int) -> Exception | None:
-        """Return the error of the first fault that applies to a request, or None; the fault counts this failure."""
+        """Return the error of the first fault that applies to a request, or None; the fault counts the request."""
         for fault in self.faults:
             if fault.applies(operation, entry_id):
                 fault.times -= 1
@@ -130,13 +130,13 @@ class MemoryBookie:
         self.wake()
 
     def lac(self, ledger_id: int) -> int:
-        """Return the LAC of a ledger: the highest of those in its entries and its explicit LAC."""
+        """Return the LAC of a ledger: the highest LAC in its entries, or its explicit LAC if that is higher."""
         packets = [entry[_ENTRY_LAC_AT] for entry in self.entries.get(ledger_id, {}).values()]
         packets.append(self.explicit_lacs.get(ledger_id, b"")[_LAC_AT])
         return max([int.from_bytes(lac, "big", signed=True) for lac in packets if lac], default=INVALID_ENTRY_ID)
 
     def write_lac(self, ledger_id: int, body: bytes) -> None:
-        """Store the packet of an explicit LAC, if this LAC is higher than that of the stored packet."""
+        """Store the packet of an explicit LAC, unless the stored packet has the same or a higher LAC."""
         if body[_LAC_AT] > self.explicit_lacs.get(ledger_id, b"")[_LAC_AT]:
             self.explicit_lacs[ledger_id] = body
             self.wake()
@@ -158,7 +158,7 @@ class MemoryBookie:
         return entries[wanted]
 
     def batch(self, ledger_id: int, first: int, max_count: int, max_size: int) -> EntryRun:
-        """Return consecutive entries from id ``first`` on: the first one always, then as many as the limits allow."""
+        """Return consecutive entries from id ``first`` on: at least one, and as many as the limits allow."""
         stored = [self.get(ledger_id, first)]
         size = 36 + 4 + len(stored[0])
         held = self.entries[ledger_id]

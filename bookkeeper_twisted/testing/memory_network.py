@@ -14,7 +14,7 @@ class MemoryNetwork:
     """A network in memory: servers that listen at addresses (host and port), and the connections to them.
 
     :ivar listeners: the protocol factory of each listening address; other addresses refuse connections.
-    :ivar unanswered: addresses at which a connection is neither accepted nor refused.
+    :ivar unanswered: addresses at which attempts to connect get no answer: they are neither accepted nor refused.
     :ivar attempts: the address of each attempt to connect, in order.
     """
 

@@ -1,4 +1,4 @@
-"""Random numbers from a seed: test doubles and simulations get all randomness from here, so that runs can be repeated.
+"""Random numbers from a seed, for test doubles and simulations, so that their runs can be repeated.
 """
 
 from random import Random
@@ -7,5 +7,5 @@ __all__ = ["Random", "stream"]
 
 
 def stream(seed: int | str, *purpose: object) -> Random:
-    """Make the random generator for one ``purpose``; its numbers do not depend on those drawn for other purposes."""
+    """Make the random generator for one ``purpose``; its numbers do not depend on other generators."""
     return Random("/".join(map(str, (seed, *purpose))))

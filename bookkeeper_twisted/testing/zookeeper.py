@@ -132,7 +132,7 @@ class MemoryZooKeeper:
             self._watches.append((kind, path, connection, watch))
 
     def lose_watches(self, connection: "MemoryConnection") -> None:
-        """Remove the watches of a connection, and call each to say that it is lost."""
+        """Remove the watches of a connection; call each of them, to report that the watch is lost."""
         self._fire(False, lambda kind, path, owner: owner is connection)
 
     def _changed(self, path: str, *kinds: str) -> None:
@@ -163,7 +163,7 @@ class MemoryConnection:
     # -- events that a test triggers --
 
     def lose(self, is_executed: bool, after: int = 0, expires: bool = False) -> None:
-        """Let a later call lose its answer: the client cannot know its result, and the connection breaks for a moment.
+        """Let a later call lose its answer: its client cannot know the result, and loses the connection for a moment.
 
         :param is_executed: whether the server executes the call.
         :param after: number of calls that still get their answers before this one.
@@ -191,7 +191,7 @@ class MemoryConnection:
         self.session_id = self._server.new_session()
 
     def refuse(self) -> None:
-        """End the connection for good, as a server does that refuses the client's credentials."""
+        """End the connection for good, like a server that refuses the credentials of its client."""
         self._connected = False
         self._changed(SessionState.CLOSED)
 

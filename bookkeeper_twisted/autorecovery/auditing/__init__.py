@@ -13,7 +13,7 @@ is lost.  The auditor reads the metadata of all ledgers, one after the other, wh
 
 In a shared walk, the search and the checks visit each ledger one after the other.  The search comes first, so that its
 mark does not wait for reads of entries.  Then comes the check that reads entries, and last the checks that skip marked
-ledgers.  So a mark is written once, and again only if a later check finds that more entries are lost.  If a check fails
-at a ledger, it leaves the walk and is repeated later, while the others continue.  If the walk itself fails or is
-stopped, all its checks have failed.
+ledgers.  So a mark is usually written once.  It is written again only if a later check finds that more entries are
+lost.  If a check fails at a ledger, it leaves the walk and is repeated later, while the others continue.  If the walk
+itself fails or is stopped, all its checks have failed.
 """

@@ -1,4 +1,4 @@
-"""The elected auditor of a cluster, which finds ledgers that lack replicas and marks them; and the election."""
+"""The auditor of a cluster, which finds and marks ledgers that lack replicas, and its election."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -162,7 +162,8 @@ class Auditor:
 
     async def _audit_bookies(self) -> None:
         there = await bookies_there(self._registration)
-        # Turn 0: the search for ledgers on lost bookies visits each ledger first, because its marks are urgent.
+        # The lowest turn, 0, visits each ledger first.  It belongs to the search for ledgers on lost bookies, because
+        # its marks are urgent.
         walk = partial(self._walks.run, turn=0)
         await self._audit.run(there, self._detector.is_expected, walk)
 

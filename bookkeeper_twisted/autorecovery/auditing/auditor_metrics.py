@@ -12,15 +12,16 @@ class AuditorMetrics:
     """The metrics of the auditor of one process, elected or not.  All times are in milliseconds.
 
     :ivar audit: durations of the audits of lost bookies.
-    :ivar index: the same durations once more.  Apache's auditor first reads all metadata, and its metric of this name
-        is the time of that; this auditor marks ledgers while it reads.
+    :ivar index: the same durations under another name.  Apache's auditor first reads all metadata, and this metric is
+        the duration of these reads.  The auditor here marks ledgers while it reads metadata.
     :ivar published: durations of the audits that have marked at least one ledger.
     :ivar checks: durations of each periodic check.
     :ivar marked, marked_bytes: number and length of the ledgers that each audit or check marked.
-    :ivar delayed, cancelled: audits whose delay began when a bookie was lost, and those cancelled because it returned.
+    :ivar delayed, cancelled: number of audits whose delay began when a bookie was lost, and number of such audits that
+        were cancelled because the bookie returned.
     :ivar skipped: periodic checks that were postponed because an audit was delayed.
     :ivar checked: ledgers that were checked.
-    :ivar inconclusive: checked ledgers about which nothing is certain, because a bookie could not answer.
+    :ivar inconclusive: ledgers whose check was inconclusive, because a bookie could not answer.
     :ivar failed: audits and checks that failed and are tried again.
     """
 

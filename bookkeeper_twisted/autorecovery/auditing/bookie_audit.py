@@ -17,7 +17,7 @@ from .ledger_scan import LedgerScan, Visit
 
 
 class Marker:
-    """The object by which one audit or check marks underreplicated ledgers, under a speed limit, and counts them.
+    """Marks ledgers as underreplicated for one audit or check, within a speed limit, and counts these ledgers.
 
     :param operations: the speed limit of requests about underreplicated marks.
     :param now_ms: a function that returns the time in ms since the epoch; None if marks get no time.
@@ -38,7 +38,7 @@ class Marker:
         """Mark a ledger as underreplicated.
 
         :param length: length of the ledger in bytes, as its metadata say, for the count.
-        :param replicas: ids of the bookies that lack entries; empty if it is not known which do.
+        :param replicas: ids of the bookies that lack entries; empty if these bookies are unknown.
         """
         await self._operations.acquire(entries=1)
         ctime = None if self._now_ms is None else self._now_ms()
@@ -59,7 +59,7 @@ class Marker:
 
 
 class _EnoughError(Exception):
-    """Raised to end a search for bookies in the metadata of ledgers, when as many were found as the caller needs."""
+    """Raised to end a search for bookies in the metadata of ledgers, when enough of them were found."""
 
 
 @attrs.define
@@ -83,13 +83,14 @@ class BookieAudit:
         self, there: frozenset[str], is_expected: Callable[[str], bool],
         walk: Callable[[Visit], Awaitable[object]] | None = None,
     ) -> int:  # fmt: skip
-        """Mark each ledger as underreplicated that has a lost bookie in any ensemble of its metadata.
+        """Mark each ledger as underreplicated if an ensemble in its metadata contains a lost bookie.
 
         :param there: ids of the registered bookies.
-        :param is_expected: tests whether a bookie outside ``there`` does not count as lost, because it has returned
-            during the audit or its delay is not over; called for each ledger that names such a bookie.
-        :param walk: visits all ledgers while their metadata are read for several purposes; None to read them for this
-            audit alone, immediately.
+        :param is_expected: called for each ledger that names a bookie outside ``there``.  It returns True if this
+            bookie does not count as lost, because it has returned during the audit, or because the delay after its loss
+            is still running.
+        :param walk: a function that visits all ledgers, in a walk that the audit shares with periodic checks.  None:
+            the audit reads the metadata of all ledgers immediately, in a walk of its own.
         :returns: number of ledgers that were marked.
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the audit was complete.
         """
@@ -130,7 +131,7 @@ class BookieAudit:
         """Find out which of some ``bookies`` are in an ensemble of at least one ledger.
 
         :param bookies: ids of the bookies to look for.
-        :param enough: number of found bookies after which the search ends, even if there may be more.
+        :param enough: the search ends when it has found this number of bookies, even if a ledger names more of them.
         :raises bookkeeper_twisted.errors.MetadataError: the walk over the ledgers failed.
         """
         found: set[str] = set()

@@ -28,7 +28,8 @@ _MANY = 2
 class LostBookieDetector:
     """The part of an elected auditor that notices when bookies are lost, and starts audits of their ledgers.
 
-    :param initial_delay: delay in seconds before an audit, to be stored if no auditor has stored a delay before.
+    :param initial_delay: the delay in seconds between the loss of a bookie and the audit.  It is stored if the metadata
+        store has no delay yet.
     """
 
     _log = Logger()
@@ -57,7 +58,7 @@ class LostBookieDetector:
         self._waiting: dict[Deferred[None], Callable[[], bool]] = {}
 
     async def start(self) -> None:
-        """Read the stored delay before an audit, and watch it and the registrations of bookies from now on.
+        """Read the stored delay of audits; from now on, watch this delay and the registrations of bookies.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed.
         """
@@ -123,14 +124,14 @@ class LostBookieDetector:
             return
         if self._is_delay_known:
             self._act(self._bookies.delay_is(seconds))
-        else:  # the first call only reports the stored delay, so it is no request for an audit
+        else:  # the first call only reports the stored delay, and requests no audit
             self._is_delay_known = True
             self._bookies.delay = seconds
 
     async def _consider(self) -> None:
         """Wait until autorecovery is switched on; then find the lost bookies that no ledger names, and forget them.
 
-        They need no audit.  Bookies that return or are lost during the search are taken into account.
+        Such bookies need no audit.  The search notices bookies that return, or are lost, while it runs.
 
         """
         await self._switch.wait()
@@ -166,7 +167,7 @@ class LostBookieDetector:
             self._cancel_timer()
             self._timer = self._clock.callLater(self._bookies.delay, self._delay_is_over)
             for bookie_id in self._bookies.pending:
-                # if two bookies are lost, they are audited without a delay, so at most one waits here
+                # The loss of two bookies starts an audit without a delay, so at most one bookie waits here.
                 self._losses.wait(bookie_id, self._clock.seconds() + self._bookies.delay)
         elif action is Action.CANCEL:
             self._losses.stop()

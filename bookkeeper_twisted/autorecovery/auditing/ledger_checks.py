@@ -41,7 +41,8 @@ class CheckContext:
     """The objects that all periodic checks use.
 
     :ivar scan: reads the metadata of single ledgers.
-    :ivar make_marker: a function that makes a marker for one run of a check.
+    :ivar make_marker: a function that makes the :class:`~.bookie_audit.Marker` for one run of a check; it marks
+        underreplicated ledgers.
     :ivar pause: a function that waits for some seconds.
     """
 
@@ -68,11 +69,13 @@ class CheckContext:
         summary.success.record((self.clock.seconds() - started) * 1000)
 
     async def walk(self, check: AuditorCheck, visit: Visit) -> None:
-        """Visit all ledgers for a ``check``, after the search for lost bookies has visited each.
+        """Visit all ledgers for a ``check``.
+
+        If the search for lost bookies is due at the same time, it visits each ledger first.
 
         Other checks may share the walk over the ledgers, so that metadata are read once.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the walk is not complete.
+        :raises bookkeeper_twisted.errors.MetadataError: the walk failed before all ledgers were visited.
         """
         await self.walks.run(visit, 1 + _TURNS.index(check))
 
@@ -84,9 +87,9 @@ class CheckContext:
 
 @attrs.frozen
 class _Unsure:
-    """The result of a ledger check that is inconclusive, because a bookie did not answer.
+    """The result of an inconclusive check of a ledger: a bookie did not answer, so entries may be missing or not.
 
-    :ivar losses: the losses (a bookie and the entries that it lacks) that it found nevertheless.
+    :ivar losses: the losses that the check found nevertheless; a loss is a bookie and the entries that it lacks.
     :ivar bookies: ids of the bookies that could not answer.
     """
 
@@ -98,11 +101,11 @@ class _Unsure:
 class AllLedgersCheck:
     """The check that reads entries from every bookie of a ledger, and marks a ledger with missing entries.
 
-    If a bookie could not answer, this is no reason to mark the ledger: the ledger is checked again at the end, once the
-    bookie answers other requests.
+    A ledger is not marked merely because a bookie did not answer.  It is checked again at the end, if the bookie
+    answers other requests by then.
 
-    :ivar is_expected: tests whether a bookie does not count as lost, because it is registered or the delay after its
-        loss is not over.
+    :ivar is_expected: tests whether a bookie does not count as lost: it is registered, or the delay after its loss is
+        still running.
     """
 
     context: CheckContext
@@ -136,13 +139,15 @@ class AllLedgersCheck:
                 break
             await self.context.pause(FIRST_PAUSE * 2**number)
             unsure, later = later, {}
-            # One ledger of each bookie that does not answer is checked first, to find out whether it answers again.
+            # For each bookie that does not answer, check one of its ledgers first, to find out whether the bookie
+            # answers again.
             hopeless = {ledger_id: one for ledger_id, one in unsure.items() if self._is_hopeless(one)}
             first = {bookie_id: ledger_id for ledger_id, one in hopeless.items() for bookie_id in one.bookies}
             chosen = set(first.values())
             await for_each(chosen, again, self.context.scan.parallel)
-            # A bookie may be in the record of silent ones although no check waits for it any more: it is lost, or has
-            # no entries of the chosen ledger left.  So only what was inconclusive again counts.
+            # A bookie counts as still silent only if the check of its chosen ledger was inconclusive again.  The
+            # checker's list of silent bookies may be outdated: it may name a bookie that is lost meanwhile, or that has
+            # no entries of the chosen ledger any more.
             still_silent = {bookie_id for ledger_id in chosen & later.keys() for bookie_id in later[ledger_id].bookies}
             others = [ledger_id for ledger_id in unsure if ledger_id not in chosen]
             await for_each(others, again_if_answered, self.context.scan.parallel)
@@ -156,7 +161,8 @@ class AllLedgersCheck:
         """Check a ledger; mark it as underreplicated if one of its bookies lacks entries.
 
         :param later: receives the ledger id and the inconclusive result, if a bookie could not answer.
-        :param known: losses (a bookie and the entries that it lacks) for which this check has marked the ledger before.
+        :param known: the losses for which this check has marked the ledger already; a loss is a bookie and the entries
+            that it lacks.
         """
         metrics = self.context.metrics
         report = await self.checker.check(ledger_id, metadata)
@@ -167,8 +173,8 @@ class AllLedgersCheck:
         new = [loss for loss in losses if loss not in known]
         bad = {loss.bookie_id for loss in new if loss.kind is not LossKind.GONE}
         if gone := {loss.bookie_id for loss in new if loss.kind is LossKind.GONE}:
-            # Audits renew underreplicated marks for lost bookies; nobody else renews marks for missing or damaged
-            # entries.
+            # If a mark names a lost bookie already, do not write it again: audits renew such marks.  But only this
+            # check renews marks for missing or damaged entries.
             bad |= gone.difference(await marker.marked_bookies(ledger_id) or ())
         if bad:
             await marker.mark(ledger_id, metadata.length, bad)
@@ -177,9 +183,10 @@ class AllLedgersCheck:
             later[ledger_id] = _Unsure(losses, frozenset(unsure))
 
     def _is_hopeless(self, unsure: _Unsure, among: Collection[str] | None = None) -> bool:
-        """Test whether another check would be inconclusive again, because its bookies answer no request.
+        """Test whether another check of a ledger would be inconclusive again, because its bookies still do not answer.
 
-        :param among: ids of bookies; only those in the record of silent ones count; None for all of that record.
+        :param among: ids of bookies: a bookie counts as silent only if it is one of these; None for no such
+            restriction.
         """
         silent = set(self.checker.unanswering())
         return unsure.bookies <= (silent if among is None else silent & set(among))
@@ -190,7 +197,7 @@ class AllLedgersCheck:
 
 @attrs.frozen
 class PlacementCheck:
-    """The check that counts closed ledgers that violate the placement policy, and ledgers marked for too long.
+    """The check that counts closed ledgers that violate the placement policy, and ledgers with old marks.
 
     :ivar repairs: whether to mark ledgers that violate the policy as underreplicated; these marks name no bookie.
     :ivar grace_period: seconds after which a mark counts as too old; 0 if no mark ever does.
@@ -246,7 +253,7 @@ class PlacementCheck:
 
 @attrs.frozen
 class ReplicasCheck:
-    """The check that asks bookies which entries they have, and counts ledgers with too few replicas of some entry.
+    """The check that asks bookies which entries they have, and counts ledgers with an entry that has too few replicas.
 
     Only closed ledgers without a mark are checked, and no ledger is marked.
 
@@ -293,7 +300,7 @@ class ReplicasCheck:
         return visit
 
     async def _fewest(self, ledger_id: int, metadata: LedgerMetadata) -> int | None:
-        """Return the number of replicas of the rarest entry; None if a bookie did not say which entries it has."""
+        """Return the lowest number of replicas that an entry has; None if a bookie did not say which entries it has."""
         listed: dict[str, Ranges] = {}
         try:
             for bookie_id in sorted(metadata.bookies):

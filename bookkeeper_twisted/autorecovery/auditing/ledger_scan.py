@@ -104,10 +104,10 @@ class SharedWalks:
         self._next: _SharedWalk | None = None
 
     def run(self, visit: Visit, turn: int) -> "Deferred[None]":
-        """Visit all ledgers, in a walk over the ledgers that other callers may share.
+        """Visit all ledgers, in a walk that other callers may share.
 
-        If ``visit`` fails, only this caller's visits end; if the walk fails, those of all callers end.  A cancellation
-        ends this caller's visits, and ends the walk if there is no other caller.
+        If ``visit`` fails, only the visits of this caller end.  If the walk itself fails, the visits of all callers
+        end.  If the result is cancelled, the visits of this caller end; the walk ends too if it has no other caller.
 
         :param visit: see :meth:`LedgerScan.run`.
         :param turn: number that orders the visits of several callers to a ledger: the lowest turn comes first.
@@ -151,7 +151,7 @@ class _SharedWalk:
 
     async def _visit(self, ledger_id: int, metadata: LedgerMetadata) -> None:
         for ended, (_, visit) in list(self._visits.items()):
-            if ended not in self._visits:  # an error at another ledger has ended the visits of this caller
+            if ended not in self._visits:  # this caller's visits have ended with an error at another ledger
                 continue
             try:
                 await visit(ledger_id, metadata)

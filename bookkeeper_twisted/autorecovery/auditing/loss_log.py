@@ -28,7 +28,7 @@ class LossLog:
         self._counting: Deferred[None] | None = None
 
     def bookies_are(self, missing: Collection[str], available: Collection[str]) -> None:
-        """Record which bookies are missing, and since when; log each bookie that has returned.
+        """Record which bookies are missing and when they were lost; log each bookie that has returned.
 
         :param missing: ids of the bookies that are expected to be registered but are not.
         :param available: ids of the registered bookies.
@@ -65,7 +65,7 @@ class LossLog:
         self._counting.addErrback(self._not_counted, bookie_id)
 
     def stop(self) -> None:
-        """End the count, because the bookie has returned, or because its ledgers are marked now."""
+        """Cancel the count of ledgers, because the lost bookie has returned, or because its ledgers are marked now."""
         counting, self._counting = self._counting, None
         if counting is not None:
             counting.cancel()

@@ -2,9 +2,10 @@
 
 After the loss of one bookie, its ledgers are audited only after a delay, because the bookie may just be restarting.  If
 two bookies are lost, their ledgers are audited without a delay, because a third loss might lose entries for good.  A
-lost bookie that no ledger names has no entries to lose, so it does not count as a second loss.  For example, a bookie
-may have died long ago and its ledgers were copied to others, but its cookie remains: it must not end the delay of the
-next lost bookie.  This module only computes; its caller has the clock and the metadata store.
+lost bookie that no ledger names has no entries to lose, so it does not count as a second loss.  For example, the
+ledgers of a bookie that died long ago were copied to other bookies, but its cookie is still stored.  Such a bookie must
+not end the delay when another bookie is lost.  This module does no I/O: its caller has the clock and the metadata
+store.
 """
 
 from collections.abc import Collection
@@ -23,7 +24,7 @@ class Detection(Enum):
 
 
 class Loss(Enum):
-    """The number of lost bookies that wait for their audit: none, one, or more."""
+    """The number of lost bookies that wait for the audit of their ledgers: none, one, or more."""
 
     NONE = 0
     ONE = 1
@@ -87,7 +88,7 @@ class LostBookies:
         return self._decide()
 
     def missing(self, available: Collection[str]) -> frozenset[str]:
-        """Return the bookies that are lost but not yet audited, if only the ``available`` bookies are registered.
+        """Return the known bookies that are not among the ``available`` bookies and whose loss was not audited yet.
 
         :param available: see :meth:`bookies_are`.
         """
@@ -108,7 +109,7 @@ class LostBookies:
     def delay_is(self, seconds: int) -> Action:
         """Set the delay to a value that was written to the store; return the action that the caller must take.
 
-        If 0 or the present value was written, this requests an immediate audit.
+        An administrator can request an immediate audit by writing 0 or the present value.
 
         :param seconds: the delay that was written.
         """

@@ -28,7 +28,7 @@ class Timetable:
 
     :ivar interval: seconds from the end of a run to the next one; 0: one run only.
     :ivar last_run: a function that returns when the last run ended, in ms since the epoch; None if there was no run.
-    :ivar ran: a function that stores when a complete run ended; None if the run itself stores this.
+    :ivar ran: a function that stores the time at which a complete run ended; None if the work itself stores this time.
     """
 
     interval: float
@@ -81,7 +81,8 @@ class PeriodicWork:
     async def _until_due(self) -> None:
         await self._until_time()
         await self._until_calm()
-        # check the time again: an audit that has ended meanwhile counts as a run of the search for lost bookies
+        # Check the time again.  An audit may have ended meanwhile, and it counts as a run of the search for ledgers on
+        # lost bookies.
         await self._until_time()
 
     async def _until_time(self) -> None:

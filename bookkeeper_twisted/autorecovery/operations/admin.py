@@ -18,7 +18,7 @@ _LONG_AGO = 21 * 24 * 3600
 
 
 async def cluster_info(admin: BookKeeperAdmin) -> Mapping[str, object]:
-    """Return the numbers of bookies and the state of autorecovery, under the names that Apache BookKeeper gives them.
+    """Return the numbers of bookies and the state of autorecovery, under the names that Apache BookKeeper uses.
 
     :param admin: the administration of the cluster.
     :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed.
@@ -59,7 +59,7 @@ class AutorecoveryAdmin:
         """Switch autorecovery on or off for the whole cluster.
 
         :param enabled: True to switch it on.
-        :returns: False if it was on or off already, as requested.
+        :returns: False if autorecovery was in the requested state already.
         """
         return await self._marks.set_enabled(enabled)
 
@@ -88,7 +88,7 @@ class AutorecoveryAdmin:
         return False
 
     async def recovering(self) -> dict[int, str]:
-        """Return the text of each replication lock, by ledger id: the worker's host, why the ledger still waits."""
+        """Return, by ledger id, the text of each replication lock: the host of the worker, and why the ledger waits."""
         return await self._marks.locked_ledgers()
 
     # ---- the auditor ---------------------------------------------------------------------------------
@@ -98,14 +98,14 @@ class AutorecoveryAdmin:
         return await self._auditing.auditor()
 
     async def lost_bookie_delay(self) -> int:
-        """Return the stored seconds from the loss of a bookie to the audit."""
+        """Return the stored delay, in seconds, between the loss of a bookie and the audit of its ledgers."""
         return await self._auditing.lost_bookie_delay() or 0
 
     async def set_lost_bookie_delay(self, seconds: int) -> None:
         """Set the delay from the loss of a bookie to the audit; setting 0 or the present value also triggers an audit.
 
         :param seconds: the delay in seconds.
-        :raises IncorrectParameterError: the delay is negative, or too large for auditors to read.
+        :raises IncorrectParameterError: the delay is negative, or so large that auditors could not read it.
         """
         if not 0 <= seconds <= LONGEST_DELAY:
             raise IncorrectParameterError(f"the delay after the loss of a bookie cannot be {seconds} s")
@@ -124,7 +124,7 @@ class AutorecoveryAdmin:
         await self._auditing.set_lost_bookie_delay(await self.lost_bookie_delay())
 
     async def force_checks(self, checks: Collection[AuditorCheck], now: float) -> int:
-        """Make periodic checks due soon: store that they ended long ago.
+        """Make periodic ``checks`` due soon, by storing in the metadata store that they ended long ago.
 
         :param now: the time in seconds since the epoch.
         :returns: the time that was stored, in ms since the epoch.

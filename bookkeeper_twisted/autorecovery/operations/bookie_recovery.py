@@ -1,8 +1,8 @@
 """Manual recovery of bookies: copies all their entries to other bookies, whether or not their ledgers are marked.
 
-The bookies are those that an operator has named.  A ledger is repaired under its replication lock, so that no worker
-repairs it at the same time.  If a ledger is open and its newest ensemble contains one of the bookies, the ledger is
-first recovered and closed, which fences its writer.
+An operator names the bookies.  The replication lock of a ledger is held during its repair, so that no worker repairs it
+at the same time.  If a ledger is open and its newest ensemble contains one of the bookies, the ledger is first
+recovered and closed, which fences its writer.
 """
 
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator
@@ -46,9 +46,9 @@ class RecoveryResult(Enum):
 
 @attrs.frozen
 class PlannedLedger:
-    """A ledger that has some of the bookies to recover in its ensembles, and what its recovery involves.
+    """The planned recovery of one ledger whose ensembles contain some of the bookies to recover.
 
-    :ivar bookies: ids of those bookies to recover that are in the ledger's ensembles.
+    :ivar bookies: ids of the bookies to recover that the ledger's ensembles contain.
     :ivar is_open: whether the ledger must be recovered and closed first, which fences its writer.
     :ivar n_bytes: estimate of the payload bytes to be copied.
     """
@@ -75,7 +75,7 @@ class BookieRecovery:
     """A manual recovery, which copies all entries of some bookies to other bookies.
 
     :param admin: the administration of the cluster.
-    :param replicator: copies entries; it must never choose one of ``bookies`` as a target.
+    :param replicator: copies entries; it must not copy them to one of ``bookies``.
     :param bookies: ids of the bookies to recover.  They may still run; then entries are also read from them.
     :param skip_open: whether to skip open ledgers.
     :param holder: name of this host, which is stored with the replication locks.
@@ -149,7 +149,7 @@ class BookieRecovery:
         return int(copies * metadata.length / entries)
 
     async def unknown(self, planned: Iterable[PlannedLedger]) -> list[str]:
-        """Return the ids of bookies to recover that have no cookie and no ledger, as these may be mistyped.
+        """Return the ids of bookies to recover that have no cookie and no ledger: the user may have mistyped them.
 
         :param planned: all ledgers that :meth:`plan` yields.
         """
@@ -179,9 +179,11 @@ class BookieRecovery:
         return deleted
 
     async def recover(self, planned: PlannedLedger) -> RecoveredLedger:
-        """Copy a ledger's entries on the recovered bookies to other bookies, and change the metadata, under its lock.
+        """Copy the entries that the recovered bookies have of a ledger to other bookies, then update its metadata.
 
-        If this is cancelled, extra copies may remain, but nothing else.
+        The ledger's replication lock is held meanwhile.
+
+        After a cancellation, some copies may remain that the metadata do not name; nothing else has changed.
 
         :param planned: the ledger; its metadata are read again.
         :returns: the result, with the reason of a failure.
@@ -198,7 +200,8 @@ class BookieRecovery:
             if isinstance(error, ClientClosedError):
                 raise
             if isinstance(error, MetadataError):
-                # without the store, all other ledgers would fail, too, each after minutes: give up now
+                # If the metadata store is unreachable, give up now: each further ledger would fail, too, but only after
+                # minutes.
                 await self._admin.instance_id()
             if not isinstance(error, NoSuchLedgerMetadataError):  # a ledger that was deleted needs no recovery
                 return RecoveredLedger(ledger_id, RecoveryResult.FAILED, str(error))
@@ -233,7 +236,7 @@ class BookieRecovery:
             return await self._admin.client.context.ledgers.read(report.fragment.ledger_id)
 
     def _reports(self, ledger_id: int, metadata: LedgerMetadata, gone: Collection[str]) -> Iterator[FragmentReport]:
-        """Yield a report for each fragment with bookies to recover, which says that they have lost all their entries.
+        """Yield a report for each fragment with bookies to recover; it says that these bookies have lost all entries.
 
         All entries before the newest ensemble count as acknowledged (safety rule S16), even if the bookies know a lower
         LAC.

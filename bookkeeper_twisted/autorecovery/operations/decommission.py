@@ -34,7 +34,7 @@ class Remaining:
     """The ledgers that a decommission still waits for.
 
     :ivar blockers: why each ledger still needs the bookie, by ledger id.
-    :ivar found: the largest number of remaining ledgers at one time so far.
+    :ivar found: the largest number of remaining ledgers that any check has found so far.
     """
 
     blockers: Mapping[int, str]
@@ -77,8 +77,7 @@ class Decommission:
         """Trigger an audit, and wait until no ledger needs the bookie.
 
         :param report: called with the remaining ledgers after each check of the metadata.
-        :returns: the remaining ledgers: none, or those that remained when there was no progress for ``patience``
-            seconds.
+        :returns: the remaining ledgers.  There are none, unless there was no progress for ``patience`` seconds.
         :raises IllegalOperationError: see :meth:`check`.
         """
         await self.check()
@@ -119,7 +118,10 @@ class Decommission:
             self._needing.discard(ledger_id)
 
     async def _blockers(self) -> dict[int, str]:
-        """Return why ledgers still need the bookie, by ledger id; an underreplicated mark that names it counts, too."""
+        """Return, by ledger id, why each ledger still needs the bookie.
+
+        An underreplicated mark that names the bookie is a reason, too.
+        """
         marked = {ledger_id async for ledger_id, _ in self._admin.underreplicated(missing=self.bookie_id)}
         recovering = await self._admin.recovering()
         reasons = {}

@@ -84,7 +84,7 @@ class ServedDirectories:
         return Deferred.fromCoroutine(self._check())
 
     def index_files(self) -> list[str]:
-        """Return the path of the run index file of each ledger directory."""
+        """Return the path of the index file of each ledger directory."""
         return [posixpath.join(current(path), FILE_NAME) for path in self._paths.indexes]
 
 
@@ -139,7 +139,7 @@ class BookieAdmin:
     ) -> None:
         """Set the registration and the disk monitor of a bookie that is about to serve.
 
-        :param registration: gets the administrator's read-only request.
+        :param registration: the registration, which gets the administrator's read-only request.
         :param disks: measures the space of the disks.
         :param access: decides who may administer the bookie.
         """
@@ -161,7 +161,7 @@ class BookieAdmin:
             self._phase = phase
 
     def fail(self, reason: str) -> None:
-        """Record a failure that ends the bookie; only the first failure counts, and none after the stop has begun.
+        """Record a failure that ends the bookie; ignore further failures, and failures after the stop has begun.
 
         :param reason: a text for the administrator.
         """
@@ -232,5 +232,8 @@ class BookieAdmin:
         return self._serving().control
 
     def metrics(self) -> Iterator[bytes]:
-        """Yield the metrics one by one in Prometheus' text format (0.0.4): one call for all could take too long."""
+        """Yield the metrics one by one in Prometheus' text format (0.0.4).
+
+        One call for all metrics could block the reactor for too long.
+        """
         return pieces(self._registry)

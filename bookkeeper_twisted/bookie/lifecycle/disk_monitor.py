@@ -22,7 +22,8 @@ class DiskThresholds:
     :ivar low: share of used space at which a full disk becomes usable again.
     :ivar warn: share of used space above which the log warns and the disk is almost full.
     :ivar reserve: free bytes above which adds of high priority are still accepted.
-    :ivar any_full: True if one full disk makes the bookie read-only, False if only all of them do.
+    :ivar any_full: True if one full disk makes the bookie read-only; False if it becomes read-only only when all disks
+        are full.
     """
 
     full: float = 0.95
@@ -36,11 +37,13 @@ class DiskThresholds:
 class DiskState:
     """The result of one check of the disks.
 
-    :ivar full: whether one or all disks of the ledger directories are full, see :attr:`DiskThresholds.any_full`.
+    :ivar full: whether the disks of the ledger directories count as full: one of them, or all, see
+        :attr:`DiskThresholds.any_full`.
     :ivar almost_full: whether at least one of them is almost full.
     :ivar has_reserve: whether each of them still has more free bytes than the reserve.
     :ivar unusable: ledger directories that are missing or unreadable, each with its error text.
-    :ivar lost_journals: the same for journal directories; a restart would not find the records written there.
+    :ivar lost_journals: journal directories that are missing or unreadable, each with its error text.  A restart would
+        not find the records that were written there.
     """
 
     full: bool = False
@@ -53,7 +56,7 @@ class DiskState:
 class DiskMonitor:
     """A monitor that checks the disks at intervals and on demand.
 
-    :param directories: the ledger directories; ``journals``: the journal directories.
+    :param directories: paths of the ledger directories; ``journals`` are the paths of the journal directories.
     :param on_check: called with the result of each check.
     """
 
@@ -125,12 +128,15 @@ class DiskMonitor:
             self._log.error("the check of the disks {text}", text=text)
 
     def _is_new(self, subject: str, text: str) -> bool:
-        """Test whether the state of a ``subject`` differs from that at the last call; a state is only logged once."""
+        """Test whether ``text`` differs from the last text about ``subject``, so that each state is logged once."""
         before, self._logged[subject] = self._logged.get(subject, ""), text
         return before != text
 
     async def check(self) -> None:
-        """Check all disks once.  A full disk becomes usable again only when its use falls to the lower threshold."""
+        """Check all disks once.
+
+        A full disk becomes usable again only when its used share has fallen to the lower threshold.
+        """
         wrong, lost, usage = await self._executor.submit("read", self._survey)
         self._logged.pop("the check of the disks", None)
         for number, (directory, (total, free)) in enumerate(zip(self._directories, usage, strict=True)):

@@ -31,7 +31,7 @@ _FIELDS = fields_of(BookieConfig)
 
 @implementer(ILoggingContext)
 class Gate(ServerFactory):
-    """A factory for a bound port that closes each new connection, until the bookie serves."""
+    """The protocol factory of a port that is bound early: it closes each new connection until the bookie serves."""
 
     noisy = False
     inner: BookieServerFactory | None = None
@@ -44,9 +44,10 @@ class Gate(ServerFactory):
 
 
 def bookie_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
-    """Return the bookie's endpoint: that of ``listenEndpoint``, or of ``listeningInterface`` and ``bookiePort``.
+    """Return the bookie's endpoint, from ``listenEndpoint``, or from ``listeningInterface`` and ``bookiePort``.
 
-    Plain TCP connections send data immediately when it is written; other transports are Twisted's own.
+    A plain TCP connection sends data immediately when they are written.  Connections of other endpoints are Twisted's
+    own, unchanged.
 
     :raises ConfigError: the endpoint string is invalid, or ``listeningInterface`` is not an IP address.
     """
@@ -57,7 +58,7 @@ def bookie_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint
 
 
 def http_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
-    """Return the HTTP endpoint: that of ``httpServerEndpoint``, or of ``httpServerHost`` and ``httpServerPort``.
+    """Return the HTTP endpoint, from ``httpServerEndpoint``, or from ``httpServerHost`` and ``httpServerPort``.
 
     :raises ConfigError: the endpoint string is invalid.
     """
@@ -72,7 +73,7 @@ async def listen(endpoint: IStreamServerEndpoint, factory: IProtocolFactory, key
     :param factory: makes the protocol of each connection.
     :param key: the configuration key of the endpoint, which the error names.
     :raises ConfigError: the port of the endpoint is out of range.
-    :raises twisted.internet.error.CannotListenError: the address is taken, or is none of this machine.
+    :raises twisted.internet.error.CannotListenError: the address is in use, or is not an address of this machine.
     """
     try:
         return await endpoint.listen(factory)
@@ -84,7 +85,7 @@ async def listen_for_metrics(reactor: Any, config: BookieConfig, factory: IProto
     """Listen for readers of metrics at ``prometheusStatsHttpAddress`` and ``prometheusStatsHttpPort``.
 
     :param factory: makes the protocols of connections.
-    :raises ConfigError: the port is taken, or the address is none of this machine.
+    :raises ConfigError: the port is in use, or the address is not an address of this machine.
     """
     host, port = config.prometheus_stats_http_address, config.prometheus_stats_http_port
     try:
@@ -115,16 +116,17 @@ class HttpSite(Protocol):
     """The factory of the connections of an HTTP server."""
 
     def opened(self, local: bool) -> str:
-        """Record that the server listens; return a text that says who may use it, which ends a sentence of the log.
+        """Record that the server listens.
 
         :param local: whether only processes of this machine reach the server.
+        :returns: a text that says who may use the server, for the end of a sentence in the log.
         """
 
 
 def opened(site: HttpSite, listening: IListeningPort) -> str:
     """Tell the HTTP ``site`` that it is ``listening``.
 
-    Return a sentence for the log that says who reaches the server.
+    Return a sentence for the log that says where it listens and who may use it.
     """
     address: Any = listening.getHost()
     where = f"{address.host}:{address.port}" if hasattr(address, "port") else str(address)

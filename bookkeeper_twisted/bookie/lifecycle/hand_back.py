@@ -1,9 +1,8 @@
 """Hands directories back to Apache's bookie: exports our indexes to the index format of one of its storages.
 
 The journals are replayed first, so that all their entries are in the exported indexes.  Our cookies are replaced by
-Apache's only when all these indexes exist.  After a crash at any point, no entry is lost: either our bookie can serve
-the directories (with ``rebuildIndex=true`` if it asks for that), or Apache's bookie can, or the export can be run
-again.
+Apache's only when all these indexes exist.  After a crash at any point, no entry is lost: our bookie can serve the
+directories (it may ask for ``rebuildIndex=true``), or Apache's bookie can serve them, or the export can be run again.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,7 +52,8 @@ class HandBack:
             raise InvalidCookieError(f"{self.paths.all()[0]} is not a directory of this bookie: nothing to hand back")
         indexes = [current(path) for path in self.paths.indexes]
         exported: list[Exported] = []
-        # With cookies of Apache's bookie, the indexes are Apache's already: it or an earlier export wrote them.
+        # If the cookies are those of Apache's bookie, the indexes are Apache's already: written by Apache's bookie or
+        # by an earlier export.
         if not cookies.of_apache:
             self._check(indexes)
             self._replay()
@@ -69,7 +69,7 @@ class HandBack:
         return exported
 
     def _check(self, index_directories: Sequence[str]) -> None:
-        """Check that the indexes are complete, and that Apache's bookie finds each ledger in the same directory.
+        """Check that the indexes are complete, and that Apache's bookie will search each ledger in its directory.
 
         :raises StorageError: an index is not complete, or has ledgers that Apache's bookie would search in another
             directory.

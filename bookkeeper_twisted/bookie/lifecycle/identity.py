@@ -72,7 +72,8 @@ def service_info(
 
     :param local_host: the address of this machine, published if ``config`` names none.
     :param http_port: None if there is no HTTP server.
-    :param http_host: the address of the HTTP server if it is a loopback address, published instead of the bookie's.
+    :param http_host: the address to publish for the HTTP server, if it listens on a loopback address; empty to publish
+        the address of the bookie.
     """
     host = config.advertised_address or listening_address(config) or local_host
     endpoints = [Endpoint("bookie", host, port, "bookie-rpc")]
@@ -100,7 +101,7 @@ class CookieCheck:
     Its methods do not block: they read and write the files on a lane (a worker thread).
 
     :param allow_expansion: whether new, empty ledger directories may be added to the bookie.
-    :param take_over: whether to accept directories of Apache's bookie, which become ours.
+    :param take_over: whether to accept directories with cookies of Apache's bookie, which this bookie then takes over.
     """
 
     def __init__(

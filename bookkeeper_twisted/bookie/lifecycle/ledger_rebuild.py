@@ -1,7 +1,8 @@
 """Rebuilds the ledger states of an unreadable index: every ledger in the entry logs and journals becomes fenced.
 
-The master keys come from the journals.  A ledger whose key record is no longer there adopts the next key that a client
-sends.  Ledgers without entries and without records in a journal are lost, and so are the fences of deleted ledgers.
+The master keys come from the journals.  If the key record of a ledger is no longer in a journal, the ledger accepts the
+next key that a client sends as its key.  Ledgers without entries and without records in a journal are lost, and so are
+the fences of deleted ledgers.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from .store import StorePaths
 def journal_states(
     fs: IFileSystem, paths: StorePaths, advance: Callable[[int], object] = int
 ) -> dict[int, LedgerRow]:  # fmt: skip
-    """Return a fenced state, with the last known key, for each ledger in the journals.
+    """Return the rebuilt state of each ledger in the journals: fenced, with the last key that the journals have for it.
 
     :param advance: called with the number of journal bytes read since the last call.
     :raises JournalDamageError: a journal is damaged.

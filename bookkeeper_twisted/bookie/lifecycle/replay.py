@@ -1,8 +1,8 @@
 """Replays the journals at the start: stores the records that follow each journal's mark.
 
 A replay is idempotent, and a crash may interrupt it anywhere: no journal file is released and no mark moves before the
-checkpoint that follows.  Memory is bounded: when the write cache is full, a checkpoint writes it and leaves the marks
-as they are.  If a ledger disk has no space for that, memory holds at most the records of the journals.
+checkpoint that follows.  The memory is limited: when the write cache is full, a checkpoint writes its entries to disk,
+but moves no mark.  If a ledger disk has no space for them, the memory contains at most the records of the journals.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ _MAX_RUN_BYTES = 1 << 20
 def replay(journals: Sequence[IJournal], storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> int:
     """Store the records of all journals.
 
-    :param journals: in the order of the configuration.
+    :param journals: the journals, in the order of the configuration.
     :param marks: the mark of each journal, from the last checkpoint.
     :returns: the number of replayed entries.
     :raises JournalDamageError: a journal lacks records that were durable.
@@ -57,7 +57,7 @@ def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) ->
 
 
 class _Player:
-    """Stores the journal records of a replay in their order; joins consecutive entries, to store them together."""
+    """Stores the journal records of a replay in their order; stores consecutive entries of a ledger by one call."""
 
     _log = Logger()
 
@@ -97,7 +97,8 @@ class _Player:
         if row is not None and row.forgotten_at:
             self._storage.put_ledger(attrs.evolve(row, forgotten_at=0))
         if row is None:
-            # As in Apache's bookie, entries without a key record are of a ledger that was deleted after the adds.
+            # If there is no key record, the ledger of these entries was deleted after they were added; Apache's bookie
+            # assumes the same.
             if self._ledger_id not in self._unknown:
                 self._unknown.add(self._ledger_id)
                 self._log.warn("skipping entries of unknown ledger {ledger_id}", ledger_id=self._ledger_id)

@@ -69,13 +69,13 @@ class BookieService(Service):
     :param local_host: the name or address of this machine, used if the configuration names none.
     :param make_site: makes the site of the HTTP server (:func:`bookkeeper_twisted.http.site.make_site`).
     :param executor: runs blocking work on named lanes (queues with threads of their own); by default, real threads.
-    :param on_failure: called once, after everything is stopped, if the bookie ends by itself.  So it does if its start
-        fails; if it loses its registration, or a journal, without which it cannot keep further entries safe (safety
-        rule S10); or if it would have to become read-only, which ``readOnlyModeEnabled`` forbids.
+    :param on_failure: called once if the bookie ends by itself, after everything is stopped.  A bookie ends by itself
+        if its start fails, if it loses its registration, if a journal fails (safety rule S10), or if it had to become
+        read-only but ``readOnlyModeEnabled`` forbids this.
     :ivar admin: the administration of the bookie; it can be used before the start and after the stop, too.
     :ivar role: the name of the service in the log of its process.
-    :ivar bookie_id, port, http_port: set by :meth:`start`; a port is 0 if there is none.  ``port`` is the port that
-        clients connect to; with ``listenEndpoint``, the bookie may listen on another one.
+    :ivar bookie_id, port, http_port: the bookie id and the ports, set by :meth:`start`; a port is 0 if there is none.
+        Clients connect to ``port``.  If ``listenEndpoint`` is set, the bookie itself may listen on another port.
     """
 
     role = "bookie"
@@ -221,7 +221,7 @@ class BookieService(Service):
         async def logged() -> None:
             try:
                 await undo()
-            # Log no traceback: the metadata store is unreachable or was removed, which is no fault of this program.
+            # Log no traceback: the metadata store is unreachable or was removed, so the cause is outside this program.
             except MetadataError as error:
                 self._log.warn("{name} failed: {error}", name=name, error=error)
             except Exception:
@@ -258,7 +258,7 @@ class BookieService(Service):
 
     @property
     def _is_named(self) -> bool:
-        """Test whether the configuration alone determines the bookie id, without the port that the system chooses."""
+        """Test whether the bookie id is known before the port is bound: it contains no port that the system chooses."""
         return bool(self._config.bookie_port or self._config.bookie_id)
 
     async def _cookie_check(self) -> CookieCheck:

@@ -49,7 +49,7 @@ def store_paths(config: BookieConfig) -> StorePaths:
 
 
 def journal_settings(config: BookieConfig) -> JournalSettings:
-    """Return the settings of every journal, sizes in bytes, from a ``config``."""
+    """Return the settings of the journals from a ``config``; all sizes are in bytes."""
     return JournalSettings(
         max_size=config.journal_max_size_mb * _MIB,
         alignment=config.journal_alignment_size,
@@ -61,7 +61,7 @@ def journal_settings(config: BookieConfig) -> JournalSettings:
 
 
 def storage_settings(config: BookieConfig) -> StorageSettings:
-    """Return the settings of the ledger storage, sizes in bytes, from a ``config``."""
+    """Return the settings of the ledger storage from a ``config``; all sizes are in bytes."""
     return StorageSettings(
         log_size_limit=config.log_size_limit,
         log_direct=config.db_storage_direct_io_entry_logger,
@@ -74,7 +74,7 @@ def storage_settings(config: BookieConfig) -> StorageSettings:
 
 
 def maintenance_options(config: BookieConfig) -> MaintenanceOptions:
-    """Return the options of the background work, times in seconds, from a ``config``."""
+    """Return the options of the background work from a ``config``; all times are in seconds."""
     minor = CompactionKind(
         config.minor_compaction_threshold, config.minor_compaction_interval,
         _seconds(config.minor_compaction_max_time_millis),
@@ -128,7 +128,7 @@ def engine_options(
 ) -> EngineOptions:
     """Return the limits and options of the parts that serve requests, from a ``config``.
 
-    :param clock: tells the time in seconds since 1970, by which it is decided when to read files of TLS and of rules
+    :param clock: returns the time in seconds since 1970.  It decides when TLS files and authorization rules are read
         again.
     :param metadata: the metadata driver; it is open when requests are served.
     :raises ConfigError: the authentication provider is unknown or not allowed, TLS cannot be set up, or the rules of
@@ -174,7 +174,7 @@ def engine_options(
 async def custom_metadata(metadata: IMetadataDriver, ledger_id: int) -> Mapping[str, bytes]:
     """Read the custom metadata of a ledger, even if the ledger was created just now.
 
-    :param ledger_id: the id, which may be that of no ledger.
+    :param ledger_id: id of the ledger, which need not exist.
     :raises NoSuchLedgerMetadataError: the store has no such ledger.
     """
     if ledger_id < 0:
@@ -182,7 +182,7 @@ async def custom_metadata(metadata: IMetadataDriver, ledger_id: int) -> Mapping[
     try:
         found = await metadata.ledgers.read(ledger_id)
     except NoSuchLedgerMetadataError:
-        # the ZooKeeper server that answered may not know a ledger yet that another server knows
+        # One server of ZooKeeper may not know a new ledger yet that another server knows: sync, then read again.
         await metadata.ledgers.sync()
         found = await metadata.ledgers.read(ledger_id)
     return found.value.custom_metadata

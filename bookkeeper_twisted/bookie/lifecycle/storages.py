@@ -21,7 +21,7 @@ _JAVA = "org.apache.bookkeeper.bookie."
 
 
 class ILedgerStorageFactory(Interface):
-    """A plugin that opens the ledger storage of a bookie, in which its entries are."""
+    """A plugin that opens the ledger storage of a bookie, which stores the bookie's entries."""
 
     names: frozenset[str] = Attribute("Values of ``ledgerStorageClass`` it answers to.")
 
@@ -33,8 +33,9 @@ class ILedgerStorageFactory(Interface):
 
         :param ledger_dirs: the ``current`` directories of the entry logs.
         :param index_dirs: the directory of the index of each ledger directory, in the same order.
-        :param make_index: opens the index of a directory, for a storage that has one.
-        :param persist_marks: called at the end of each checkpoint with the marks that were taken at its beginning.
+        :param make_index: opens the index of a directory; a storage without indexes does not use it.
+        :param persist_marks: called at the end of each checkpoint, with the journal marks that were taken when the
+            checkpoint began.
         :raises bookkeeper_twisted.errors.StorageError: the directories cannot be served; the text says why and what to
             do.
         """
@@ -42,7 +43,10 @@ class ILedgerStorageFactory(Interface):
 
 @implementer(IPlugin, ILedgerStorageFactory)
 class EntryLogStorageFactory:
-    """The factory of storages with entry logs and a run index; they can read the entry logs of every Apache storage."""
+    """The factory of storages that keep entries in entry logs, and an index that says where each entry is.
+
+    They can also read the entry logs that any storage of Apache's bookie has written.
+    """
 
     names = frozenset(
         {

@@ -36,10 +36,10 @@ class StorePaths:
         make_currents(fs, self.all())
 
     def check_space(self, fs: IFileSystem, needed: int) -> None:
-        """Check that the disk of each journal directory without a journal has space for the first file.
+        """Check that there is disk space for the first journal file, in each directory that has no journal yet.
 
         :param needed: bytes of the first journal file.
-        :raises StorageError: the disk of such a directory has fewer free bytes.
+        :raises StorageError: the disk of such a directory has fewer free bytes than ``needed``.
         """
         for directory in map(current, self.journals):
             if journal_ids(fs, directory):
@@ -78,7 +78,8 @@ class Store:
         :param paths: the directories, which exist and are locked.
         :param make_index: opens an index, or makes a new one.
         :param first_journal_id: id of the first file of a new journal: milliseconds since the epoch, plus one.
-        :param salt: a few bytes that clients cannot guess.
+        :param salt: a few random bytes, which the headers of journal files depend on, so that clients cannot forge such
+            headers.
         :param storages: opens the ledger storage.
         :raises StorageError: a journal, a mark or the ledger storage cannot be opened.
         """

@@ -4,8 +4,8 @@ Logs are compacted in groups.  The compacted old logs are deleted together, at t
 But if disk space is scarce, the old logs of each group are deleted before the next group.  On a full disk, a compaction
 can use the space reserve (:mod:`~bookkeeper_twisted.storage.files.space_reserve`).
 
-While clients add entries, a compaction slows down even without a speed limit: it has only few writes in progress at a
-time, so that a write of the journal need not wait long, and it rests after each step.
+While clients add entries, a compaction slows down even without a speed limit.  It rests after each step.  It has only
+few writes in progress at a time, so that a write of the journal waits only a short time for the disk.
 """
 
 import errno
@@ -44,9 +44,10 @@ T = TypeVar("T")
 class CompactionOrder:
     """The parameters of one compaction of a directory.
 
-    :ivar threshold: a log is compacted if the live share of its bytes is lower than this.
-    :ivar target_size: in the computation of the live share, a log that is smaller than so many bytes counts as having
-        this size; 0 for no such rule.
+    :ivar threshold: a log is compacted if its live share, the share of its bytes that belong to existing ledgers, is
+        lower than this.
+    :ivar target_size: a log with fewer bytes than this counts as having this size when its live share is computed; 0
+        for no such rule.
     :ivar max_time: seconds after which no further group of logs is begun; None for no limit.
     """
 
@@ -85,7 +86,7 @@ class Compactor:
         self._clients_add = clients_add
         self._queue: DiskQueue | None = None
         self._worked = 0.0
-        self._borrows = False  # whether the present compaction has freed the space reserve to use its space
+        self._borrows = False  # whether this compaction has freed the space reserve for itself
 
     async def run(self, order: CompactionOrder) -> None:
         """Compact the entry logs that a compaction ``order`` selects.
@@ -134,7 +135,9 @@ class Compactor:
         return candidates(whole, order.threshold, order.target_size)
 
     async def _next_group(self, chosen: Sequence[LogUsage], is_first: bool) -> list[LogUsage]:
-        """Return the next logs to compact together; if space is scarce, delete old logs or use the reserve first.
+        """Return the logs of the next group, which are compacted together.
+
+        If disk space is scarce, first delete old logs or use the space reserve.
 
         :raises OSError: the free space is too small for a copy of any log.
         """
@@ -164,7 +167,11 @@ class Compactor:
         return True
 
     async def _free(self) -> int:
-        """Return the free bytes for copies: those for all users, or those for this process if the reserve is in use."""
+        """Return how many bytes of copies the disk has space for.
+
+        Normally these are the free bytes for all users.  While the reserve is in use, they are the free bytes for this
+        process.
+        """
         fs = self._directory.fs
         if self._borrows:
             return await self._directory.on_lane(fs.allocatable, self._directory.path)
@@ -188,7 +195,7 @@ class Compactor:
                 await self._damage_found(damage)
 
     async def _compact(self, sources: Sequence[int], n_targets: int) -> bool:
-        """Copy the live entries of some entry logs to new logs, and commit their index rows.
+        """Copy the live entries of some entry logs to new logs; then commit index rows that refer to the new logs.
 
         :param sources: ids of the logs to compact.
         :param n_targets: most new logs to write.
@@ -205,7 +212,7 @@ class Compactor:
         log_ids = await directory.on_flush_lane(directory.storage.log.reserve, n_targets)
         # the new log that is being written; it is not durable yet, and no index row refers to it
         copy: LogCopy | None = None
-        # the commit of the index rows of the previous new log, which runs while the next log is written
+        # the running commit of the index rows of one new log, while the next new log is written
         committed: Deferred[None] = succeed(None)
         try:
             step, following = None, await on_lane(cutter.next_step, *self._limits())
@@ -232,7 +239,7 @@ class Compactor:
                 copy = None
             return True
         finally:
-            await on_lane(reader.close)  # close the reader first: its close waits for the writes to the copy
+            await on_lane(reader.close)  # close the reader first, because its close waits for the writes to the new log
             if copy is not None:
                 await on_lane(copy.abandon)
             await committed
@@ -246,7 +253,11 @@ class Compactor:
         self._metrics.compacted_bytes.value += n_bytes
 
     async def _admitted(self, step: Step) -> None:
-        """Wait until the step may be read: the speed limit, the suspension and the rest for clients must permit it."""
+        """Wait until the next step may be read.
+
+        The speed limit must permit it, the compaction must not be suspended, and the rest after the last step must be
+        over.
+        """
         await self._reads.acquire(step.n_disk_bytes, step.n_entries)
         await self.suspension.passed()
         worked, self._worked = self._worked, 0.0
@@ -256,7 +267,7 @@ class Compactor:
     async def _work(self, work: Callable[..., T], *args: Any) -> T:
         """Run a piece of work on the maintenance lane (thread) of the directory.
 
-        The longer it takes, the longer the rest before the next step.
+        The longer this work takes, the longer is the rest before the next step.
         """
         began = self._clock.seconds()
         done = await self._directory.on_lane(work, *args)
@@ -266,7 +277,8 @@ class Compactor:
     async def _finish(self, copy: LogCopy, committed: "Deferred[None]", sources: Sequence[int]) -> "Deferred[None]":
         """Make a new log durable, then begin to commit its index rows.
 
-        :param committed: fires when the index rows of the previous new log are committed; this call waits for it.
+        :param committed: fires when the index rows of the new log before this one are committed; this call waits for
+            it.
         :returns: fires when the index rows of this new log are committed.
         """
         rows = await self._work(copy.finish)
@@ -285,10 +297,11 @@ class Compactor:
 def _turn(
     reader: RowReader, cutter: RowCutter, step: Step | None, following: Step | None, limits: tuple[int, int]
 ) -> tuple[deque[VerifiedRow], Step | None]:
-    """Begin to read the step ``following``, and meanwhile verify the entries of ``step``, which was read before.
+    """Begin to read the step ``following`` from disk; meanwhile verify the entries of ``step``, which was read before.
 
     :param following: the next step, which the disk reads while ``step`` is verified.
-    :returns: the index rows that end in ``step``, with their verified records, and the step after ``following``.
+    :returns: two results.  First: the index rows whose last entry is in ``step``, each with its verified records.
+        Second: the step after ``following``, or None.
     """
     after = None
     if following is not None:

@@ -33,7 +33,7 @@ _ROWS = 1000
 class BackgroundControl:
     """The administrator's control over the background work of a bookie: garbage collection, scrub, speed limits.
 
-    :param indexes: the path of the run index file of each ledger directory.
+    :param indexes: the path of the index file of each ledger directory.
     """
 
     def __init__(self, maintenance: Maintenance, clock: IReactorTime, indexes: Sequence[str]) -> None:
@@ -84,7 +84,7 @@ class BackgroundControl:
         return WorkProgress(progress.done, progress.left, progress.eta(self._clock.seconds()))
 
     def collect(self, major: bool = True, minor: bool = True) -> None:
-        """Begin a garbage collection now, or after the present one, with the compactions that are asked for."""
+        """Begin a garbage collection with the requested compactions: now, or after the end of the present one."""
         _unwatched(self._collector.force(major, minor))
 
     def suspend_compaction(self, major: bool = True, minor: bool = True) -> None:
@@ -133,7 +133,7 @@ class BackgroundControl:
         return await self._indexed_bytes(directory, log_id) if mapped is None else mapped
 
     async def _indexed_bytes(self, directory: MaintainedDirectory, log_id: int) -> Mapping[int, int]:
-        """Return the number of bytes of each ledger in a log, from the index, which is read in pages."""
+        """Compute from the index, page by page, how many bytes each ledger has in an entry log."""
         index, found = directory.storage.index, Counter[int]()
         rows = await directory.on_lane(index.page, (-1, -1), _ROWS, [log_id])
         while rows:
@@ -183,7 +183,7 @@ class BackgroundControl:
 
 
 def _unwatched(running: "Deferred[None]") -> None:
-    """Ignore the cancellation of ``running`` work at the stop of the bookie; the work itself reports other failures."""
+    """Ignore that ``running`` work is cancelled when the bookie stops; the work itself reports all other failures."""
 
     def ended(failure: Failure) -> None:
         failure.trap(CancelledError)

@@ -1,8 +1,9 @@
 """Marks damaged ledgers as underreplicated, so that autorecovery writes their damaged entries again.
 
-A mark has the id of this bookie: autorecovery then checks all entries of the ledger on this bookie, and writes the
-damaged entries again, on this bookie if it is writable.  After a restart, the ledgers of all known findings are marked
-again, because the previous process may have ended before it marked them.  A needless mark only costs a check.
+A mark names this bookie.  So autorecovery checks all entries of the ledger on this bookie, and writes the damaged
+entries again: to this bookie if it is writable, otherwise to another one.  After a restart, the ledgers of all known
+findings are marked again, because the previous process may have ended before it marked them.  A needless mark only
+costs a check.
 """
 
 from collections.abc import Iterable
@@ -40,7 +41,7 @@ class DamageMarks:
         self._working: Deferred[None] | None = None
 
     def found(self, findings: Iterable[DamagedEntries]) -> None:
-        """Queue each damaged ledger in the ``findings`` (damaged entries), but each ledger only one time.
+        """Queue the ledgers of all ``findings`` (ranges of damaged entries), each ledger only one time.
 
         Damage of a journal has no ledger id.  It needs no mark, because the entries are still in memory.
         """

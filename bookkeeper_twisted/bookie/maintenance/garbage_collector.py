@@ -23,7 +23,8 @@ T = TypeVar("T")
 class CompactionKind:
     """A kind of compaction: major or minor.
 
-    :ivar threshold: an entry log is compacted if the live share of its bytes is lower than this; 0 disables this kind.
+    :ivar threshold: an entry log is compacted if its live share is lower than this.  The live share is the share of its
+        bytes that belong to existing ledgers.  0 disables this kind.
     :ivar interval: seconds between two compactions of this kind; 0 disables this kind.
     :ivar max_time: seconds after which a compaction begins no further group of logs; None for no limit.
     """
@@ -42,9 +43,10 @@ class CollectorOptions:
     """The settings of :class:`GarbageCollector`, with Apache's defaults.
 
     :ivar wait_time: seconds from the end of a garbage collection to the next.
-    :ivar force_allowed: whether a forced run may also make compactions of a kind whose interval is 0.
-    :ivar target_size: in the computation of the live share, a log that is smaller than so many bytes counts as having
-        this size; 0 for no such rule.
+    :ivar force_allowed: whether an operator's request may also run a kind of compaction that is disabled by the
+        interval 0.
+    :ivar target_size: an entry log with fewer bytes than this counts as having this size when its live share is
+        computed; 0 for no such rule.
     :ivar forced_when_full: True to force a run when a disk is full or almost full, False to end compactions then.
     """
 
@@ -100,7 +102,7 @@ class _Request:
     results: "tuple[Deferred[None], ...]" = ()
 
     def join(self, other: "_Request") -> "_Request":
-        """Return one request that asks for everything that this request and the ``other`` ask for."""
+        """Combine two requests: return a request for everything that this request or the ``other`` asks for."""
         return _Request(
             self.timed or other.timed, self.forced or other.forced, self.major or other.major,
             self.minor or other.minor, self.results + other.results,
@@ -150,7 +152,7 @@ class GarbageCollector:
         self._wait()
 
     async def stop(self) -> None:
-        """Cancel the present garbage collection and the waiting requests for more, and wait until it has ended."""
+        """Cancel all waiting requests and the present garbage collection; wait until this collection has ended."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -166,7 +168,7 @@ class GarbageCollector:
             await ended
 
     def force(self, major: bool = True, minor: bool = True) -> "Deferred[None]":
-        """Begin a garbage collection now, or after the present one; the result fires at its end.
+        """Begin a garbage collection now, or after the end of the running one; the result fires when it has ended.
 
         :param major, minor: whether the run makes a major or minor compaction even if its interval has not passed.
         """
@@ -212,8 +214,10 @@ class GarbageCollector:
     def disk_changed(self, almost_full: bool, full: bool) -> None:
         """React to a full disk as Apache's bookie: end compactions or, if ``forced_when_full``, collect garbage.
 
-        :param almost_full: whether a disk is almost full: this ends major compactions, or forces a run.
-        :param full: whether a disk is full: this ends all compactions, or forces a run.
+        :param almost_full: whether a disk is almost full.  If so, major compactions end; with ``forced_when_full``, a
+            run is forced instead.
+        :param full: whether a disk is full.  If so, all compactions end; with ``forced_when_full``, a run is forced
+            instead.
         """
         if self._options.forced_when_full:
             self._disk_stops_major = self._disk_stops_minor = False
@@ -385,7 +389,10 @@ class GarbageCollector:
         return sum(logs.freed for logs in self._logs)
 
     async def _disks(self) -> Collection[list[int]]:
-        """Return, for each disk, the numbers of its directories; leave out directories whose disk is unknown."""
+        """Group the ledger directories by disk: return the indexes of the directories on each disk.
+
+        Directories whose disk is unknown are left out.
+        """
         found: dict[int, list[int]] = {}
         for number, logs in enumerate(self._logs):
             disk = await self._tried(logs.disk(), logs.path)
@@ -396,8 +403,8 @@ class GarbageCollector:
     async def _compact_disk(self, numbers: Sequence[int], order: CompactionOrder) -> None:
         """Compact the directories on one disk one after the other; delete old entry logs in between to free space.
 
-        A compaction may use seven eighths of the free space, so two at the same time could fill the disk.  If the
-        compaction of one directory fails, the next directory is still compacted.
+        A compaction may use seven eighths of the free space, so two compactions at the same time could fill the disk.
+        If the compaction of one directory fails, the next directory is still compacted.
         """
         for number in numbers:
             compactor, logs = self._compactors[number], self._logs[number]
@@ -418,7 +425,7 @@ class GarbageCollector:
         self._limit_pause(paused)
 
     def _limit_pause(self, paused: bool) -> None:
-        """End a compaction that stays suspended for ``wait_time``, so that the next garbage collection can begin."""
+        """End a compaction that was suspended for ``wait_time``, so that the next garbage collection can begin."""
         if paused and self._end_of_pause is None:
             self._end_of_pause = self._clock.callLater(self._options.wait_time, self._pause_ended)
         elif not paused and self._end_of_pause is not None:
@@ -436,7 +443,7 @@ class GarbageCollector:
         return sum(progress.left for progress in self._at_work())
 
     def _eta(self) -> float:
-        """Return the seconds until all running compactions end; not-a-number while the speed of one is unknown."""
+        """Return the seconds until all running compactions end; not-a-number while one of their speeds is unknown."""
         now = self._clock.seconds()
         etas = [progress.eta(now) for progress in self._at_work()]
         known = [eta for eta in etas if eta is not None]

@@ -18,7 +18,7 @@ from .lanes import MaintainedDirectory, MaintainedJournal
 
 
 class KnownDamage:
-    """The known damage in the directories and journals of a bookie, with a ScrubRecord for each of them.
+    """The known damage of a bookie: one ScrubRecord for each ledger directory and each journal.
 
     :param marks: marks the damaged ledgers as underreplicated.
     :ivar records: the damage record of each directory and journal, by its number.

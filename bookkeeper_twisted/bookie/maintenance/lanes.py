@@ -25,9 +25,9 @@ T = TypeVar("T")
 def step_limits(*throttles: Throttle) -> tuple[int, int]:
     """Return the number of bytes that one step of maintenance may read.
 
-    :returns: two numbers.  First: the most bytes of entries that the step reads, at most a quarter of what the slowest
-        limit grants in a second, so that the load on the disk is even.  Second: how many unneeded bytes between two
-        entries a read may include; 0 if a limit counts bytes.
+    :returns: two numbers of bytes.  The first is the most bytes of entries that one step reads: at most a quarter of
+        what the slowest limit grants in a second, so that the load on the disk is even.  The second is the most
+        unneeded bytes between two entries that one read may include; it is 0 if a limit counts bytes.
     """
     rates = [throttle.rate for throttle in throttles]
     limits = [int(rate.bytes / 4) for rate in rates if rate.bytes]
@@ -38,7 +38,8 @@ def step_limits(*throttles: Throttle) -> tuple[int, int]:
 class MaintainedJournal:
     """One journal directory, with the lane (thread) on which its scrub runs.
 
-    :ivar number: the number under which its damage is recorded; journals have the numbers after the ledger directories.
+    :ivar number: the number under which damage of this journal is recorded.  Ledger directories have the numbers from 0
+        on, and journals have the next numbers.
     """
 
     def __init__(

@@ -30,7 +30,8 @@ REMEMBERED = 7 * 86400
 """Seconds for which the fence of a deleted ledger is remembered, to refuse late adds, as in Apache's bookie."""
 
 _PAGE = 1000
-# ledger ids covered by one request to the rate limiter: as many as one node in ZooKeeper's layouts can have
+# One permit of the rate limiter covers the listing of a range of this many ledger ids.  One node of ZooKeeper has at
+# most this many.
 _RANGE = 10_000
 
 
@@ -98,7 +99,7 @@ class LedgerCollector:
         return forgotten
 
     async def confirm(self) -> None:
-        """Make the deletions durable by one more checkpoint, if they are not durable yet.
+        """Run one more checkpoint if the deletions of ledgers are not durable yet.
 
         :raises StorageError: the deletions are still not durable, because the checkpoint failed.
         """
@@ -109,7 +110,7 @@ class LedgerCollector:
             raise StorageError(f"the deletion of {count} ledgers is not durable: a checkpoint failed, their logs stay")
 
     async def _suspects(self) -> list[int]:
-        """Return the ids of local ledgers that metadata do not list; they may be deleted ledgers."""
+        """Return the ids of local ledgers that the metadata store does not list: they may have been deleted."""
         local = self._storage.ledger_ids()
         suspects: list[int] = []
         for begin in range(0, len(local), _PAGE):
@@ -121,7 +122,7 @@ class LedgerCollector:
     async def _listed(self, local: Sequence[int]) -> set[int]:
         """Return which of the ``local`` ledgers exist in metadata.
 
-        Metadata may list many other ledgers with ids between them.
+        The metadata store lists all ledgers of the cluster, and most of them are not in ``local``.
         """
         await self._operations.acquire()
         wanted, listed, step = set(local), set[int](), local[0] // _RANGE
@@ -196,7 +197,10 @@ class LedgerCollector:
         return await self._forget([ledger_id], True) if await self._is_over_replicated(ledger_id) else 0
 
     async def _release(self) -> None:
-        """Release replication locks left behind by a failure of the store, because they would prevent replication."""
+        """Release replication locks that could not be released before, because the metadata store had failed.
+
+        A lock that is kept would prevent the replication of its ledger.
+        """
         while self._unreleased:
             await self._cluster.locks.unlock(next(iter(self._unreleased)))
             self._unreleased.pop()

@@ -1,4 +1,7 @@
-"""Deletes the entry logs of one ledger directory to which no index row refers."""
+"""Deletes the unused entry logs of one ledger directory.
+
+An index row says in which entry log some consecutive entries are stored.  A log is unused if no index row refers to it.
+"""
 
 from collections.abc import Sequence
 
@@ -12,9 +15,9 @@ from .lanes import MaintainedDirectory
 
 
 class LogCollector:
-    """Deletes the entry logs of one ledger directory that no index row refers to.
+    """Deletes the entry logs of one ledger directory that contain no entries of existing ledgers any more.
 
-    :param scan: the speed limit of the checks before a log is deleted.
+    :param scan: the speed limit of the reads that check an entry log before it is deleted.
     :ivar path: path of the ``current`` directory.
     :ivar freed: number of bytes of the logs deleted so far.
     """
@@ -30,7 +33,10 @@ class LogCollector:
         self.freed = 0
 
     async def clean(self) -> None:
-        """Delete the files of an interrupted compaction, and count the live bytes; no compaction may be running."""
+        """Delete the files of an interrupted compaction, and count the live bytes of each log.
+
+        Call this only while no compaction is running.
+        """
         await self._directory.on_lane(self._directory.space.remove_left_over)
         await self._directory.on_lane(self._directory.storage.count_live)
 
@@ -42,7 +48,7 @@ class LogCollector:
         return await self._directory.on_lane(self._directory.fs.disk, self.path)
 
     async def run(self) -> int:
-        """Delete every entry log without live bytes.
+        """Delete every entry log without live bytes, that is bytes of entries to which an index row refers.
 
         :returns: the freed bytes.
         :raises bookkeeper_twisted.errors.DamageError: the structure of the index is damaged.  Then no log is deleted,

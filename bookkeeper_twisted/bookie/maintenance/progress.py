@@ -13,7 +13,7 @@ _MEMORY = 15.0
 class Progress:
     """The progress of a compaction or a scrub of one directory.
 
-    Its speed is that of recent steps, so that the estimated time to the end soon follows a changed speed limit.
+    The speed is measured over recent steps, so that the estimated time to the end soon follows a changed speed limit.
 
     :ivar done: number of bytes that are processed.
     :ivar left: number of bytes that are left.
@@ -48,7 +48,7 @@ class Progress:
         return self.left * seconds / n_bytes if n_bytes else None
 
     def _recent(self, now: float) -> tuple[float, float]:
-        """Return the bytes and the seconds of the work so far; recent work counts more."""
+        """Return a number of processed bytes and the seconds that they took; recent steps have more weight in both."""
         elapsed = max(now - self._last, 0.0)
         weight = math.exp(-elapsed / _MEMORY)
         return self._recent_bytes * weight, self._recent_seconds * weight + elapsed

@@ -44,9 +44,9 @@ class ScrubState:
 class Scrubber:
     """The scrubber, which runs one pass at a time: one directory after the other, then the journals.
 
-    A timed pass verifies the directories whose last complete pass is at least ``interval`` seconds ago, restarts
-    included.  It continues a pass that an earlier process has begun.  A forced pass verifies all directories from the
-    beginning.
+    A timed pass verifies the directories whose last complete pass ended at least ``interval`` seconds ago, even before
+    a restart of the bookie.  It continues a pass that an earlier process has begun.  A forced pass verifies all
+    directories from the beginning.
 
     :param checkpoint: writes the entries in memory to the entry logs; called if a journal is damaged.
     :param interval: seconds from the end of a pass over a directory to the next pass; 0 for forced passes only.
@@ -182,7 +182,7 @@ class Scrubber:
     async def _pass(self, directories: Sequence[MaintainedDirectory]) -> bool:
         """Verify the ``directories`` and all journals once; if one of them fails, verify the others nevertheless.
 
-        :returns: whether all of these were verified.
+        :returns: whether all directories and journals were verified.
         """
         whole = True
         try:

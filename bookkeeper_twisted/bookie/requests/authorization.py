@@ -1,8 +1,9 @@
 """The bookie's side of authorization: refuses what the principal of a connection may not do, request by request.
 
-A refused request gets the status EUA.  Of a run of adds or reads of several ledgers, exactly the requests of forbidden
-ledgers are refused.  A refusal may be sent before the answers to earlier requests, which wait for the disk.  While a
-decision waits for a read of the metadata store, the later requests of the connection wait behind it.
+A refused request gets the status EUA.  A run (adds or reads that were received together) may name several ledgers: only
+its requests for forbidden ledgers are refused.  A refusal may be sent before the answers to earlier requests, which
+wait for the disk.  While a decision waits for a read of the metadata store, the later requests of the connection wait
+behind it.
 """
 
 from collections import deque
@@ -54,7 +55,7 @@ _FENCING, _READING = (Permission.FENCE, Permission.READ), (Permission.READ,)
 
 
 def _needed(item: Any) -> tuple[Permission, ...]:
-    """Return the permissions that a request needs, or each request of a run of adds or reads."""
+    """Return the permissions that an item needs: a request, or a run of adds or reads (requests received together)."""
     kind = type(item)
     if kind is AddRun:
         return (Permission.FENCE,) if item.flags & RECOVERY_ADD else (Permission.WRITE,)
@@ -69,7 +70,7 @@ def _needed(item: Any) -> tuple[Permission, ...]:
 
 
 def _ledgers(item: Any) -> Iterable[int | None]:
-    """Return the ledgers that a request names, or the requests of a run; None stands for no ledger."""
+    """Return the ledgers that an item names: a request, or a run of requests; None if the item names no ledger."""
     kind = type(item)
     if kind is AddRun:
         return dict.fromkeys(item.entries.ledger_ids)
@@ -106,7 +107,7 @@ class AuthorizingSession:
         self._may_recover = self._recovered.get
 
     def _renew(self) -> None:
-        """Get the decisions that are kept for the present principal under the present rules."""
+        """Start anew with the decisions that are cached for the present principal under the present rules."""
         self._principal = self._connection.principal
         self._revision = self._authorizer.revision
         self._decisions = self._access.decisions(self._principal)
@@ -126,14 +127,17 @@ class AuthorizingSession:
         if self._asking is None:
             self._pump()
         else:
-            self._connection.hold(True)  # the other session has begun to read from the connection again
+            self._connection.hold(True)  # the session that answers has resumed the connection meanwhile: pause it again
 
     def _is_current(self) -> bool:
-        """Test whether the kept decisions are for the present principal and the present rules."""
+        """Test whether the cached decisions are for the present principal and the present rules."""
         return self._revision == self._authorizer.revision and self._principal is self._connection.principal
 
     def _are_known(self, items: Sequence[Any]) -> bool:
-        """Test whether all items are runs of adds or reads that are known to be allowed; then none must be checked."""
+        """Test whether the cached decisions allow all items, which must be runs of adds or reads.
+
+        If so, the items can be passed on without more checks.
+        """
         for item in items:
             if type(item) is AddRun:
                 ledger_ids = item.entries.ledger_ids
@@ -162,7 +166,7 @@ class AuthorizingSession:
     # -- decisions --
 
     def _pump(self) -> None:
-        """Pass waiting requests to the other session, in order, up to the first that needs a missing decision."""
+        """Pass waiting requests to the other session, in order; stop at the first one whose decision is missing."""
         connection = self._connection
         passed: list[Any] = []
         must_close = False
@@ -184,7 +188,8 @@ class AuthorizingSession:
     def _decide(self, item: Any) -> bool:
         """Decide whether the peer may do a request, or each request of a run.
 
-        :returns: True if all decisions are made; False if reads of the metadata store for them have begun.
+        :returns: True if all decisions are made; False if a decision waits for a read of the metadata store, which has
+            begun.
         """
         actions, tries = _needed(item), 0
         while actions:
@@ -230,7 +235,7 @@ class AuthorizingSession:
         self._decisions.keep(action, ledger_id, allowed is True)
 
     def _failed(self, failure: Failure, action: Permission, ledger_id: int | None) -> None:
-        """Refuse a request that could not be decided because of an error; the next such request is decided anew."""
+        """Refuse a request because its decision failed with an error; the next such request is decided anew."""
         self._access.failed(failure)
         self._verdicts[action, ledger_id] = False
 

@@ -43,7 +43,7 @@ class Gathering:
         return sum([run.size for run in self.runs])
 
     def shrink(self, size: int) -> None:
-        """Lower the size limit of the reply, because other replies have taken up memory in the meantime.
+        """Lower the size limit of this reply, because replies of other connections use more memory now.
 
         :param size: most bytes of the entries of the whole reply.
         """
@@ -121,7 +121,7 @@ class BatchProcessor:
         began = clock.seconds()
         while True:
             if len(gathering.runs) % _MANY_RUNS == _MANY_RUNS - 1 and clock.seconds() - began >= SHARE:
-                # send a shorter reply: the peer requests the rest, and meanwhile other connections get their turn
+                # Send a shorter reply now.  The peer will request the rest, and meanwhile other connections are served.
                 return True
             first = gathering.next
             run = bookie.cached(ledger_id, first, gathering.left)
@@ -159,7 +159,7 @@ class BatchProcessor:
             await session.wait_lac(request.ledger_id, request.previous_lac, request.timeout_ms)
 
     async def _take_last(self, session: RequestSession, gathering: Gathering) -> bool:
-        """Begin a batch read from entry -1 onwards with the last entry, and continue the batch at entry 0."""
+        """Begin a batch read from entry id -1 on: the reply has first the last entry, then the entries from id 0 on."""
         ledger_id = gathering.request.ledger_id
         last, entry = await read_last(session, ledger_id)
         gathering.next = last
@@ -168,7 +168,7 @@ class BatchProcessor:
         return gathering.has_room
 
     async def _go_on(self, session: RequestSession, gathering: Gathering) -> bool:
-        """Load the next entries; meanwhile, the entries in the reply count against the memory limits of the connection.
+        """Load the next entries; until then, the entries in the reply count against the connection's memory limits.
 
         :returns: whether more entries may follow.
         """

@@ -23,15 +23,17 @@ class RequestLimits:
 
     :ivar max_frame_size: most bytes of a reply, its length field included.
     :ivar max_batch_read_size: most bytes in the reply to a batch read.
-    :ivar max_adds: adds in progress of one connection; at this limit, nothing is read from it.
-    :ivar max_add_bytes: the same limit in bytes.
+    :ivar max_adds: most adds in progress of one connection; at this limit, the bookie stops reading from the
+        connection.
+    :ivar max_add_bytes: most bytes of entries in the adds in progress of one connection.
     :ivar max_load_bytes: most bytes that are loaded from disk at one time for one connection.
-    :ivar max_scarce_load_bytes: the same limit while the replies to all connections take too much memory.
+    :ivar max_scarce_load_bytes: most bytes that are loaded at one time for one connection while the replies to all
+        connections take too much memory.
     :ivar max_served: most requests in progress of one connection, not counting adds and waits for a LAC.
     :ivar max_others: most requests in progress in the whole bookie that are neither adds nor reads: LACs, forces, lists
         of entries, disk space.
-    :ivar max_adds_in_progress: most adds in progress in the whole bookie; 0: no limit.
-    :ivar max_reads_in_progress: the same limit for reads.
+    :ivar max_adds_in_progress: most adds in progress in the whole bookie; 0 for no limit.
+    :ivar max_reads_in_progress: most reads in progress in the whole bookie; 0 for no limit.
     :ivar max_poll_time: most seconds that a long poll waits, even if its request asks for more.
     :ivar max_polls_of_a_host: most long polls of all connections from one address, so that one host cannot use up the
         bookie's long polls.
@@ -110,7 +112,7 @@ class Permits:
         """Return ``count`` permits, and resume the waiting callers in order while there are permits for them."""
         self.in_progress -= count
         if self._waking:
-            return  # a caller that the loop below resumes has returned permits: the loop will use them
+            return  # the loop below is running, and a caller that it resumed has returned permits: the loop uses them
         self._waking = True
         try:
             while self._waiting and self._fits(next(iter(self._waiting.values()))):
@@ -126,7 +128,7 @@ class RequestContext:
     """The objects and limits that the request processors of one bookie share.
 
     :ivar disk_usage: measures the total and free bytes of the ledger directories' disks.
-    :ivar polls: number of waiting long polls by the address of their peer.
+    :ivar polls: number of waiting long polls, by the address of the client.
     """
 
     bookie: IBookie

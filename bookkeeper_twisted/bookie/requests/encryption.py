@@ -1,7 +1,7 @@
 """The start of encryption: the first bytes of a connection to a bookie with TLS decide whether it is encrypted.
 
-A peer may begin with the handshake of TLS itself (direct TLS).  Apache's bookies do not know that; it is for clients
-that reach bookies through something that routes TLS connections, or that want no byte in clear.
+A peer may begin with the handshake of TLS itself (direct TLS).  Apache's bookies do not support direct TLS.  It serves
+clients that reach bookies through a router of TLS connections, and clients that want to send no byte in clear.
 
 Any other peer starts TLS only by its first frame, a V3 StartTLS in clear; Apache's clients send it for V2, too.  Bytes
 that follow this frame in clear are dropped: otherwise an attacker on the network could insert requests that are
@@ -40,7 +40,7 @@ class Encryption:
 def refuse(connection: IServerConnection, item: Any, status: Status = Status.EUA) -> bool:
     """Refuse a request of a peer that is not authenticated or not encrypted, as Apache's bookie does.
 
-    :returns: False if the protocol has no refusal for this request: the connection is then closed.
+    :returns: False if the protocol has no reply that refuses this request; then the connection is closed.
     """
     # A message has its wire protocol in its header; a run of requests has it as an attribute.
     frames = getattr(item, "header", item).wire.refusal(item, status)
@@ -57,7 +57,7 @@ def _is_empty_token(item: object) -> bool:
 
 @implementer(IRequestSession)
 class FirstFrameSession:
-    """The session of a connection until its first frame; it then opens another session, which gets the later requests.
+    """The session of a connection until its first frame; then it opens the session that answers later requests.
 
     :param open_session: opens the session that answers requests.
     """
@@ -98,9 +98,11 @@ class FirstFrameSession:
         self._connection.encrypt(self._encryption.creator, encrypted)
 
     def _encrypt(self, request: StartTlsRequest, behind: Sequence[Any]) -> None:
-        """Begin TLS; answer an empty token after the handshake if it is the next frame in clear.
+        """Begin TLS after a StartTLS request.
 
-        :param behind: the next frame, if it arrived together with StartTLS.
+        If the next frame in clear is an AUTH request with an empty token, it is answered after the handshake.
+
+        :param behind: the frames that arrived together with the StartTLS request.
         """
         first = [item for item in behind if _is_empty_token(item)]
 

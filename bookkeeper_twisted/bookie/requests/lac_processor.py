@@ -75,9 +75,9 @@ class LacProcessor:
         return _found(request, request.entry_id, None, lac, timestamp)
 
     async def read_lac(self, session: RequestSession, request: ReadLacRequest) -> ReadLacResponse:
-        """Answer with the explicit LAC and the last entry, or with one of them if the other does not exist.
+        """Answer with the explicit LAC and the last entry of a ledger; leave out what does not exist.
 
-        :raises BookieError: neither exists, or the last entry cannot be read and there is no explicit LAC.
+        :raises BookieError: there is no explicit LAC, and the last entry does not exist or cannot be read.
         """
         body = self._context.bookie.explicit_lac(request.ledger_id) or None
         last: bytes | None = None

@@ -16,7 +16,7 @@ class SequentialReads:
     A load is one read of consecutive entries from disk.  This remembers the last entry of each recent load.  A load
     that begins right after it is sequential, and reads four times as many bytes, at most :data:`LAST_WINDOW`.
 
-    :param limit: number of loads that are remembered at most, so that their memory is limited (safety rule S11).
+    :param limit: most loads that are remembered, to limit the memory (safety rule S11).
     """
 
     __slots__ = ("_windows", "_limit")
@@ -30,7 +30,7 @@ class SequentialReads:
         return self._windows.get((ledger_id, entry_id), FIRST_WINDOW)
 
     def passed(self, ledger_id: int, entry_id: int, last: int) -> None:
-        """Record that entries of ``ledger_id`` were in memory, so that a read after them still counts as sequential.
+        """Record that entries of ``ledger_id`` were read from memory, so that a load after them counts as sequential.
 
         :param entry_id: the first of these entries.
         :param last: the last of them.
@@ -67,7 +67,8 @@ class LoadsUnderWay:
 
     Other reads may wait for them instead of loading the same entries again.
 
-    A reader with several batch reads in flight requests entries that an earlier batch read is loading.
+    This happens if a client sends several batch reads at a time: a later batch read requests entries that an earlier
+    one is loading.
     """
 
     def __init__(self, limit: int = 4096) -> None:
@@ -77,10 +78,10 @@ class LoadsUnderWay:
         self._sizes: OrderedDict[int, int] = OrderedDict()
 
     def covering(self, ledger_id: int, entry_id: int) -> "Deferred[None] | None":
-        """Return a Deferred that fires when a load in progress ends that probably includes an entry.
+        """Return a Deferred for the end of a load in progress that probably includes an entry.
 
         :param entry_id: id of the entry in ``ledger_id``.
-        :returns: None if no load in progress includes it.
+        :returns: the Deferred; None if no load in progress seems to include the entry.
         """
         for load in self._loads.get(ledger_id, ()):
             if load.first <= entry_id < load.end:

@@ -27,13 +27,13 @@ class ReadPiece(NamedTuple):
 
 
 class ReadCursor:
-    """The reads of a run (reads that were received together) that are not answered yet.
+    """The unanswered reads of a run; a run is a sequence of reads that were received together.
 
-    :ivar pieces: these reads.
+    :ivar pieces: the unanswered reads, in pieces that are answered together.
     :ivar began: the time at which the run began, in seconds of the clock.
     :ivar has_loaded: whether entries of the run were loaded from disk before.
-    :ivar together: most scattered reads to answer next by one search; fewer if the last search reached its limit of
-        bytes.
+    :ivar together: the most scattered reads that the next search in memory answers.  The number is smaller after a
+        search that reached its limit of bytes.
     """
 
     __slots__ = ("run", "pieces", "began", "has_loaded", "together")
@@ -47,7 +47,9 @@ class ReadCursor:
 
 
 def pieces_of(entry_ids: Sequence[int], ledger_ids: Sequence[int]) -> list[ReadPiece]:
-    """Cut reads into pieces: reads of consecutive entries, and scattered reads, such as those of a striped ledger.
+    """Cut reads into pieces: a piece has reads of consecutive entries, or scattered reads, whose ids are in any order.
+
+    Reads are scattered, for example, if a ledger is striped: each bookie stores only some of its entries.
 
     :param entry_ids: the entry id of each read, at least one.
     :param ledger_ids: the ledger id of each read.

@@ -56,7 +56,7 @@ class ReadProcessor:
     def _refuse_reserved(self, session: RequestSession, cursor: ReadCursor) -> None:
         """Refuse reads with negative ids, except entry id -1, which means the last entry.
 
-        The first entry id of a row is its lowest id.
+        Of a piece of consecutive reads, only the first id is checked, because it is the lowest.
         """
         ledger_ids, entry_ids = cursor.run.ledger_ids, cursor.run.entry_ids
         lowest = [entry_ids[start] if is_row else min(entry_ids[start:end]) for start, end, is_row in cursor.pieces]
@@ -76,7 +76,7 @@ class ReadProcessor:
         """Answer reads from memory while there is room for replies; then load the missing entries.
 
         :param cursor: the rest of a run; reads for whose replies there is no room are put back into the ``session``.
-        :returns: True, as :meth:`start` does for a request that has begun.
+        :returns: always True, which means that the request has begun; see :meth:`start`.
         """
         pieces = cursor.pieces
         missing: list[ReadPiece] = []
@@ -100,9 +100,9 @@ class ReadProcessor:
     def _answer_row(self, session: RequestSession, cursor: ReadCursor, missing: list[ReadPiece]) -> None:
         """Answer the next reads of the run from memory, and put their replies into one buffer.
 
-        It stops at the first entry that is not in memory, after :data:`_LOOK_UP_BYTES`, and where reads that were left
-        out before make a gap in the run.  If even the first entry is not in memory, its piece (the reads of consecutive
-        entries that begin with it) is added to ``missing``; the caller loads the entries of ``missing`` from disk.
+        The reply ends in three cases: before an entry that is not in memory, after :data:`_LOOK_UP_BYTES`, and where
+        earlier reads were taken out of the run.  If even the first entry is not in memory, its piece of consecutive
+        reads is added to ``missing``, and the caller loads it from disk.
         """
         run, pieces = cursor.run, cursor.pieces
         begin = after = pieces[0][0]
@@ -134,10 +134,13 @@ class ReadProcessor:
     def _answer_scattered(
         self, session: RequestSession, cursor: ReadCursor, missing: list[ReadPiece]
     ) -> Sequence[ReadPiece]:  # fmt: skip
-        """Answer the next scattered reads by one search in memory; search for each entry that it lacks separately.
+        """Answer the next scattered reads, whose ids are in any order, by one search in memory.
 
-        :returns: the pieces (reads of consecutive entries) that wait for the load of the ``missing`` entries, because
-            the load may find their index rows, too.
+        Entries that this search does not find are searched for one by one.  What is not in memory is added to
+        ``missing``.
+
+        :returns: the reads that wait until the entries of ``missing`` are loaded.  The load also reads nearby index
+            rows, so these reads may find their entries faster afterwards.
         """
         run, (start, end, _) = cursor.run, cursor.pieces.popleft()
         ledger_id, stop = run.ledger_ids[start], min(end, start + cursor.together)
@@ -185,7 +188,10 @@ class ReadProcessor:
     def _not_held(
         self, session: RequestSession, cursor: ReadCursor, piece: ReadPiece, missing: list[ReadPiece]
     ) -> None:  # fmt: skip
-        """Add reads whose first entry is not in memory to ``missing``; answer a read of the last entry separately."""
+        """Add a piece whose first entry is not in memory to ``missing``.
+
+        A read of entry id -1, the last entry, is answered separately.
+        """
         start, end, _ = piece
         if cursor.run.entry_ids[start] != INVALID_ENTRY_ID:
             missing.append(piece)
@@ -234,7 +240,7 @@ class ReadProcessor:
         self, session: RequestSession, cursor: ReadCursor, missing: Sequence[ReadPiece],
         waiting: Sequence[ReadPiece] = (),
     ) -> None:  # fmt: skip
-        """Load the ``missing`` entries and answer their reads; put unanswered and ``waiting`` reads back to wait."""
+        """Load the ``missing`` entries and answer their reads; queue unanswered reads and ``waiting`` again."""
         run, ahead = cursor.run, self._context.read_ahead
         most = max(_LOAD_BYTES // len(missing), FIRST_WINDOW)
         wanted = [
@@ -251,7 +257,8 @@ class ReadProcessor:
         session.expect(-expected)
         left: list[ReadPiece] = []
         for piece, found in zip(missing, loaded, strict=True):
-            # If there is no room for the replies, read the entries again later: they are in memory for a while.
+            # If there is no room for the replies now, the entries are read again later; they stay in memory for a
+            # while.
             is_used = session.has_room and not isinstance(found, LoadLaterError)
             left.extend(self._use(session, cursor, piece.start, piece.end, found) if is_used else [piece])
         left.extend(waiting)
@@ -267,7 +274,8 @@ class ReadProcessor:
         """
         if isinstance(found, Exception):
             self._refuse(session, cursor, start, found)
-            # If one entry fails, the next ones probably do, too: read each of them separately, many in one call.
+            # The first entry could not be read, so the next entries probably cannot, either.  Read each of them
+            # separately, but many in one call, so that the intact ones are found.
             return [ReadPiece(index, index + 1) for index in range(start + 1, end)]
         run = cursor.run
         self._context.read_ahead.loaded(run.ledger_ids[start], run.entry_ids[start], found.last)
@@ -325,7 +333,7 @@ async def read_last(session: RequestSession, ledger_id: int) -> tuple[int, bytes
     """Read the last stored entry of a ledger.
 
     :returns: the id of the entry, and its bytes as :func:`read_entry` returns them.
-    :raises BookieError: as :func:`read_entry`.
+    :raises BookieError: see :func:`read_entry`.
     """
     last = await session.context.bookie.last_entry(ledger_id)
     return last, await read_entry(session, ledger_id, last)

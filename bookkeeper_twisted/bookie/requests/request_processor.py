@@ -147,7 +147,7 @@ class RequestProcessor:
         success, counts = True, False
         try:
             response = await cold.answer(session, request)
-            await session.turn()  # one event may resume many requests: let other connections take their turns
+            await session.turn()  # one event may resume many requests: let other connections continue in between
             counts = turns.begin()
             reply = self._encoded(request, response)
         except Exception as error:
@@ -167,7 +167,8 @@ class RequestProcessor:
     def _encoded(self, request: Any, response: object) -> bytes:
         """Encode the reply to a request.
 
-        :raises BookieIOError: the reply is longer than the frame limit, so the client would close the connection.
+        :raises BookieIOError: the reply is longer than the limit of a frame; a client that received it would close the
+            connection.
         """
         reply: bytes = request.header.wire.encode_response(response)
         if len(reply) > self._context.limits.max_frame_size:
@@ -229,7 +230,7 @@ def _refused_auth(request: AuthRequest, status: Status) -> AuthResponse:
 
 
 async def _auth_disabled(session: RequestSession, request: AuthRequest) -> AuthResponse:
-    """Answer an authentication request although the peer is admitted already: some clients wait for the answer."""
+    """Answer an authentication request of a peer that needs no authentication: some clients wait for the answer."""
     return AuthResponse(request.header, AUTH_DISABLED_PLUGIN, b"")
 
 

@@ -26,7 +26,7 @@ Start = Callable[["RequestSession", Any], bool]
 
 @implementer(IRequestSession)
 class RequestSession:
-    """The requests of one connection to the bookie: those that wait in a queue, and those in progress.
+    """The requests of one connection to the bookie: waiting requests in a queue, and requests in progress.
 
     It begins the requests in their order, as far as the limits of the connection and of the bookie allow, and sends
     the replies over the connection.
@@ -102,7 +102,7 @@ class RequestSession:
         return self.has_room and self._n_served < self.context.limits.max_served
 
     def pump(self) -> None:
-        """Begin queued requests until one of them must wait or the turn is over.
+        """Begin queued requests until one of them must wait, or the time of this connection's turn is used up.
 
         Pause the connection while any are queued.
         """
@@ -144,7 +144,7 @@ class RequestSession:
     def again(self, item: Any) -> None:
         """Put ``item``, the unanswered rest of a request, at the front of the queue.
 
-        It continues when there is room.
+        The request continues when the limits of the connection allow it.
         """
         if not self.connection.closed:
             self._backlog.appendleft(item)
@@ -186,7 +186,7 @@ class RequestSession:
             await waiter
 
     async def turn(self) -> None:
-        """Wait for the next turn of this connection, if the connections have used up the time of the present turn."""
+        """Wait until this connection may continue, if the connections have used up their share of this reactor turn."""
         if self.connection.turns.is_spent and self.connection.turn_is_over():
             waiter: Deferred[None] = Deferred()
             self._for_turn.append(waiter)
@@ -195,7 +195,7 @@ class RequestSession:
     def admit(self, permits: Permits) -> bool:
         """Take one of the ``permits`` for a request; the caller must return it.
 
-        :returns: False if none is free: the session continues when one is.
+        :returns: False if no permit is free; the session continues when one becomes free.
         """
         if not permits.take(1):
             self._wait(permits, 1)
@@ -238,7 +238,8 @@ class RequestSession:
     def admit_reads(self, count: int) -> bool:
         """Take permits for ``count`` reads, which count against the limit on requests in progress.
 
-        :returns: False if too few are free: none was taken, and the session continues when enough are free.
+        :returns: False if too few permits are free.  Then no permit was taken, and the session continues when enough
+            are free.
         """
         if not self.context.reads.take(count):
             self._wait(self.context.reads, count)
@@ -255,7 +256,7 @@ class RequestSession:
     def expect(self, n_bytes: int) -> None:
         """Count bytes that are being loaded from disk, or are kept for a reply.
 
-        :param n_bytes: the bytes; negative when counted bytes are sent or dropped.
+        :param n_bytes: number of bytes; negative when counted bytes were sent or dropped.
         """
         self.loading += n_bytes
         self.connection.expect(n_bytes)

@@ -1,8 +1,8 @@
 """The commands of ``bookkeeper-twisted shell``, each implemented by one function.
 
 A command gets the :class:`~bookkeeper_twisted.cli.shell_command.ShellContext` and its parsed options.  It prints
-through the context and returns an exit status.  Names, flags and texts are those of Apache's shell.  A command does not
-catch its errors: the shell prints each in one line.
+through the context and returns an exit status.  Names, flags and texts are the same as in Apache's shell.  A command
+does not catch its errors: the shell prints each in one line.
 """
 
 from . import (

@@ -76,9 +76,9 @@ async def cookie_create(shell: ShellContext, options: Namespace) -> int:
 def _of_stored(
     work: Callable[[ShellContext, Namespace, str], Awaitable[None]], hint: str = ""
 ) -> Callable[[ShellContext, Namespace], Awaitable[int]]:
-    """Make a command from a function that needs a stored cookie; the command fails if the bookie has none.
+    """Make a command from a function; the command fails if the metadata store has no cookie of the bookie.
 
-    :param work: the function; it gets context, options and the id of the bookie.
+    :param work: the function; its arguments are the context, the options and the id of the bookie.
     :param hint: text after the error message, which names a command that may help.
     """
 
@@ -227,8 +227,8 @@ async def _forget(admin: BookKeeperAdmin, bookie_id: str) -> None:
 async def _rename(shell: ShellContext, admin: BookKeeperAdmin, kind: str) -> int:
     """Change the bookie id in the cookies to the one that the configuration gives now: a host name or an address.
 
-    The metadata store gets the new cookie first, then the directories; the old stored cookie is deleted last.  So the
-    command can be repeated after an interruption at any step.
+    First the new cookie is written to the metadata store, then to the directories.  At last the old cookie is deleted
+    from the store.  So the command can be repeated after an interruption at any step.
     """
     config = shell.config
     if kind not in ("hostname", "ip") or (kind == "hostname") != config.use_host_name_as_bookie_id:
@@ -258,7 +258,7 @@ async def _rename(shell: ShellContext, admin: BookKeeperAdmin, kind: str) -> int
 def _one_cookie(found: Sequence[bytes], new: str) -> Cookie:
     """Return the cookie in the directories; if there are two, ignore the cookie of the bookie ``new``.
 
-    Both exist if an earlier renaming was interrupted.
+    An interrupted renaming leaves both the old and the new cookie in the directories.
 
     :raises OperandError: the directories have no cookie, or cookies of several other bookies.
     """

@@ -38,7 +38,7 @@ async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
 
 
 class _RemainingReporter:
-    """Prints how many ledgers still need the bookie, whenever this changes, and how long their copying will take."""
+    """Prints how many ledgers still need the bookie and how long their copies will take, when the number changes."""
 
     def __init__(self, shell: ShellContext) -> None:
         self._shell = shell
@@ -59,7 +59,7 @@ class _RemainingReporter:
 
 
 def _list(shell: ShellContext, remaining: Remaining) -> None:
-    """Print the first ledgers that still need the bookie, each with the reason, and the number of the others."""
+    """Print some of the ledgers that still need the bookie, each with the reason, and the number of the others."""
     for ledger_id, reason in islice(remaining.blockers.items(), _SHOWN):
         shell.out(line("Ledger remains", ledgerId=shell.format_id(ledger_id), reason=reason))
     if len(remaining.blockers) > _SHOWN:

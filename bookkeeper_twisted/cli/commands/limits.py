@@ -59,7 +59,7 @@ def _known(status: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _change(options: Namespace) -> Mapping[str, Any]:
-    """Return the JSON body of the request that makes the change; empty if the options ask for none.
+    """Return the JSON body of the request that changes the limits; empty if the options ask for no change.
 
     :raises OperandError: the options contain rates but no limiter, or a limiter but no rate.
     """

@@ -87,7 +87,7 @@ class _BookiesCommand:
         self._totals = _Totals()
 
     async def run(self) -> int:
-        """Recover the ledgers of the bookies, or only describe this for ``-dryrun``; return the exit status.
+        """Recover the ledgers of the bookies, or only print what would be done (``-dryrun``); return the exit status.
 
         :raises OperandError: the ledger of option ``-l`` names none of the bookies.
         :raises MetadataError: the metadata store cannot be reached.
@@ -196,7 +196,10 @@ async def _ledgers(admin: BookKeeperAdmin, only: int | None) -> AsyncIterator[tu
 
 
 def _segments_with(metadata: LedgerMetadata, bookies: list[str]) -> dict[int, int]:
-    """Return the number of ``bookies`` in each ensemble that has any of them, by the first entry id of the ensemble."""
+    """Count the ``bookies`` in each ensemble.
+
+    :returns: the counts by the first entry id of the ensemble; ensembles without any of these bookies are left out.
+    """
     counts = {s.first_entry_id: len(set(bookies).intersection(s.bookies)) for s in metadata.segments}
     return {first: count for first, count in counts.items() if count}
 

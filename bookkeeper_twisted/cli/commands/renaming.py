@@ -66,7 +66,7 @@ async def _refused(admin: BookKeeperAdmin, old: str, new: str) -> str:
 
 
 class _RenamingReporter:
-    """Prints the progress of a renaming every few seconds, if the options ask for this."""
+    """Prints every few seconds how many ledgers were examined and changed, if the options ask for this."""
 
     def __init__(self, shell: ShellContext, options: Namespace) -> None:
         self._shell = shell

@@ -1,7 +1,7 @@
 """``lastmark``, ``listfilesondisc``, ``readlogmetadata``: commands that print facts about the bookie's files.
 
-They read files of the bookie on this machine and change nothing, so the bookie may run.  If a directory of the
-configuration is missing, it is probably the configuration of another bookie, so the commands fail.
+They read files of the bookie on this machine and change nothing, so the bookie may run.  The commands fail if a
+directory of the configuration is missing, because the configuration is then probably that of another bookie.
 """
 
 import posixpath

@@ -1,6 +1,6 @@
 """The commands ``readlog`` and ``readjournal``: they print the records of an entry log or of a journal file.
 
-The file is of the bookie on this machine.  The commands only read, so the bookie may run.
+The file belongs to the bookie on this machine.  The commands only read, so the bookie may run.
 """
 
 import posixpath
@@ -87,7 +87,7 @@ def _print_record(shell: ShellContext, path: str, record: Record, with_data: boo
 
 
 def _print(shell: ShellContext, body: bytes, size: int, position: int, with_data: bool) -> None:
-    """Print a record of an entry log or a journal: first its fields, then its payload if wanted.
+    """Print a record of an entry log or a journal: first its fields; then its payload, if ``with_data`` is set.
 
     :param body: at least the first bytes of the record, without its length field.
     :param size: bytes of the whole record, without its length field.

@@ -40,7 +40,7 @@ class ClusterView:
         self.underreplication = driver.underreplication
         self.registration = driver.registration
         self._driver = driver
-        # for each ledger whose id is in the range of the sink's records: whether it is such a record
+        # Whether a ledger is a record of the sink, by ledger id; only for ids in the range of such records.
         self._high_ids: dict[int, bool] = {}
 
     def wait(self, work: Callable[[], Awaitable[V]]) -> V:
@@ -55,8 +55,9 @@ class ClusterView:
     def ledger_ids(self, first: int = 0, last: int = MAX_LEDGER_ID) -> list[int]:
         """Return the ids of ledgers from ``first`` to ``last`` (inclusive), ascending; leave out the sink's records.
 
-        A record of the sink is a ledger without entries, see :mod:`..publication_ids`.  A user's ledger may have an id
-        in the range of such records.  So the metadata of each ledger in that range are read, once.
+        A record of the sink is a ledger without entries, see :mod:`..publication_ids`.  A user's ledger may also have
+        an id in the range of such records.  So the metadata of each ledger in this range are read once, to tell them
+        apart.
 
         :raises MetadataError: the metadata store failed.
         """
@@ -71,7 +72,7 @@ class ClusterView:
         return [*found[:split], *(n for n in listed if not listed[n])]
 
     def stored_ids(self, first: int, last: int) -> list[int]:
-        """Return the ids of all ledgers from ``first`` to ``last`` (inclusive), ascending, with the sink's records.
+        """Return the ids of ledgers from ``first`` to ``last`` (inclusive), ascending, including the sink's records.
 
         :raises MetadataError: the metadata store failed.
         """
@@ -100,7 +101,7 @@ class ClusterView:
     ) -> dict[int, V]:
         """Call ``read``, a read of the metadata store, for each ledger.
 
-        Return the results by ledger id, without ledgers for which it raises ``none``.
+        Return the results by ledger id; leave out ledgers for which ``read`` raises the exception ``none``.
         """
 
         async def found_or_none(ledger_id: int) -> V | None:
@@ -115,7 +116,7 @@ class ClusterView:
     def addresses(self, bookie_ids: Collection[str]) -> dict[str, Address]:
         """Return the addresses of bookies by id; a bookie whose address is unknown gets port 0.
 
-        The address is unknown if the bookie is not registered and its id is not an address either.
+        The address is unknown if the bookie is not registered and its id does not contain an address.
 
         :param bookie_ids: ids of the bookies, in any order.
         :raises MetadataError: the metadata store failed.

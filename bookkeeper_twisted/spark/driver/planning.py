@@ -2,8 +2,8 @@
 
 A range is cut into pieces in two cases: at each ensemble change, because other bookies keep the entries after it, and
 where a piece would be larger than a partition may be.  The size of an entry is unknown before it is read, so the
-average of its ledger is used.  Several small pieces make up one partition.  The most expensive partitions come first,
-so that all cores have work until the end.
+average size of the ledger's entries is used.  Several small pieces make up one partition.  The most expensive
+partitions come first, so that all cores have work until the end.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -92,7 +92,7 @@ def partitions(
     :param ranges: the entries to read; empty ranges are left out.
     :param addresses: addresses of the bookies of all ensembles, by bookie id.
     :param max_bytes: most bytes of a partition.
-    :param at_least: the least number of partitions, if there are that many entries; 0 for any number.
+    :param at_least: the least number of partitions, unless there are fewer entries; 0 for any number.
     """
     wanted = [entries for entries in ranges if entries.count > 0]
     total = sum(entries.size + PIECE_COST for entries in wanted)

@@ -22,7 +22,7 @@ _FACTS = ("ensemble_size", "write_quorum", "ack_quorum", "digest_type", "last_en
 
 
 def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFrame:
-    """Write closed ledgers to an archive: the ledgers that options of the source select, or all.
+    """Write closed ledgers to an archive: the ledgers that ``options`` select, or all closed ledgers.
 
     :param options: options of the source, which select ledgers and set the password of those without one in their
         metadata.
@@ -38,7 +38,7 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
 
     closed = read(view="ledgers").where("state = 'CLOSED'").persist()
     ids = [row.ledger_id for row in closed.where("last_entry_id >= 0").select("ledger_id").collect()]
-    # drop the options that select ledgers, because each group of ledgers below is selected by its ids
+    # Drop the options that select ledgers: from here on, each group of ledgers is selected by its ids.
     options = {key: value for key, value in options.items() if not key.startswith("ledger")}
     groups = _by_password(uri, ids, usual, options)
     spark.createDataFrame([], _ENTRIES).write.mode("errorifexists").parquet(f"{path}/entries")
@@ -87,8 +87,7 @@ def archived(spark: SparkSession, path: str) -> DataFrame:
 def restore(rows: DataFrame, uri: str, parallelism: int = 8, **options: str) -> None:
     """Write the ledgers of an archive under their old ids.
 
-    If a ledger exists already, the import fails.  A ledger that an earlier attempt of the same import has written is no
-    error.
+    If a ledger exists already, the import fails, unless an earlier attempt of the same import has written it.
 
     :param rows: result of :func:`archived`.
     """

@@ -1,4 +1,4 @@
-"""The check of one replica of a range of entries by blocking reads, one after the other; runs in a task."""
+"""Checks one replica of a range of entries in a task, by blocking reads one after the other."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +22,7 @@ Spend = Callable[[int, int], None]
 
 
 class PositionCheck:
-    """The check of the entries that a bookie should keep, because it is at some position of their ensemble.
+    """The check of the entries that a bookie should keep at its position in an ensemble.
 
     :param wire: version of the protocol for reads, 2 or 3.
     :param batch_bytes: most bytes of one batch read; under a speed limit, the bytes that a task may read in a tenth of
@@ -100,12 +100,12 @@ class PositionCheck:
         raise BadRequestError(self._ledger_id, first)
 
     def _lost(self, answers: Mapping[int, bytes | Exception]) -> dict[int, bytes | Exception]:
-        """Read entries again over V3 if the bookie answered an I/O error over V2.
+        """Read entries again over protocol V3 if the bookie answered an I/O error over V2.
 
         Return the answers for the entries that the bookie has lost.
 
-        V2 has no status for an entry that the bookie has lost, for example with an entry log, so the bookie answers an
-        I/O error.
+        V2 has no status for a lost entry, for example if its entry log is missing: a bookie then answers with an I/O
+        error.  V3 has such a status.
         """
         failed = [entry_id for entry_id, answer in answers.items() if isinstance(answer, BookieIOError)]
         if not failed or self._wire == 3:

@@ -1,7 +1,7 @@
-"""The copying of entries of a fragment to bookies that lack them, in a task and over blocking sockets.
+"""Copies entries of a fragment to the bookies that lack them, in a task, over blocking sockets.
 
 The bookies that get an entry are chosen as replication workers choose them (:mod:`...ledger.copy_plan`).  Entries are
-read in batches from any intact replica, verified, and sent with the digest that they have.
+read in batches from any intact replica and verified.  They are sent unchanged, with their digest.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ class LackingPart:
     :ivar number: number of the fragment in its ledger.
     :ivar fragment: the fragment, cut to the first and the last id of the part.
     :ivar losses: the entries that bookies lack; each item names the bookie and its position in the ensemble.
-    :ivar targets: for each of these positions, the bookie that gets the entries.
+    :ivar targets: for each position in ``losses``, the bookie to which the entries are copied.
     :ivar addresses: addresses of the bookies of the ensemble and of the targets, by id.
     """
 
@@ -62,7 +62,7 @@ class LackingPart:
 
 
 def _close(plan: Iterable[CopyRun]) -> Iterator[tuple[int, int]]:
-    """Join runs of entries that are close together; yield the first and the last id of each joined range."""
+    """Join runs (consecutive entries) with small gaps between them; yield first and last id of each joined range."""
     first = last = -1
     for run in plan:
         if first >= 0 and run.first > last + 1 + READ_ALONG:
@@ -88,10 +88,10 @@ class CopyResult:
 
 
 class LackingPartCopier:
-    """Copies the entries of one part of a fragment to the bookies that lack them, or to the bookies that replace these.
+    """Copies the entries of one part of a fragment to the bookies that lack them, or to their substitutes.
 
-    :param spend: called with the entries and bytes that were read and that will be written; it returns when the speed
-        limit permits more reads and writes.
+    :param spend: called with the numbers of entries and bytes that were read and that will be written.  It returns when
+        the speed limit permits more reads and writes.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class LackingPartCopier:
                         yield run
                     break
                 except (NoSuchEntryError, ReadError) as error:
-                    if any(self._part.plan(at, at)):  # nothing is wrong with an unreadable entry that no target needs
+                    if any(self._part.plan(at, at)):  # an unreadable entry that no target needs is no error
                         done.unreadable[at] = str(error)
                 except BookKeeperError as error:
                     done.unreadable[at] = str(error)

@@ -1,11 +1,12 @@
-"""The part of a repair that the driver does: it takes locks, chooses targets, and updates metadata and marks.
+"""The driver's part of a repair: it takes replication locks, chooses targets, and updates metadata and marks.
 
 Theory of operation.  The driver takes the replication lock of a ledger, so that no replication worker repairs it at the
 same time, and reads its metadata.  If the bookie at a position of an ensemble lacks entries, the driver chooses a
 target: this bookie itself if it is writable, otherwise another bookie, which then gets all entries of the position.
 Tasks copy the entries.  When all targets of a fragment have stored theirs, the driver replaces bookies in the metadata,
 with one write for all fragments of the ledger (safety rule S19).  It removes the underreplicated mark by the rule of
-replication workers (:mod:`...metadata.mark_removal`), for which the mark must be read before the check of the ledger.
+replication workers (:mod:`...metadata.mark_removal`).  This rule needs the version of the mark before the check of the
+ledger, so marks are read before the check.
 
 After a crash at any moment there may be extra copies, but nothing else is wrong.  The same holds if the session of the
 metadata store is lost: all work on a ledger stops when its lock is lost.  A fragment whose writer may be alive is not
@@ -58,7 +59,7 @@ class FragmentRepair:
     :ivar targets: for each of these positions, the bookie that gets the entries: the same bookie or a new one.
     :ivar copied: for each target (bookie id), the number of entries that were sent to it.
     :ivar problems: for each position that was not repaired, its state in the report and the reason.
-    :ivar named: for each repaired position, the bookie that the ledger's metadata name there since the repair.
+    :ivar named: for each repaired position, the bookie that the ledger's metadata contain there after the repair.
     """
 
     number: int
@@ -70,13 +71,13 @@ class FragmentRepair:
     named: dict[int, str] = attrs.field(factory=dict)
 
     def losses(self) -> list[ReplicaLoss]:
-        """Return the lost entries that targets are to get."""
+        """Return the lost entries that tasks must copy to targets."""
         return losses_of_targets(self.fragment, self.lost, self.targets)
 
     def fail(self, state: str, why: str) -> None:
         """Record that the repair of the whole fragment has failed.
 
-        :param state: the state that all positions get, one of the constants of this module such as ``FAILED``.
+        :param state: the state that all positions get: a constant of this module, such as ``FAILED``.
         :param why: the reason, for the report.
         """
         self.problems = dict.fromkeys(self.lost, (state, why))
@@ -100,10 +101,9 @@ class FragmentRepair:
 class Check:
     """The result of a check of ledgers: the lost entries that a repair must copy.
 
-    :ivar unsure: bookies of which some entries could not be checked, by ledger id.  None: the check read no entries,
-        and no registered bookie is known to have its entries.
-    :ivar marks: the underreplicated marks, which were read before the check.  Other marks are not removed by the
-        repair.
+    :ivar unsure: by ledger id, the bookies whose entries could not all be checked.  None if the check has read no
+        entries, so that it does not know whether registered bookies have their entries.
+    :ivar marks: the underreplicated marks that were read before the check.  The repair removes no other marks.
     """
 
     losses: Losses
@@ -123,11 +123,11 @@ class LockedLedger:
     def completes(self, replicas: Collection[str], check: Check) -> bool:
         """Test whether all replicas that an underreplicated mark names are complete after the repair.
 
-        :param replicas: the bookies that the mark names; if it names none, the result is False, because any replica may
-            be missing.
+        :param replicas: the bookies that the mark names.  If it names no bookie, any replica may be missing, so the
+            result is False.
         :param check: the check that was made before the repair.
         """
-        # a bookie that the ledger's metadata no longer name was replaced, so nothing is missing there
+        # A bookie that is no longer in the ledger's metadata was replaced, so no entries are missing on it.
         unsure = self.stored.value.bookies.intersection(replicas)
         if check.unsure is not None:
             unsure = unsure.intersection(check.unsure.get(self.ledger_id, ()))
@@ -208,7 +208,8 @@ class Repairs:
     async def end(self, repair: LockedLedger) -> None:
         """Write the targets to the metadata, remove the mark of a fully replicated ledger, and release the lock.
 
-        :param repair: the ledger that :meth:`begin` locked; its fragments record the results and the errors.
+        :param repair: the ledger that :meth:`begin` locked; its fragments contain the results of the copies, and get
+            the errors of this call.
         """
         try:
             await repair.lock.run(partial(self._finish, repair))

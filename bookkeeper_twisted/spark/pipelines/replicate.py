@@ -2,8 +2,8 @@
 
 Theory of operation.  The driver repairs some hundreds of ledgers at a time: :mod:`.repairs` locks them and chooses
 targets, tasks copy their entries (:mod:`.copying`), and :mod:`.repairs` writes the targets to the metadata.  While
-tasks copy one group of ledgers, the driver already locks the next group and releases the locks of the previous one.  So
-tasks hardly wait for the driver.
+tasks copy one group of ledgers, the driver already locks the next group, and releases the locks of the previous group.
+So tasks hardly wait for the driver.
 """
 
 import pickle
@@ -55,17 +55,17 @@ _Row = tuple[tuple[Any, ...], LossKind, tuple[int, int] | None]
 
 
 def read_marks(uri: str, options: Mapping[str, str] | None = None) -> Marks:
-    """Return all underreplicated marks, by ledger id; call this before you list the fragments to check.
+    """Return all underreplicated marks, by ledger id; call this before the fragments to check are listed.
 
     :param uri: metadata service URI.
-    :param options: options of the client, as of the source: keys that begin with ``bookkeeper.``.
+    :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.
     """
     with connected(uri, client_config(options)) as cluster:
         return cluster.marks()
 
 
 def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
-    """Make a check without reading entries: all entries of unregistered bookies count as lost, and no others.
+    """Make a check without reading entries: only the entries of bookies that are not registered count as lost.
 
     :param replicas: rows of the source's view ``fragments``.
     :param marks: underreplicated marks, read before the replicas were listed.
@@ -116,14 +116,16 @@ def replicate(
     spark: SparkSession, uri: str, check: Check, password: bytes = b"", limit: Rate = UNLIMITED, parallelism: int = 8,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:  # fmt: skip
-    """Copy lost entries to bookies; return a row for each position whose bookie lacked entries, with its new state.
+    """Copy lost entries to bookies; return the repair report.
+
+    The report has a row for each position of an ensemble whose bookie lacked entries, with its state after the repair.
 
     :param check: result of :func:`check_of_entries` or :func:`check_of_bookies`.
     :param password: password of ledgers whose metadata contain none.
     :param limit: most entries and bytes a second that all tasks together read and write.
     :param parallelism: tasks that run at a time; each gets an equal share of the limit.
-    :param options: options of the client, as of the source: keys that begin with ``bookkeeper.``.
-        With those of TLS and of authentication, entries are copied over secured connections.
+    :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.
+        With options for TLS and authentication, the connections to bookies are secured.
     """
     config = client_config(options)
     copying = _Copying(spark, password, limit, parallelism, security_settings(config))
@@ -134,7 +136,7 @@ def replicate(
     try:
         for n, batch in enumerate(batches):
             for one in batches[n : n + 2]:
-                # already lock the next batch of ledgers, so that its copies can begin right after these
+                # lock the next batch of ledgers now, so that its copies can begin right after those of this batch
                 one.begin()
             batch.copy(copying, cluster)
             batch.end()
@@ -222,12 +224,12 @@ class _Copying:
 
     @property
     def share(self) -> Rate:
-        """Return the speed limit of one task: that of all tasks, divided by their number."""
+        """Return the speed limit of one task: the limit of all tasks, divided by the number of parallel tasks."""
         return self.limit * (1 / self.parallelism)
 
     @property
     def part_bytes(self) -> int:
-        """Return the bytes of entries that one task copies: under a speed limit, what the task may copy in a second.
+        """Return how many bytes of entries one task copies; under a speed limit, as many as it may copy in a second.
 
         Small parts let all tasks end at about the same time.
         """
@@ -242,7 +244,7 @@ class _Copying:
     ) -> Iterator[tuple[int, int, CopyResult]]:
         """Copy the entries of ``parts`` (ranges of entries that bookies lack) in one Spark job.
 
-        Yield the ledger id, the fragment number and the result of each.
+        Yield, for each part, the ledger id, the number of its fragment, and the result.
         """
         if not parts:
             return
@@ -268,7 +270,7 @@ class _Copying:
 def _parts(repair: LockedLedger, known: Mapping[str, Address], part_bytes: int) -> Iterator[LackingPart]:
     """Cut the fragments under repair into ranges of about ``part_bytes``; leave out ranges without lost entries."""
     metadata = repair.stored.value
-    count = metadata.last_entry_id + 1  # 0 for an open ledger, because the last entry id in its metadata is -1
+    count = metadata.last_entry_id + 1  # 0 for an open ledger: its metadata contain -1 as the last entry id
     average = metadata.length / count if count else 0.0
     step = max(1, int(part_bytes / (average + ENTRY_OVERHEAD)))
     for one in repair.fragments.values():
@@ -292,7 +294,7 @@ def _clipped(loss: ReplicaLoss, first: int, last: int) -> ReplicaLoss:
 
 
 def _note(one: FragmentRepair, copied: CopyResult) -> None:
-    """Record the result of copying a range of entries in the repair of its fragment."""
+    """Add the result of copying a range of entries to the results of its fragment's repair."""
     for target, entries in copied.entries_of.items():
         one.copied[target] = one.copied.get(target, 0) + entries
     for position, target in one.targets.items():

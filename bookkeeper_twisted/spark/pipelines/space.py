@@ -1,9 +1,10 @@
 """The bytes that ledgers take up in the entry logs of bookies, and what a compaction would gain.
 
 A *place* says where entry logs are: a ledger directory on a disk that the tasks can read, or ``http://HOST:PORT`` or
-``https://HOST:PORT``, the HTTP server of a bookie.  In a ledger directory, tasks read the ledgers map of each sealed
-entry log, and all records of a log without a map.  A bookie does the same when it answers over HTTP.  Requests to
-bookies have the TLS, the certificate and the token of the client's options, by the code of the shell.
+``https://HOST:PORT``, the HTTP server of a bookie.  Tasks read the ledgers map of each complete entry log in a ledger
+directory; the map contains the bytes of each ledger.  If a log has no map, they read all its records.  A bookie does
+the same when it answers over HTTP.  Requests to bookies use the TLS settings, the certificate and the token that the
+options of the client name.
 """
 
 import json
@@ -56,9 +57,9 @@ def entry_logs(
     """List the entry logs of ledger directories, in columns ``directory``, ``log_id`` and ``file_bytes``.
 
     :param places: ledger directories, or ``http://HOST:PORT`` or ``https://HOST:PORT`` for all directories of a bookie.
-        For these the column ``directory`` is the URL followed by the path of the directory.
-    :param options: options of the client, as of the source: keys that begin with ``bookkeeper.``.  Those of TLS and the
-        token are used to ask bookies.
+        If a URL is given, the column ``directory`` contains the URL followed by the path of the directory.
+    :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.  Requests to
+        bookies use its TLS settings and its token.
     :raises BookieHandleNotAvailableError: a bookie does not answer, or one side does not trust the other side's
         certificate.
     :raises UnauthorizedAccessError: a bookie needs a certificate or a token.
@@ -209,8 +210,8 @@ def compaction_plan(used: DataFrame, ledgers: DataFrame, thresholds: Sequence[fl
 
     :param used: rows that :func:`usage` returned.
     :param ledgers: the existing ledgers, in column ``ledger_id``; bytes of other ledgers are garbage.
-    :returns: columns ``threshold``; ``logs``, the number of logs to compact or remove; ``won``, bytes of garbage in
-        them; ``copied``, bytes of existing ledgers in them.
+    :returns: columns ``threshold``; ``logs``, the number of logs to compact or delete; ``won``, the bytes of garbage in
+        these logs; ``copied``, the bytes of existing ledgers in these logs.
     """
     alive = ledgers.select("ledger_id").distinct().withColumn("alive", f.lit(1))
     logs = (

@@ -54,11 +54,11 @@ def fragments(spark: SparkSession, uri: str, **options: str) -> DataFrame:
 def pieces(replicas: DataFrame, piece_bytes: int = PIECE_BYTES) -> DataFrame:
     """Cut replicas into pieces of about ``piece_bytes``; columns ``first`` and ``last`` have the entry ids of a piece.
 
-    A replica without entries is left out if its bookie is registered.  Otherwise it becomes a part with ``last`` below
-    ``first``.
+    A replica without entries whose bookie is not registered becomes one empty piece, with ``last`` below ``first``.
+    Other replicas without entries are left out.
 
     :param replicas: rows that :func:`fragments` returned.
-    :param piece_bytes: bytes of a part, estimated from the average entry size of the ledger.
+    :param piece_bytes: bytes of a piece, estimated from the average size of the ledger's entries.
     """
     step = f.greatest(f.lit(1), (piece_bytes / (f.col("entry_bytes") + ENTRY_OVERHEAD)).cast("bigint"))
     cut = replicas.where("last_entry_id >= first_entry_id OR NOT available").withColumn("step", step)
@@ -74,7 +74,7 @@ def stored_passwords(
 
     :param uri: metadata service URI.
     :param replicas: rows of the source's view ``fragments``.
-    :param options: options of the client, as of the source: keys that begin with ``bookkeeper.``.
+    :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.
     """
     from ..driver.cluster import connected
 
@@ -91,19 +91,19 @@ def verify(
 ) -> DataFrame:  # fmt: skip
     """Read and verify replicas; return a row for each range of entries in the same state at one bookie.
 
-    A row covers the entries between ``first`` and ``last`` that the bookie should keep at its position in the ensemble;
-    ``entries`` is their number.  A range also ends where the part of the replica that a task read ends; :func:`damages`
-    joins such ranges.  Columns ``began`` and ``ended`` are the times, in seconds since the epoch, between which this
-    part was read.  A replica without entries has a row only if its bookie is not registered; in that row ``entries`` is
-    0, and ``last`` is below ``first``.
+    A row is about the entries between ``first`` and ``last`` that the bookie should keep at its position in the
+    ensemble; ``entries`` is their number.  Tasks read replicas in pieces, so a range also ends where a piece ends;
+    :func:`damages` joins the ranges.  Columns ``began`` and ``ended`` are the times, in seconds since the epoch, at
+    which the read of the piece began and ended.  A replica without entries has a row only if its bookie is not
+    registered: then ``entries`` is 0, and ``last`` is below ``first``.
 
     :param replicas: rows of the source's view ``fragments``.
     :param password: password of ledgers with HMAC digests that are not in ``passwords``.
     :param passwords: passwords by ledger id, see :func:`stored_passwords`.
     :param limit: most entries and bytes a second that all tasks together read.
     :param parallelism: tasks that run at a time; each gets an equal share of the limit.
-    :param options: options of the client, as of the source: keys that begin with ``bookkeeper.``.
-        With those of TLS and of authentication, bookies are read over secured connections.
+    :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.
+        With options for TLS and authentication, the connections to bookies are secured.
     """
     security = security_settings(client_config(options))
     share = limit * (1 / parallelism) if limit else UNLIMITED
@@ -123,7 +123,7 @@ def verify(
             pool, address, row.ledger_id, schedule, row.position, digester, pace.spend,
             batch_bytes=batch_bytes, batch_entries=batch_entries,
         )  # fmt: skip
-        # if the end of the ledger is not known, an entry that a bookie lacks may never have been written
+        # If the end of the ledger is not known, ignore missing entries: they may never have been written.
         found = [x for x in one.findings(row.first, row.last) if row.end_known or x.status != MISSING]
         ended = time_of_day()
         return [(x.first, x.last, x.status, x.entries, x.n_bytes, x.detail, began, ended) for x in found]
@@ -145,11 +145,12 @@ _INPUT = (
 def damages(findings: DataFrame) -> DataFrame:
     """Return the ranges of entries whose state is not ``ok``; join adjacent ranges.
 
-    Two ranges at one bookie are joined if they have the same state and the bookie should keep no other entry of the
-    ledger between them.  This holds even across an ensemble change.  Ledgers without entries are left out, see
+    Two ranges at one bookie are joined if they have the same state, and if the bookie should keep no entry between
+    them.  This holds even across an ensemble change.  Ledgers without entries are left out, see
     :func:`without_entries`.
 
-    :param findings: all rows of :func:`verify`; those in state ``ok`` are needed to separate the other ranges.
+    :param findings: all rows of :func:`verify`.  Rows in state ``ok`` are needed, too: they separate damaged ranges
+        that must not be joined.
     :returns: columns ``ledger_id``, ``bookie_id``, ``first``, ``last``, ``status``, ``entries`` and ``detail``.
     """
     in_order = Window.partitionBy("ledger_id", "bookie_id").orderBy("first")
@@ -165,7 +166,7 @@ def damages(findings: DataFrame) -> DataFrame:
 
 
 def by_ledger(damaged: DataFrame) -> DataFrame:
-    """Count the entries that are not ``ok`` for each ledger, bookie and state, and return the counts in this order.
+    """Count the damaged entries for each ledger, bookie and state; return one row for each, sorted in this order.
 
     :param damaged: rows that :func:`damages` returned.
     """
@@ -184,7 +185,7 @@ def first_of_each(damaged: DataFrame, count: int) -> list[Any]:
 
 
 def without_entries(replicas: DataFrame) -> DataFrame:
-    """Return the ledgers that have no entries, each with those of its bookies that are not registered.
+    """Return the ledgers without entries, each with the ids of its bookies that are not registered.
 
     :param replicas: rows of the source's view ``fragments``.
     :returns: columns ``ledger_id`` and ``gone``, an array of bookie ids; ascending by ledger id.
@@ -214,10 +215,10 @@ def speed(findings: DataFrame) -> Rate:
 
 
 def lacking(findings: DataFrame) -> list[tuple[int, tuple[str, ...]]]:
-    """Return the ledgers with missing or damaged entries, each with the bookies that should have them.
+    """Return the ledgers with missing or damaged entries, each with the bookies whose replicas lack these entries.
 
     :param findings: rows of :func:`verify`.
-    :returns: ledger ids, ascending, each with the ids of these bookies.
+    :returns: ledger ids, ascending, each with the ids of its bookies that lack entries.
     """
     bad = findings.where(f.col("status").isin(MISSING, DAMAGED))
     rows = bad.groupBy("ledger_id").agg(f.sort_array(f.collect_set("bookie_id")).alias("bookies")).collect()
@@ -230,7 +231,7 @@ def mark_underreplicated(
     """Mark ledgers underreplicated, so that the replication workers of autorecovery restore their replicas.
 
     :param ledgers: ledger ids, each with the bookies whose replicas are missing or damaged.
-    :param options: options of the client, as of the source: keys that begin with ``bookkeeper.``.
+    :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.
     """
     from ..driver.cluster import connected
 

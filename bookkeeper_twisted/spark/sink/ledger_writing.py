@@ -2,7 +2,7 @@
 
 For each value of ``ledger_key`` a task creates one ledger, in which the rows keep their order.  The client runs in the
 reactor thread of the worker process and stays connected from task to task.  While bookies write the entries of one
-record batch, the task takes the next batch from Spark.
+record batch, the task already reads the next record batch from Spark.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ Connect = Callable[..., "Deferred[BookKeeper]"]
 class WriteAttempt:
     """One attempt of a task to write a partition.
 
-    :ivar number: number of the attempt, which no other attempt of any task has.
+    :ivar number: number of the attempt, unique among all attempts of all tasks.
     """
 
     key: BatchKey
@@ -51,7 +51,7 @@ def _client(connect: Connect, uri: str, settings: tuple[tuple[str, object], ...]
 
 
 def client_of(options: SinkOptions, connect: Connect = BookKeeper.connect) -> BookKeeper:
-    """Return this process's client for ``options``; the first call waits until it is connected.
+    """Return the client of this process for ``options``; the first call connects it, and waits until it is connected.
 
     :param connect: the method :meth:`.BookKeeper.connect` of the client's class.
     :raises BookKeeperError: there is no connection to the metadata store.
@@ -66,9 +66,9 @@ class AlreadyPublishedError(BookKeeperError):
 
 
 async def any_bookie(client: BookKeeper) -> str:
-    """Return the lowest id of all writable bookies, for metadata that must name a bookie.
+    """Return the id of a writable bookie (the lowest id), for metadata that must contain a bookie.
 
-    :param client: connected to the cluster.
+    :param client: the client, which is connected to the cluster.
     :raises NotEnoughBookiesError: no bookie is writable.
     """
     writable = await client.metadata.registration.writable_bookies()
@@ -111,7 +111,7 @@ class PartitionWriter:
         return await manifest.find(self._ledgers, self._attempt.key) is not None
 
     async def append(self, rows: Iterable[tuple[str | None, Sequence[bytes]]]) -> None:
-        """Start to append payloads, and wait until all payloads of the previous call are acknowledged.
+        """Begin to append payloads; then wait until all payloads of the previous call are acknowledged.
 
         :param rows: ledger keys, each with payloads; a key may occur several times.
         :raises BookKeeperError: a ledger cannot be created, or an append of the previous call failed.
@@ -130,7 +130,7 @@ class PartitionWriter:
     async def _open(self, key: str | None) -> LedgerWriter:
         """Create a ledger for the rows with one value of ``ledger_key``; fail if the batch is already published.
 
-        If so, :meth:`remove` deletes the ledger, so that a late attempt leaves no ledger behind.
+        If it fails, :meth:`remove` deletes the ledger, so that a late attempt leaves no ledger behind.
         """
         writing, attempt = self._options.writing, self._attempt
         if len(self._writers) >= writing.max_open_ledgers:
@@ -164,7 +164,7 @@ class PartitionWriter:
         ]
 
     async def remove(self) -> None:
-        """Cancel the appends of a failed attempt, and delete its ledgers; ignore errors of closing them."""
+        """Cancel the appends of a failed attempt, and delete its ledgers; ignore errors when they are closed."""
         for result in self._under_way:
             result.addErrback(lambda failure: None)
             result.cancel()
@@ -201,7 +201,7 @@ def write_partition(options: SinkOptions, attempt: WriteAttempt, batches: Iterab
 
 
 def by_key(batch: Any) -> list[tuple[str | None, list[bytes]]]:
-    """Group the payloads of an Arrow record batch by ledger key; their order stays.
+    """Group the payloads of an Arrow record batch by ledger key; keep their order within each group.
 
     :raises IncorrectParameterError: a payload is null.
     """

@@ -1,9 +1,10 @@
 """The manifest of the sink: for each batch of a query a publication record, and a ledger with the manifest rows.
 
 A *publication* is the metadata of a ledger without entries, whose id is computed from manifest, query and batch.
-Creating it publishes the batch.  A metadata store creates a ledger id only once.  So another attempt to write the batch
-finds the publication.  The publication names a ledger with the manifest rows: one entry for each ledger with data of
-the batch.  If no publication leads to a ledger of the sink, a failed attempt has left it.
+Creating it publishes the batch.  A metadata store refuses to create a second ledger with the same id.  So another
+attempt to write the batch finds the publication.  The publication names a ledger with the manifest rows: one entry for
+each ledger with data of the batch.  A ledger of the sink that no publication names, directly or by manifest rows, was
+left by a failed attempt.
 """
 
 import json
@@ -36,7 +37,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class BatchKey:
-    """The identity of a batch; all attempts to write the batch have the same."""
+    """The identity of a batch; it is the same in all attempts to write the batch."""
 
     manifest: str
     query_id: str
@@ -45,8 +46,8 @@ class BatchKey:
     def custom_metadata(self, role: bytes, **more: str) -> dict[str, bytes]:
         """Return the custom metadata for a ledger that belongs to the batch.
 
-        :param role: what the ledger is for, such as :data:`DATA_ROLE`.
-        :param more: further values; their names get the prefix ``spark.``, and ``-`` for ``_``.
+        :param role: the purpose of the ledger, such as :data:`DATA_ROLE`.
+        :param more: further values.  In their names, ``_`` is replaced by ``-``, and the prefix ``spark.`` is added.
         """
         own = {
             ROLE: role,
@@ -97,8 +98,8 @@ class Publication:
     """The content of a publication record, which publishes one batch.
 
     :ivar rows_ledger: id of the ledger with the manifest rows.
-    :ivar start: lower bound of the ids of all ledgers that any attempt to write this batch created.
-    :ivar next: the lower bound of the ids of ledgers for the following batch.
+    :ivar start: lower bound of the ids of all ledgers that attempts to write this batch have created.
+    :ivar next: lower bound of the ids of all ledgers of the following batch.
     :ivar published: time of the publication, in ms since the epoch.
     """
 
@@ -153,9 +154,10 @@ async def _looked_up(
 ) -> tuple[int, T | None]:
     """Read a record of a manifest (the list of published ledgers) from the metadata store.
 
-    :returns: the ledger id and the content of the record; without such a record, the first unused ledger id and None.
-    :param ledger_id: the computed id of the record.  If another ledger has this id by chance, the record has one of the
-        next ids.
+    :returns: the ledger id and the content of the record.  If there is no such record, None as its content, and the
+        first unused ledger id, which a new record would get.
+    :param ledger_id: the id that was computed for the record.  If another ledger has this id by chance, the record has
+        the next free id.
     :param wanted: decodes the record from the metadata of a ledger; returns None for another ledger.
     """
     while True:
@@ -173,7 +175,8 @@ async def publish(ledgers: ILedgerManager, publication: Publication, bookie_id: 
 
     :param publication: the record to create.
     :param bookie_id: id of any bookie, because metadata of a ledger must name one.
-    :returns: the publication that the metadata store now has: the given one or an earlier one.
+    :returns: the publication that the metadata store contains now: ``publication``, or an earlier one of the same
+        batch.
     """
     key = publication.key
     ledger_id = id_of(key.manifest, key.query_id, str(key.batch_id))
@@ -190,7 +193,7 @@ async def publish(ledgers: ILedgerManager, publication: Publication, bookie_id: 
 
 
 async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
-    """Record a lower bound of the ids of a query's ledgers; do nothing if one is recorded already.
+    """Record a lower bound of the ids of a query's ledgers; do nothing if a bound is recorded already.
 
     Call this before the first ledger of the query is created.  Commits and aborts look for leftover ledgers from this
     id on.
@@ -209,7 +212,11 @@ async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
 
 
 async def _begun(ledgers: ILedgerManager, key: BatchKey) -> tuple[int, int | None]:
-    """Return the ledger id of a query's record, and the lower bound of ledger ids in it, None if there is no record."""
+    """Read the record of a query.
+
+    :returns: the ledger id of the record, and the lower bound of ledger ids that it contains.  If there is no record,
+        the ledger id that it would get, and None.
+    """
 
     def wanted(metadata: LedgerMetadata) -> int | None:
         found, custom = BatchKey.of(metadata), metadata.custom_metadata
@@ -220,7 +227,7 @@ async def _begun(ledgers: ILedgerManager, key: BatchKey) -> tuple[int, int | Non
 
 
 async def beginning(ledgers: ILedgerManager, key: BatchKey) -> int | None:
-    """Return the lower bound of the ids of a query's ledgers, as :func:`begin` recorded it; None if it did not.
+    """Return the lower bound of the ids of a query's ledgers that :func:`begin` has recorded; None if there is none.
 
     :param key: identity of any batch of the query.
     :raises MetadataError: the metadata store failed.
@@ -255,14 +262,17 @@ def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
 def _publications(cluster: ClusterView, manifest: str, records: Iterable[int]) -> dict[int, Publication]:
     """Read the metadata of some ledgers; return the publications of ``manifest`` among them, by ledger id.
 
-    :param records: ids of ledgers that may be publications; ledgers that are none, or do not exist, are left out.
+    :param records: ids of ledgers that may be publications.  Ledgers that do not exist or are not publications are left
+        out.
     """
     found = {n: Publication.of(metadata) for n, metadata in cluster.metadata(records).items()}
     return {n: one for n, one in found.items() if one is not None and one.key.manifest == manifest}
 
 
 def published_rows(cluster: ClusterView, manifest: str) -> Iterator[tuple[Publication, PublishedLedger]]:
-    """Read the rows of a ``manifest`` (its published ledgers) from bookies; yield each row with its publication record.
+    """Read the rows of a ``manifest`` from bookies; yield each row with its publication record.
+
+    Each row names one published ledger.
 
     :raises UnexpectedConditionError: a ledger with manifest rows does not exist.
     :raises BookKeeperError: manifest rows cannot be read.

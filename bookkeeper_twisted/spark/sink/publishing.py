@@ -1,8 +1,9 @@
 """Commits and aborts batches of the sink, on the driver.
 
-The order of steps makes each batch appear exactly once.  An attempt first creates a ledger, then looks whether the
-batch is published.  A commit first publishes the batch, then looks for ledgers.  So either the attempt finds the
-publication, or the commit finds the ledger; in both cases the ledger that is not published is deleted.
+The order of these steps makes each batch appear exactly once.  An attempt to write a batch first creates a ledger, then
+checks whether the batch is published.  A commit first publishes the batch, then searches for ledgers of other attempts.
+So if both happen at the same time, the attempt finds the publication, or the commit finds the ledger.  In both cases,
+the ledger, which is not published, is deleted.
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -23,7 +24,7 @@ from .manifest import BatchKey, Publication, PublishedLedger
 class Publisher:
     """Publishes batches, and deletes the ledgers that failed attempts have left.
 
-    :param clock: gives the time of day for the column ``published`` of the manifest.
+    :param clock: the clock, whose time of day the manifest gets in its column ``published``.
     """
 
     def __init__(self, clock: IReactorTime, client: BookKeeper, options: SinkOptions) -> None:
@@ -62,7 +63,7 @@ class Publisher:
                 await self._remove_leftovers(key, first, set(), False)
 
     async def end(self, key: BatchKey) -> None:
-        """Remove the record of the lowest ledger id that failed attempts of a query can have left behind.
+        """Remove the record of a query: the lowest ledger id from which a commit searches for leftover ledgers.
 
         Call this after the last batch of the query.
 
@@ -73,13 +74,14 @@ class Publisher:
     async def _publish(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> Publication:
         bookie_id = await any_bookie(self._client)
         start = await self._start(key)
-        # without a lower bound of the query's ledger ids, no task has created a ledger yet
+        # A task records a lower bound of the query's ledger ids before it creates a ledger.  So without this record, no
+        # ledger exists yet.
         if start is None:
             await manifest.begin(self._ledgers, key, bookie_id)
             start = await self._start(key)
         writer = await self._write_rows(key, rows)
-        # This ledger is the newest so far, so attempts to write the next batch create ledgers with higher ids.
-        # If an id were generated only for the lower bound, it would leave a gap in the offsets of streams.
+        # This ledger is the newest so far, so attempts to write the next batch create ledgers with higher ids.  Do not
+        # generate an id only for this lower bound: an id without a ledger leaves a gap in the offsets of streams.
         following = writer.ledger_id + 1
         time = int(self._clock.seconds() * 1000)
         publication = Publication(key, writer.ledger_id, start or 0, following, time)
@@ -103,14 +105,14 @@ class Publisher:
         return await manifest.find(self._ledgers, BatchKey(key.manifest, key.query_id, key.batch_id - 1))
 
     async def _start(self, key: BatchKey) -> int | None:
-        """Return a lower bound of the ids of all ledgers for the batch; None if no attempt has created a ledger."""
+        """Return a lower bound of the ids of all ledgers of a batch; None if no attempt has created a ledger."""
         previous = await self._previous(key)
         return await manifest.beginning(self._ledgers, key) if previous is None else previous.next
 
     async def _remove_leftovers(self, key: BatchKey, first: int, kept: Collection[int], with_previous: bool) -> None:
         """Delete the ledgers of a batch, except those in ``kept``, among all ledgers with ids from ``first`` on.
 
-        :param with_previous: whether to delete leftover ledgers of the previous batch, too.
+        :param with_previous: whether to delete leftover ledgers of the batch before this one, too.
         """
         batches = {key.batch_id, key.batch_id - 1} if with_previous else {key.batch_id}
         async for ledger_id, other in self._written(first):

@@ -2,14 +2,14 @@
 
 Rows come in the order of ledger and entry id.  The first row of a ledger has entry id -1 and contains the properties to
 create the ledger with.  While an import runs, its ledgers have a mark in their custom metadata.  After a failed
-attempt, the next attempt recognises by this mark the ledgers that the failed one wrote.  It keeps a ledger that is
-closed with the expected last entry.  It deletes an unfinished ledger, and writes it again.  When all ledgers are
-written, the driver removes the marks.  If an import that has a name (``writeId``) runs again after that, it recognises
-its ledgers because their metadata equal those in the archive.
+attempt, the next attempt recognises by this mark the ledgers that the failed one wrote.  If such a ledger is closed
+with the expected last entry, the next attempt keeps it.  If it is unfinished, the next attempt deletes it and writes it
+again.  When all ledgers are written, the driver removes the marks.  If an import that has a name (``writeId``) runs
+again after that, it recognises its ledgers because their metadata equal those in the archive.
 
-An archive has the entries of encrypted ledgers as bookies store them, and the wrapped keys in the custom metadata.  So
-they are written as they are, without a key (:class:`ArchiveClient`).  Readers with the key can decrypt them, because
-ledger ids, entry ids and lengths are the same as before.
+An archive contains the entries of encrypted ledgers as bookies store them, and the wrapped keys in the custom metadata.
+An import writes these entries unchanged, and needs no key (:class:`ArchiveClient`).  Readers with the key can decrypt
+them, because ledger ids, entry ids and lengths are the same as before.
 """
 
 import json
@@ -43,7 +43,7 @@ _AT_ONCE = 2000
 
 @attrs.frozen
 class Facts:
-    """The properties of an archived ledger: those needed to create it again, and its last entry and length.
+    """The properties of an archived ledger: what is needed to create it again, its last entry id and its length.
 
     :ivar ctime: creation time in ms since the epoch; None if the archive has none.
     """
@@ -58,7 +58,7 @@ class Facts:
     ctime: int | None = None
 
     def custom(self) -> dict[str, bytes]:
-        """Return the ledger's custom metadata, without the mark of an earlier import that the archive may contain."""
+        """Return the custom metadata of the archived ledger, without the mark of an earlier import."""
         return {key: b64decode(value) for key, value in self.custom_metadata.items() if key != RESTORED_BY}
 
     def has_end(self, metadata: LedgerMetadata) -> bool:
@@ -94,8 +94,8 @@ class Restorer:
     """Writes the archived ledgers of one partition, one after the other.
 
     :param restored_by: the mark of the import, the same in all its attempts.
-    :param repeatable: whether an existing ledger whose metadata equal the archived ones counts as written by this
-        import.
+    :param repeatable: whether to accept an existing ledger as written by this import if its metadata equal those in the
+        archive.
     """
 
     def __init__(self, client: BookKeeper, password: bytes, restored_by: str, repeatable: bool) -> None:
@@ -113,8 +113,8 @@ class Restorer:
     async def take(self, rows: Iterable[tuple[int, int, bytes]]) -> None:
         """Write some rows of the archive.  Later calls and :meth:`finish` wait for the acknowledgements.
 
-        :param rows: ledger id, entry id and payload of each row.  The first row of a ledger has entry id -1 and the
-            properties of the ledger.
+        :param rows: ledger id, entry id and payload of each row.  The first row of a ledger has entry id -1; its
+            payload is the properties of the ledger.
         :raises BookKeeperError: a ledger cannot be written.
         :raises UnexpectedConditionError: the row with the properties of a ledger is missing.
         """
@@ -145,7 +145,7 @@ class Restorer:
             raise NotEnoughBookiesError(f"ledger {ledger_id}: {error}") from None
 
     async def _is_restored(self, ledger_id: int, facts: Facts) -> bool:
-        """Test whether an earlier attempt wrote the whole ledger; delete a ledger that an attempt left unfinished."""
+        """Test whether an earlier attempt has written the whole ledger; if it is unfinished, delete it."""
         try:
             stored = await self._client.ledger_metadata(ledger_id)
         except NoSuchLedgerMetadataError:

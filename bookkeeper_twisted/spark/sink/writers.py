@@ -25,9 +25,9 @@ _QUERY_ID, _BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
 @attrs.frozen
 class Written(WriterCommitMessage):
-    """The message of a task of a batch to the driver at its end: the ledgers that the task has written.
+    """The message that a task sends to the driver at its end: the ledgers that the task has written.
 
-    :ivar rows: manifest rows of these ledgers; empty if the batch had been published before.
+    :ivar rows: a manifest row for each of these ledgers; empty if the batch had been published already.
     """
 
     key: BatchKey
@@ -81,7 +81,7 @@ class _Sink:
 
 @contextmanager
 def _leftovers_are_warned_about() -> Iterator[None]:
-    """Turn errors of an abort into warnings, because an exception would hide why the tasks failed."""
+    """Log errors of an abort as warnings, because an exception would hide the reason why the tasks failed."""
     try:
         yield
     except BookKeeperError as error:
@@ -115,7 +115,7 @@ class BatchSink(_Sink, DataSourceArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete the ledgers of the batch after a task has failed for good; called by Spark on the driver.
 
-        :param messages: not used, because the ledgers of the batch are found by their custom metadata.
+        :param messages: not used: the custom metadata of ledgers say which of them belong to the batch.
         """
         with _leftovers_are_warned_about():
             self._abort(self._key)
@@ -128,7 +128,7 @@ class BatchSink(_Sink, DataSourceArrowWriter):
 
 @attrs.frozen
 class Restored(WriterCommitMessage):
-    """The message of an import task to the driver at its end: the ids of the ledgers that the task has written.
+    """The message that an import task sends to the driver at its end: the ids of the ledgers that it has written.
 
     When all tasks have ended, the driver removes the marks of the import from these ledgers.
     """
@@ -163,7 +163,7 @@ class RestoringSink(DataSourceArrowWriter):
             remove_marks(self._options, self._restored_by, written)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Keep what was written, and ignore ``messages``: another import with the same ``writeId`` can continue."""
+        """Keep the written ledgers, and ignore ``messages``: another import with the same ``writeId`` can continue."""
 
 
 class StreamSink(_Sink, DataSourceStreamArrowWriter):
@@ -202,5 +202,5 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
 
 
 def _keys(messages: Sequence[WriterCommitMessage | None]) -> set[BatchKey]:
-    """Return the identities of the batches in the messages of tasks; empty if no task has succeeded."""
+    """Return the identities of the batches that the ``messages`` of tasks name; empty if no task has succeeded."""
     return {message.key for message in messages if isinstance(message, Written)}

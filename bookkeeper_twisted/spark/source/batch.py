@@ -37,8 +37,8 @@ class Planner:
     def addresses(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[str, Address]:
         """Return addresses of bookies by id: of all bookies of ``ledgers``, and of others that are known.
 
-        Addresses are kept from call to call.  If the address of a bookie is unknown, or the bookie did not answer, it
-        is looked up again.
+        Known addresses are cached.  The address of a bookie is looked up again if it is unknown, or if the bookie did
+        not answer.
         """
         unknown = {n for n in bookies_of(ledgers.values()) if not self._is_known(n)}
         self._addresses.update(self.cluster.addresses(unknown))
@@ -51,7 +51,7 @@ class Planner:
     def extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent | BookKeeperError]:
         """Find out up to which entry each of ``ledgers`` can be read.
 
-        An error for a ledger if too few bookies answer.
+        The result for a ledger is an error if too few of its bookies answer.
         """
         return extents(ledgers, self.addresses(ledgers), self._pool)
 
@@ -116,7 +116,7 @@ def _range_of(
 
 
 def _expect_publication(cluster: ClusterView, options: SourceOptions, option: str, manifest: str) -> None:
-    """Check that some batch was published under the name ``manifest``, even a batch without ledgers.
+    """Check that at least one batch, perhaps an empty one, was published under the name ``manifest``.
 
     :raises ConfigError: no batch was published, and ``failOnDataLoss`` is set.
     """
@@ -170,8 +170,9 @@ def _ledger_row(ledger_id: int, metadata: LedgerMetadata) -> Row:
 def _fragment_rows(planner: Planner, ledgers: Mapping[int, LedgerMetadata]) -> Iterator[Row]:
     """Yield a row for each replica: for each position of the ensemble of each fragment.
 
-    The newest fragment of an open ledger ends with the last add confirmed.  If too few bookies answer to find it out,
-    the fragment is given one entry, which may not exist, and column ``end_known`` is false.
+    The newest fragment of an open ledger ends with the last add confirmed.  If too few bookies answer to find this
+    entry, the end is unknown: column ``end_known`` is false, and the fragment counts as having one entry, which may not
+    exist.
     """
     known, available = planner.extents(ledgers), planner.cluster.available_bookies()
     addresses = planner.addresses(ledgers)

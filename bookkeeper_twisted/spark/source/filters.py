@@ -1,4 +1,4 @@
-"""Filters of ledger and entry ids that the source applies itself, made from comparisons that Spark passes to it."""
+"""Filters of ledger and entry ids, from comparisons in a query that Spark lets the source apply itself."""
 
 from collections.abc import Collection
 
@@ -49,8 +49,8 @@ class IdBounds:
     def clipped(self, first: int, last: int) -> tuple[int, int]:
         """Narrow the range ``first .. last`` (inclusive) as far as possible; no selected id may be lost.
 
-        :returns: first and last id of the new range, which may also contain ids that are not selected.  If it is empty,
-            the first id is above the last.
+        :returns: first and last id of the new range.  It may also contain ids that are not selected.  If the range is
+            empty, its first id is higher than its last id.
         """
         if self.members is not None:
             inside = [value for value in self.members if self.allows(value)]
@@ -81,7 +81,7 @@ class IdFilter:
             return False
         if kind == "In" and isinstance(value, tuple | list) and all(type(one) is int for one in value):
             bounds.among(value)
-            # the source reads one range of entries of a ledger, so Spark must filter the entries within the range
+            # The source reads one range of entries of each ledger.  Spark must filter the entries within this range.
             return column == LEDGER
         if type(value) is not int:
             return False

@@ -4,8 +4,8 @@ An offset contains, for each ledger that is being read, the id of the next entry
 ids of ledgers that need no more reads: they are closed and read to the end, were deleted, or do not match the pattern.
 A new ledger is never in ``done``, even if its id is far below the highest.
 
-The rule is that an id is done only after its ledger was seen.  So each entry is read once: a selected ledger is done
-when it was read to its end or was deleted.  A ledger that was never seen is not done, so it is read when it appears.  A
+An id becomes done only after its ledger was seen.  So each entry is read exactly once.  A selected ledger is done when
+it was read to its end or deleted.  A ledger that was never seen is not done, so it is read when it appears.  A
 low-water mark, below which every id is done, would skip ledgers.  A client may pause between the generation of an id
 and the creation of its ledger, while ledgers with higher ids are created and read.  And an import creates ledgers with
 ids of its choice.
@@ -33,7 +33,8 @@ class StreamOffset:
 
     :ivar next_entry: id of the next entry to read, by ledger id.
     :ivar done: ids of the ledgers that need no more reads.
-    :ivar finished: ids of ledgers whose last entries are in the micro-batch before this offset; a part of ``done``.
+    :ivar finished: ids of the ledgers that the micro-batch before this offset reads to their end; they are also in
+        ``done``.
     """
 
     next_entry: Mapping[int, int] = attrs.field(factory=dict)
@@ -94,13 +95,13 @@ class Admission:
     taken: int = 0
 
     def admitted(self, wanted: int, entry_bytes: float) -> int:
-        """Take as many entries into the micro-batch as its limits permit; subtract them from the limits.
+        """Admit entries of a ledger to the micro-batch, as many as its limits permit; subtract them from the limits.
 
         The byte limit always permits the first entry of a micro-batch, however large it is.
 
-        :param wanted: number of entries of a ledger that could be read.
-        :param entry_bytes: average bytes of their payloads, 0 if unknown.
-        :returns: the number of entries taken.
+        :param wanted: number of entries of the ledger that can be read.
+        :param entry_bytes: average bytes of the payloads of these entries; 0 if unknown.
+        :returns: the number of admitted entries.
         """
         count = wanted if self.entries is None else min(wanted, self.entries)
         if self.n_bytes is not None and entry_bytes:

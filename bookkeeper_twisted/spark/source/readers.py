@@ -39,7 +39,7 @@ class _WrappedPartition(InputPartition):
 
 def _entries(options: SourceOptions, partition: InputPartition) -> Iterator[Any]:
     """Read the entries of a partition in a task, and yield them as Arrow record batches."""
-    if partition.value is None:  # Spark passes a partition without a value if the driver has planned no partitions
+    if partition.value is None:  # Spark passes such a partition if the driver has planned none
         return
     with plain_errors():
         yield from read_partition(partition.value, settings_of(options))
@@ -67,8 +67,8 @@ class BatchReader(DataSourceReader):
 class PushdownReader(BatchReader):
     """Reads entries for a batch query, if the Spark session has filter pushdown switched on.
 
-    It is a class of its own because a query fails in Spark if its reader has the method ``pushFilters`` while
-    ``spark.sql.python.filterPushdown.enabled`` is off.
+    Spark fails a query if its reader has the method ``pushFilters`` while ``spark.sql.python.filterPushdown.enabled``
+    is off.  So only this class has the method.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
@@ -107,8 +107,8 @@ _ROWS_AT_ONCE = 20_000
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads entries for a streaming query, while ledgers grow.
 
-    The options are not parsed by the constructor, but by the first call that needs them: Spark hides the text of errors
-    that are raised before it has a reader.
+    The first call that needs the options parses them, not the constructor, because Spark hides the text of errors that
+    a constructor raises.
     """
 
     def __init__(self, given: Mapping[str, str], schema: StructType) -> None:
@@ -156,7 +156,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxBytes(own.max_bytes_per_trigger) if own.max_bytes_per_trigger else ReadAllAvailable()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Return None, for "unknown": only bookies know the latest offset, and asking them takes time."""
+        """Return None, which means "unknown": only bookies know the latest offset, and asking them takes time."""
         return None
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -193,7 +193,8 @@ def admission_of(own: ReadOptions, limit: ReadLimit) -> Admission:
     """Return the limits of a micro-batch: those of the options together with Spark's.
 
     :param own: the options of the read.
-    :param limit: Spark's limit.  If it asks for all available entries, there are no limits; otherwise both limits hold.
+    :param limit: Spark's limit.  If Spark asks for all available entries, the result has no limits; otherwise the
+        limits of both apply.
     """
     if isinstance(limit, ReadAllAvailable):
         return Admission(None, None)

@@ -36,7 +36,7 @@ def schema_of(options: SourceOptions) -> str:
 def check_columns(options: SourceOptions, schema: StructType) -> None:
     """Check that a schema has the columns of the rows that the ``options`` select.
 
-    :param schema: Spark's schema, which is the user's if the query calls ``schema()``.
+    :param schema: the schema that Spark passes: the user's schema if the query calls ``schema()``.
     :raises ConfigError: the columns differ.
     """
     wanted = schema_of(options)

@@ -22,7 +22,7 @@ ASKED_EACH = 1000
 
 @attrs.frozen
 class ReadableExtent:
-    """The entries of a ledger that could be read when bookies were asked.
+    """The entries of a ledger that could be read at the time when its bookies were asked.
 
     :ivar end: id of the first entry that could not be read then.
     :ivar closed: whether the ledger is closed, so that ``end`` is final.
@@ -37,7 +37,7 @@ class ReadableExtent:
 def matches(metadata: LedgerMetadata, conditions: Iterable[tuple[str, str]]) -> bool:
     """Test whether the custom metadata of a ledger match all conditions.
 
-    :param conditions: keys, each with a regular expression that must match the whole value.
+    :param conditions: keys of custom metadata, each with a regular expression that must match the whole value.
     """
     custom = metadata.custom_metadata
     return all(
@@ -64,8 +64,8 @@ class Selection:
     def ledger_ids(self, among: IdRanges = ALL_IDS) -> list[int]:
         """Return the ids, ascending, of ledgers that may be selected; :meth:`metadata` applies the pattern later.
 
-        Ids that an option names are returned even if no such ledger exists, except for ranges of more than
-        :data:`ASKED_EACH` ids: of these, the ids of existing ledgers are returned.
+        If an option names ids, they are returned even if no such ledger exists.  A range of more than
+        :data:`ASKED_EACH` ids is an exception: of such a range, only the ids of existing ledgers are returned.
 
         :param among: ids to select from.
         :raises NoSuchLedgerMetadataError: a ledger in such a large range does not exist, and ``failOnDataLoss`` is set.
@@ -89,7 +89,10 @@ class Selection:
         return found
 
     def take_passed_over(self) -> set[int]:
-        """Return the ids of ledgers that :meth:`metadata` left out since the last call, by their custom metadata."""
+        """Return the ids of ledgers that :meth:`metadata` left out since the last call of this method.
+
+        Their custom metadata do not match the pattern.
+        """
         taken, self._passed_over = self._passed_over, set()
         return taken
 
@@ -98,8 +101,8 @@ class Selection:
 
         :param ledger_ids: ids of the ledgers to select from.
         :raises NoSuchLedgerMetadataError: a ledger that an option names does not exist, and ``failOnDataLoss`` is set.
-            Otherwise it is left out.
-        :raises UnauthorizedAccessError: a selected ledger has another password than the options.
+            Without ``failOnDataLoss``, such a ledger is left out.
+        :raises UnauthorizedAccessError: the password in the options is not that of a selected ledger.
         """
         wanted = list(ledger_ids)
         found = self._cluster.metadata(wanted)
@@ -139,7 +142,7 @@ def extents(
     :param ledgers: metadata by ledger id.
     :param addresses: addresses by bookie id, at least of the bookies in the newest ensembles.
     :param pool: connections to bookies.
-    :returns: what can be read of each ledger, by its id; an error if too few of its bookies answered.
+    :returns: by ledger id, the entries that can be read, or an error if too few bookies of the ledger answered.
     """
     found: dict[int, ReadableExtent | BookKeeperError] = {}
     growing: list[UnclosedLedger] = []
@@ -156,7 +159,7 @@ def extents(
         if isinstance(known, BookKeeperError):
             found[ledger_id] = known
             continue
-        # when an ensemble begins, all entries before it are confirmed
+        # An ensemble begins only when all entries before it are confirmed.
         confirmed = max(known.last_add_confirmed, ledgers[ledger_id].segments[-1].first_entry_id - 1)
         average = known.length / (known.entry_id + 1) if known.entry_id >= 0 else 0.0
         found[ledger_id] = ReadableExtent(confirmed + 1, False, average)
@@ -169,7 +172,8 @@ def offset_of(name: str, offsets: Offsets, ledger_id: int, end: int, fail_on_dat
     :param name: name of the option, for the text of errors.
     :param offsets: value of the option.
     :param end: id of the first entry of the ledger that cannot be read.
-    :param fail_on_data_loss: whether an offset beyond ``end`` is an error.  If not, this warns and returns ``end``.
+    :param fail_on_data_loss: whether an offset beyond ``end`` is an error.  If False, a warning is logged, and ``end``
+        is returned.
     :raises ConfigError: the option lists offsets by ledger but not for this ledger, or its offset is beyond ``end``.
     """
     if isinstance(offsets, str):

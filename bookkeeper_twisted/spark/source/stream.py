@@ -1,7 +1,7 @@
 """Plans micro-batches: finds the offset at which each ends, and the entries between two offsets.
 
-Metadata of closed ledgers are read once and kept, because what is used of them here never changes.  Metadata of other
-ledgers are read again for every micro-batch, to notice new ensembles and the close of a ledger.
+Metadata of closed ledgers are read once and kept, because the parts of them that are used here never change.  Metadata
+of other ledgers are read again for every micro-batch, to notice new ensembles and the close of a ledger.
 """
 
 import warnings
@@ -66,7 +66,7 @@ class StreamPlanner:
     def latest_offset(self, start: StreamOffset, admission: Admission) -> StreamOffset:
         """Return the offset at which a micro-batch that begins at ``start`` ends.
 
-        :param admission: limits of the micro-batch; they are reduced by its entries.
+        :param admission: the limits of the micro-batch; this call subtracts the entries that it admits.
         :returns: ``start`` itself if there is nothing new to read.
         :raises BookKeeperError: a ledger was deleted and ``failOnDataLoss`` is set, or the metadata store failed.
         """
@@ -87,12 +87,13 @@ class StreamPlanner:
                 table[ledger_id] = position
         end = start.advanced(table, done, self._lost(start.next_entry, ledgers))
         if end is start:
-            # the only new ledgers are not selected, such as the sink's own: they must not cause a micro-batch
+            # All new ledgers are ledgers that the options do not select, for example those of the sink: they must not
+            # cause a micro-batch.
             return start
         return attrs.evolve(end, done=end.done.union(self._planner.selection.take_passed_over()))
 
     def _is_later(self, ledger_id: int) -> bool:
-        """Test whether a ledger was first seen after :meth:`set_target`; False if that was never called."""
+        """Test whether a ledger was first seen after the call of :meth:`set_target`; False without such a call."""
         target = self._target
         return target is not None and ledger_id not in target.next_entry and ledger_id not in target.done
 
@@ -103,7 +104,7 @@ class StreamPlanner:
         return min(extent.end, max(target.next_entry.get(ledger_id, 0), position))
 
     def _unfinished(self, start: StreamOffset) -> list[int]:
-        """Return the ids of the ledgers that are being read, and of all selected ledgers that may be new."""
+        """Return the ids of the ledgers that are not read to their end, and of all selected ledgers that may be new."""
         possible = self._planner.selection.ledger_ids(start.done.complement())
         return sorted({*possible, *start.next_entry})
 
@@ -147,8 +148,8 @@ class StreamPlanner:
     def partitions(self, start: StreamOffset, end: StreamOffset) -> list[Partition]:
         """Return the partitions of a micro-batch between two offsets; the same offsets always give the same entries.
 
-        :param start: the micro-batch begins with the entries that this offset names.
-        :param end: the micro-batch ends before the entries that this offset names.
+        :param start: the micro-batch begins at this offset.
+        :param end: the micro-batch ends before this offset.
         :raises BookKeeperError: a ledger was deleted, and ``failOnDataLoss`` is set.
         """
         finished = list(end.finished) if end != start else []

@@ -34,7 +34,7 @@ _CUSTOM = pyarrow.map_(pyarrow.string(), pyarrow.field("value", pyarrow.binary()
 
 @attrs.frozen
 class Columns:
-    """The columns that a query reads, beside ``ledger_id`` and ``entry_id``.
+    """The columns that a query reads in addition to ``ledger_id`` and ``entry_id``.
 
     :ivar payload: whether to include ``length`` and ``payload``; without them, no entry is read from bookies.
     :ivar metadata: whether to include ``last_add_confirmed`` (only with the payload), ``ctime`` and

@@ -1,8 +1,8 @@
 """Slows a worker process down to its share of the speed limit of a Spark job.
 
-A worker process runs one task at a time.  It keeps its token bucket from task to task, so that it gets credit for the
-time between two tasks.  The limit of the job was divided by an expected number of tasks; it is kept as long as no more
-tasks than that run at a time.  Tasks read the clock and sleep only through this module.
+A worker process runs one task at a time.  It keeps its token bucket from task to task, so that the time between two
+tasks counts, too.  The limit of the job was divided by the number of tasks that are expected to run at a time.  The job
+keeps its limit as long as no more tasks than that run.  Tasks read the clock and sleep only through this module.
 """
 
 import time
@@ -38,7 +38,7 @@ class Pace:
 
 @lru_cache(maxsize=8)
 def pace_of(work: str, rate: Rate) -> Pace:
-    """Return the object that slows down one kind of work in this process: the same for the same arguments.
+    """Return the object that slows down one kind of work in this process; equal arguments give the same object.
 
     :param work: name of the kind of work, such as ``read``.
     """
@@ -46,7 +46,7 @@ def pace_of(work: str, rate: Rate) -> Pace:
 
 
 def tenth_of_a_second(share: float, most: int) -> int:
-    """Return the most entries or bytes of one request: what a task may read in a tenth of a second, or ``most``.
+    """Return the most entries or bytes of one request: as many as a task may read in 0.1 seconds, at most ``most``.
 
     :param share: entries or bytes a second that the task may read; 0 without a limit.
     :param most: upper bound of the result.

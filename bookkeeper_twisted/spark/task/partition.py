@@ -27,7 +27,7 @@ from .security import KeySettings, SecuritySettings, connection_security, key_se
 class FragmentPart:
     """A range of entries that have the same ensemble; one task reads it.
 
-    :ivar preferred: index of the bookie to ask first, in the write set; taken modulo the size of the write set.
+    :ivar preferred: index, modulo the size of the write set, of the bookie in the write set that is asked first.
     :ivar cost: estimated cost of the read in bytes: the bytes of the entries, plus a fixed number.
     """
 
@@ -38,7 +38,7 @@ class FragmentPart:
 
 @attrs.frozen
 class Partition:
-    """The work of one task: ranges of entries to read, maybe of several ledgers.
+    """The work of one task: ranges of entries to read, which may belong to several ledgers.
 
     :ivar ledgers: metadata by ledger id, without passwords and ensembles.
     """
@@ -51,7 +51,7 @@ class Partition:
         """Make a partition from ranges of entries, with only the metadata that its task needs.
 
         :param pieces: the ranges of entries.
-        :param ledgers: metadata by id, at least of the ledgers of all ``pieces``.
+        :param ledgers: metadata by ledger id, at least of the ledgers in ``pieces``.
         """
         ids = {piece.fragment.ledger_id for piece in pieces}
         return cls(pieces, {ledger_id: _known_to_tasks(ledgers[ledger_id]) for ledger_id in ids})
@@ -82,7 +82,7 @@ class TaskSettings:
 
 
 def settings_of(options: SourceOptions) -> TaskSettings:
-    """Return the settings of reads for tasks that the ``options`` ask for."""
+    """Return the settings of the reads in tasks, from the ``options``."""
     client = options.client
     timeouts = Timeouts(client.client_connect_timeout_millis / 1000, options.reading.read_timeout_ms / 1000)
     wire = 3 if client.wire_protocol == "v3" else 2
@@ -96,7 +96,7 @@ def settings_of(options: SourceOptions) -> TaskSettings:
 
 @lru_cache(maxsize=8)
 def connections(timeouts: Timeouts, max_frame_size: int, security: SecuritySettings) -> SocketPool:
-    """Return this process's pool of connections with these ``timeouts``; the first call makes it.
+    """Return the pool of connections of this process with these ``timeouts``; make the pool at the first call.
 
     :param max_frame_size: bytes of the longest frame, its length word included.
     :param security: settings of TLS and of authentication; with an empty tuple, connections are in clear.
@@ -154,7 +154,10 @@ def _digesters(partition: Partition, settings: TaskSettings) -> dict[int, Digest
 
 
 def _runs(pool: SocketPool, piece: FragmentPart, digester: Digester, settings: TaskSettings) -> Iterator[Any]:
-    """Read a range of entries and yield them in runs; skip entries that no replica has if the settings say so."""
+    """Read a range of entries; yield them as runs of consecutive entries.
+
+    Entries that no replica has are skipped if the ``settings`` say so.
+    """
     fragment: Fragment | None = piece.fragment
     while fragment is not None:
         try:

@@ -22,7 +22,7 @@ KeySettings = tuple[tuple[str, object], ...]
 
 
 def security_settings(config: AuthenticationConfig) -> SecuritySettings:
-    """Return the settings in a configuration that concern TLS and authentication; an empty tuple for neither.
+    """Return the settings for TLS and authentication in a configuration; an empty tuple if it uses neither.
 
     :param config: any configuration with these settings, for example that of a client.
     """

@@ -41,7 +41,7 @@ class AuthenticationContract(SynchronousTestCase):
         return self.bookie.bookie_exchange(client), self.client.client_exchange(bookie)
 
     def talk(self, bookie: Any, client: Any) -> int:
-        """Pass tokens between the sides ``bookie`` and ``client`` until both are done; count the client's tokens."""
+        """Pass tokens between ``bookie`` and ``client`` until both are done; return how many the client has sent."""
         if bookie.complete and client.complete:
             return 0
         token = self.successResultOf(client.next_token(None))
@@ -55,7 +55,7 @@ class AuthenticationContract(SynchronousTestCase):
         raise AssertionError("the exchange does not end")
 
     def test_interfaces(self) -> None:
-        """The plugin, its two sides and their exchanges have every name of their interfaces."""
+        """The plugin, its two sides and their exchanges provide all names of their interfaces."""
         verifyObject(IAuthenticationPlugin, self.plugin)
         verifyObject(IBookieAuthentication, self.bookie)
         verifyObject(IClientAuthentication, self.client)

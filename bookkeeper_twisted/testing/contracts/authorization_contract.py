@@ -1,6 +1,6 @@
-"""The contract of authorizer plugins.
+"""The test suite for authorizer plugins.
 
-Test modules import this module, not its class, which a test runner would take for a case of theirs.
+Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class AuthorizationContract(SynchronousTestCase):
         raise NotImplementedError
 
     def make_config(self) -> BookieConfig:
-        """Return the configuration that its authorizer is made from."""
+        """Return the configuration from which the plugin makes its authorizer."""
         return BookieConfig()
 
     def setUp(self) -> None:
@@ -66,14 +66,14 @@ class AuthorizationContract(SynchronousTestCase):
         return [self._decide(who, action, ledger) for who in PRINCIPALS for action in Permission for ledger in LEDGERS]
 
     def test_interfaces(self) -> None:
-        """The plugin and its authorizer have every name of their interfaces."""
+        """The plugin and its authorizer provide all names of their interfaces."""
         verifyObject(IAuthorizerPlugin, self.plugin)
         self.assertTrue(self.plugin.names)
         if self.authorizer is not None:
             verifyObject(IAuthorizer, self.authorizer)
 
     def test_same_answers(self) -> None:
-        """Every question has an answer, the same one as long as the revision is the same."""
+        """An authorizer decides every question, and decides it the same way as long as its revision is the same."""
         if self.authorizer is not None:
             revision = self.authorizer.revision
             first = self._decide_all()
@@ -81,14 +81,14 @@ class AuthorizationContract(SynchronousTestCase):
             self.assertEqual(self.authorizer.revision, revision)
 
     def test_equal_principals(self) -> None:
-        """Who has the same identity has the same permissions."""
+        """Equal principals have the same permissions."""
         if self.authorizer is not None:
             who = Principal("certificate", "CN=x", ("writer",), ("spiffe://cluster/reader",))
             for action in Permission:
                 self.assertEqual(self._decide(who, action, 5), self._decide(PRINCIPALS[-1], action, 5))
 
     def test_cancel(self) -> None:
-        """Cancelling one wait for a decision ends no other wait."""
+        """If one caller stops waiting for a decision, other callers still get it."""
         if self.authorizer is None:
             return
         for who in PRINCIPALS:
@@ -103,7 +103,7 @@ class AuthorizationContract(SynchronousTestCase):
                 self.assertIsInstance(self.successResultOf(second), bool)
 
     def test_stop(self) -> None:
-        """A stopped authorizer leaves nothing to the clock, and ends the waits."""
+        """A stopped authorizer has no calls scheduled on the clock, and ends all waits for decisions."""
         if self.authorizer is None:
             return
         waits = [self.authorizer.decide(who, Permission.READ, 78) for who in PRINCIPALS]

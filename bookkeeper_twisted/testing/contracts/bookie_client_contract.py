@@ -100,7 +100,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assert_added(self.add(run), 0, 1)
 
     def test_two_runs_at_once(self) -> None:
-        """If two runs (consecutive entries) are added at the same time, each gets its own replies."""
+        """If two runs (each of consecutive entries) are added at the same time, each run gets its own replies."""
         answers: list[tuple[str, int, int]] = []
         for name, first in (("one", 0), ("two", 3)):
             self.client.add(
@@ -313,7 +313,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(self.result(self.client.read(self.bookie_id, LEDGER, 0)).entry, run.entry(0))
 
     def test_retired_flow(self) -> None:
-        """After the retirement of a flow (a handle's requests), those in progress complete; new ones are refused."""
+        """After a flow (a handle's requests) is retired, requests in progress complete; new requests are refused."""
         run = self.run_of(0, [b"a"])
         self.add(run)
         flow = self.client.open_flow()

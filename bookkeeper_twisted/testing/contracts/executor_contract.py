@@ -144,7 +144,10 @@ class ExecutorContract(SynchronousTestCase):
 
 
 class _Latch:
-    """A latch for which a lane's thread waits until the test opens it; without threads, work runs when it is open."""
+    """A latch on which the thread of a lane waits until the test opens it.
+
+    An executor without threads runs the work only after the latch was opened.
+    """
 
     def __init__(self) -> None:
         self._opened = False

@@ -79,7 +79,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread_resident, 1, 0)
 
     def test_resident_each(self) -> None:
-        """A read from memory of many ranges, in any order, returns each range either whole or not at all."""
+        """A read of many ranges from memory, in any order, returns each range completely or not at all."""
         data = bytes(range(256)) * 40
         file = self.create(data)
         side_by_side = [(700, 100), (1, 800), (300, 801), (0, 1101), (12, 1101)]
@@ -98,7 +98,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread_resident_each, [1], [0])
 
     def resident(self, file: IFile, size: int, offset: int) -> bytes | None:
-        """Read bytes only if they are in memory; otherwise, or if the file system does not know this, return None."""
+        """Read bytes if they are in memory; return None if they are not, or if the file system does not know it."""
         try:
             return file.pread_resident(size, offset)
         except OSError as e:
@@ -151,7 +151,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(FileNotFoundError, self.fs.rename, self.path, self.path + "2")
 
     def test_names(self) -> None:
-        """A listing of a directory shows created files and directories, sorted, and no removed ones."""
+        """A listing of a directory shows the files and directories in it, sorted; removed files are not shown."""
         self.create()
         self.fs.make_directories(posixpath.join(self.base, "a", "b"))
         self.assertEqual(self.fs.list(self.base), ["a", "file"])
@@ -226,7 +226,7 @@ class _FileSystemContract(SynchronousTestCase):
             self.fs.unlink(self.path)
 
     def test_direct(self) -> None:
-        """A file opened for direct writes accepts whole sectors, put together from any parts; other openings see them.
+        """A file opened for direct writes accepts whole sectors, joined from any parts; other openings can read them.
         """
         file = self.fs.open(self.path, create=True, direct=True)
         self.addCleanup(file.close)

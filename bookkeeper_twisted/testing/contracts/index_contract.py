@@ -1,4 +1,6 @@
-"""The test suite for run indexes: each of their rows says where in an entry log a run (consecutive entries) is stored.
+"""The test suite for run indexes.  A row of such an index says where in an entry log a run of entries is stored.
+
+A run is a sequence of consecutive entries of one ledger.
 
 Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
@@ -34,7 +36,10 @@ def _locations(row: IndexRow) -> dict[int, _EntryLocation]:
 
 @st.composite
 def _rows(draw: st.DrawFn) -> IndexRow:
-    """Draw a random index row for a test: of one of two ledgers, beginning with one of its first 40 entries."""
+    """Draw a random index row for a test.
+
+    The row is of one of two ledgers, and its first entry is one of the first 40 entries.
+    """
     first = draw(st.integers(0, 39))
     count = draw(st.integers(1, 12))
     sizes = draw(st.one_of(st.just([_RECORD] * count), st.lists(st.integers(20, 24), min_size=count, max_size=count)))
@@ -47,7 +52,7 @@ def _fits(row: IndexRow) -> bool:
 
 
 class PackedIndex:
-    """An index that commits rows in packed (36-byte) form if possible, so that the tests also test this form.
+    """An index that commits rows in packed form (36 bytes for a row) if possible, so that tests include this form.
 
     :param index: the index to wrap.
     """
@@ -60,7 +65,7 @@ class PackedIndex:
         return getattr(self.index, name)
 
     def commit(self, batch: IndexBatch) -> None:
-        """Commit a ``batch`` of index rows; if no two rows overlap, commit them in packed form."""
+        """Commit a ``batch`` of index rows; if no two rows overlap, commit them in packed form (36 bytes each)."""
         ordered = sorted(batch.runs)
         if all(one[0] != two[0] or one[2] < two[1] for one, two in pairwise(ordered)):
             mixed = packed_rows(filter(_fits, ordered))
@@ -85,7 +90,7 @@ class RunIndexContract(SynchronousTestCase):
         verifyObject(IRunIndex, index.index if isinstance(index, PackedIndex) else index)
 
     def test_empty(self) -> None:
-        """A new index has no rows and is not marked as complete, so that it denies no entry (safety rule S5)."""
+        """A new index has no rows and is not marked as complete: it proves no entry to be missing (safety rule S5)."""
         index = self.make()
         self.assertIsNone(index.find(1, 0))
         self.assertEqual(index.last_entry(1), -1)
@@ -144,7 +149,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual(index.last_entry(2), 7)
 
     def test_rows_ahead(self) -> None:
-        """One call returns an entry's index row and the ledger's next rows; nothing if the entry has no row."""
+        """One call returns the index row of an entry and the next rows of its ledger; no rows if the entry has none."""
         rows = [_row(1, 10 * i, 10 * i + 5) for i in range(5)]
         index = self.make()
         index.commit(IndexBatch(runs=[*reversed(rows), _row(2, 0, 100)]))
@@ -253,7 +258,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.ledgers()], rows)
 
     def test_delete(self) -> None:
-        """A deletion removes index rows and state of its ledger only; the same batch may add new rows of the ledger."""
+        """The deletion of a ledger removes its index rows and its state; the same batch may add new rows of it."""
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9), _row(2, 0, 9)], ledgers=[LedgerRow(1), LedgerRow(2)]))
         index.commit(IndexBatch(runs=[_row(1, 3, 4)], deleted_ledgers=[1]))
@@ -269,7 +274,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*self.reopen(index).rows(1)], rows)
 
     def test_newest_wins(self) -> None:
-        """However index rows overlap, an entry is where the last committed row that contains it says."""
+        """If index rows overlap, the row that was committed last says where an entry is."""
 
         @settings(max_examples=60, deadline=None, derandomize=True, database=None)
         @given(st.lists(st.lists(_rows(), max_size=5), max_size=6))

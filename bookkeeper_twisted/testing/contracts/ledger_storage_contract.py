@@ -36,7 +36,7 @@ class LedgerStorageContract(SynchronousTestCase):
     """The tests that each ledger storage passes; a subclass makes an empty storage, and reopens it with its data.
 
     :ivar storage: the storage, empty at first.
-    :ivar n_lives: number of random sequences of calls that are tried.
+    :ivar n_lives: number of random sequences of calls that a test tries.
     """
 
     storage: Any
@@ -55,7 +55,7 @@ class LedgerStorageContract(SynchronousTestCase):
         raise NotImplementedError
 
     def compact(self, chance: Random) -> Callable[[], None]:
-        """Copy some stored entries as a compaction does; return a function that commits the copies to the index."""
+        """Copy some stored entries as a compaction does; return a function that commits index rows for the copies."""
         return lambda: None
 
     def damage(self, chance: Random) -> object:
@@ -66,11 +66,11 @@ class LedgerStorageContract(SynchronousTestCase):
         """Check that all methods of the index agree about a ledger, if the storage has an index."""
 
     def unpacked_rows(self) -> int:
-        """Return how many index rows in memory were unpacked so far, from the 36-byte form to objects."""
+        """Return how many index rows in memory were decoded so far; the stored form of a row has 36 bytes."""
         return 0
 
     def while_writing(self, look: Callable[[], None], begun: ICheckpoint) -> None:
-        """Write all directories of a checkpoint; if possible, call ``look`` during the writes."""
+        """Write the entries of a checkpoint to all directories; if possible, call ``look`` during the writes."""
         self.write(begun)
 
     def read(self, ledger_id: int, entry_id: int) -> bytes | None:
@@ -86,7 +86,7 @@ class LedgerStorageContract(SynchronousTestCase):
             self.assertEqual(self.read(ledger_id, entry_id), entry(ledger_id, entry_id, salt), entry_id)
 
     def write(self, begun: Any) -> None:
-        """Write all directories of a checkpoint."""
+        """Write the entries of a checkpoint to all directories."""
         for directory in range(begun.n_directories):
             begun.write(directory)
         begun.persist_marks()
@@ -194,7 +194,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertIsNone(found.entries[2])
 
     def test_striped_ledger(self) -> None:
-        """If only every third entry of a ledger is stored, a search unpacks at most two index rows per entry."""
+        """If only every third entry of a ledger is stored, a search decodes at most two index rows for each entry."""
         entry_ids = range(0, 3000, 3)
         for entry_id in entry_ids:
             self.storage.add(run(1, entry_id))

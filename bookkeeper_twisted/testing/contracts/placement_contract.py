@@ -117,5 +117,5 @@ class RackResolverContract(SynchronousTestCase):
             self.assertEqual(self._racks(BOOKIES[:2]), racks)
 
     def test_nobody(self) -> None:
-        """If no host is given, a resolver returns no racks."""
+        """If it is asked about no host, a resolver returns no racks."""
         self.assertEqual(self._racks(()), {})

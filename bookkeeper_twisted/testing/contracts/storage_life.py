@@ -1,9 +1,9 @@
 """Random sequences of calls to a ledger storage, to check that every read returns the newest copy of an entry.
 
 Such a sequence is called a life; each call is a step.  As in a bookie, a read from disk takes three steps: the reactor
-requests it, the read lane (a thread for reads) loads entries, and the reactor takes them.  Any other steps may come
-between these.  A read from disk may return any copy that was the newest at some moment since the request.  Damage on
-disk makes reads of entries fail, but not of entries that are added again after the damage.
+requests entries, the read lane (a thread for reads) loads them, and the reactor takes the result.  Any other steps may
+come between these.  A read from disk may return any copy that was the newest at some moment since the request.  Damage
+on disk makes reads of the damaged entries fail, until these entries are added again.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,11 +40,11 @@ def _copy_of(entry: bytes) -> int:
 
 @attrs.define
 class _Asked:
-    """A read from disk in progress, and what it may return.
+    """A read from disk in progress, with the copies of entries that it may return.
 
     :ivar newest: by entry id, the newest copy of the entry at the time of the request.
     :ivar damaged: ids of entries of the ledger that were damaged at some moment since the request.
-    :ivar loaded: what the read lane has loaded; None before that.
+    :ivar loaded: the entries that the read lane has loaded; None before it has loaded them.
     """
 
     ledger_id: int
@@ -82,7 +82,7 @@ class StorageLife:
         return self._case.storage
 
     def run(self, n_steps: int) -> None:
-        """Make ``n_steps`` random calls; then read all entries in every way, before and after a restart."""
+        """Make ``n_steps`` random calls; then read all entries by every kind of read, before and after a restart."""
         for name in self._chance.choices([*_STEPS], [*_STEPS.values()], k=n_steps):
             step: Callable[[], object] = getattr(self, f"_{name}")
             self.steps.append((name, step()))
@@ -93,7 +93,7 @@ class StorageLife:
         self._read_all()
 
     def _read_all(self) -> None:
-        """Read each entry alone, and as the first of several, in every way that the storage has."""
+        """Read each entry alone, and as the first of several entries, by every kind of read that the storage has."""
         for ledger_id in LEDGERS:
             for count in (1, len(ENTRIES)):
                 for entry_id in ENTRIES:
@@ -112,7 +112,7 @@ class StorageLife:
         return [drawn_entry(ledger_id, entry_id, self._copies) for ledger_id, entry_id in ids]
 
     def _somewhere(self) -> tuple[int, int]:
-        """Choose a ledger id and an entry id at random, often those of a read that is in progress."""
+        """Choose a ledger id and an entry id at random, often the ids of a read in progress."""
         if self._asked and self._chance.random() < 0.4:
             asked = self._chance.choice(self._asked)
             return asked.ledger_id, asked.entry_id
@@ -138,7 +138,7 @@ class StorageLife:
         self._damaged[ledger_id] = set()
         for asked in self._asked:
             if asked.ledger_id == ledger_id:
-                asked.newest = {}  # a read that is in progress may still return entries of the deleted ledger
+                asked.newest = {}  # a read in progress may still return entries of the deleted ledger
         return ledger_id
 
     def _damage(self) -> object:
@@ -211,7 +211,7 @@ class StorageLife:
     def _reopen(self) -> None:
         self._move()
         self._whole()
-        self._whole()  # call this twice, because the first call may only end a checkpoint that is in progress
+        self._whole()  # a second call, because the first one may only end a checkpoint that was in progress
         self._asked.clear()
         self._case.storage = self._case.reopen()
 
@@ -252,7 +252,7 @@ class StorageLife:
         self._asked = left
 
     def _check(self, run: EntryRun, first: int, oldest: dict[int, int], damaged: set[int]) -> None:
-        """Check that each entry of ``run``, from ``first`` on, is the copy with its number in ``oldest`` or newer."""
+        """Check that no entry of ``run``, from ``first`` on, is older than the copy that ``oldest`` allows for it."""
         for entry_id, copy in self._copies_of(run, first, "load", damaged).items():
             self._case.assertGreaterEqual(copy, oldest.get(entry_id, 0), f"load of {entry_id} of {run.ledger_id}")
 
@@ -278,7 +278,7 @@ class StorageLife:
         return ledger_id, first
 
     def _read_from(self, ledger_id: int, first: int, count: int) -> None:
-        """Read entries in every way: one by one, and as a run from caches, memory and disk."""
+        """Read entries by every kind of read: one by one, and as a run from caches, memory and disk."""
         newest, damaged = self._newest[ledger_id], self._damaged[ledger_id]
         storage = self._storage
         single = storage.scattered(ledger_id, [*range(first, first + count)], 10_000).entries

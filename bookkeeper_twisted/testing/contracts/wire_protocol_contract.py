@@ -110,7 +110,7 @@ class WireProtocolContract(SynchronousTestCase):
             self.assertEqual([each for reply in replies for each in reply.txn_ids], list(numbers))
 
     def test_expected_replies(self) -> None:
-        """The bytes that a client expects are the replies of a bookie that answers all adds in order."""
+        """The reply bytes that a client expects are those of a bookie that acknowledges all adds in order."""
         adds, found = self.adds(UNEVEN)
         _, expected = self.wire.encode_adds(adds, FIRST_NUMBER)
         self.assertEqual(len(expected), self.wire.add_reply_size * len(adds))
@@ -189,7 +189,7 @@ class WireProtocolContract(SynchronousTestCase):
         ]
 
     def test_cold_requests(self) -> None:
-        """A ``complete`` protocol can encode every request of a client; another raises an error for some requests."""
+        """A ``complete`` protocol can encode every request of a client; other protocols refuse some requests."""
         lacking = 0
         for operation, make in self.cold_requests():
             try:
@@ -204,7 +204,7 @@ class WireProtocolContract(SynchronousTestCase):
         self.assertEqual(lacking == 0, self.wire.complete)
 
     def test_refusals(self) -> None:
-        """A refusal answers a request with an error status; a protocol may be without refusals."""
+        """A refusal answers a request with an error status; a protocol may have no refusals."""
         _, (run, *_) = self.adds(EVEN)
         reads, *_ = self.requests(self.wire.encode_reads(LEDGER, [3, 4], FIRST_NUMBER))
         (batch,) = self.requests(self.wire.encode_batch_read(self.wire.batch_read(LEDGER, 3, 1, 1, 100, 0, None)))
@@ -221,7 +221,7 @@ class WireProtocolContract(SynchronousTestCase):
             self.assertRaises(CodecError, scan, (LIMIT + 1).to_bytes(4, "big"), 0, LIMIT, [])
 
     def test_no_protocol(self) -> None:
-        """Frames before one of an unknown protocol are decoded; that frame is left undecoded, or is an error."""
+        """A frame of an unknown protocol is left undecoded, or is an error; the frames before it are decoded."""
         adds, _ = self.adds(EVEN)
         data, items = self.wire.encode_adds(adds, FIRST_NUMBER)[0], list[object]()
         try:

@@ -48,7 +48,7 @@ class WatchSuite(MetadataSuite):
         self.assertIsNone(await self.news(received))
 
     async def test_ended_watch(self) -> None:
-        """The listener of an ended watch is not called any more; those of other watches are."""
+        """The listener of an ended watch is not called any more; the listeners of other watches are called."""
         one, two = await self.driver(), await self.driver()
         ended: list[Any] = []
         received: list[Any] = []

@@ -1,6 +1,6 @@
 """The tests of metadata drivers about ledgers, bookies and cookies.
 
-Each test has one store, any number of drivers for this store, and a :class:`Clock` that all drivers use to poll.  The
+Each test has one store, any number of drivers for it, and one :class:`Clock`, by which all drivers poll the store.  The
 tests await calls, and advance the clock until a listener is called.  So they work the same for drivers that answer
 immediately and for drivers that have a thread.
 """
@@ -76,7 +76,7 @@ class MetadataSuite(TestCase):
             self.clock.advance(POLL)
             for driver in self._drivers:
                 with suppress(MetadataError):  # a driver that the test has closed refuses calls
-                    # the thread of a driver works in order, so all earlier work has ended after this call
+                    # the thread of a driver executes calls in order, so after this call all earlier calls have ended
                     await driver.registration.instance_id()
         raise AssertionError("no news")
 
@@ -153,7 +153,7 @@ class LedgerSuite(MetadataSuite):
         self.assertEqual(await one.ledgers.read(1), written)
 
     async def test_lost_race(self) -> None:
-        """A write that names another than the stored version changes nothing."""
+        """A write with a version that is not the stored version changes nothing."""
         one, two = await self.driver(), await self.driver()
         created = await one.ledgers.create(1, OPEN)
         written = await one.ledgers.write(1, OPEN, created.version)
