@@ -6,8 +6,8 @@ directories have done this.  The new marks are positions that were read before t
 directory waits for another one.
 
 On a full disk, a deletion must still succeed, because it frees space.  So if a directory has no space for its entries,
-it commits only the deletions.  A power cut after that is as safe as one between the commit of an index and the move of
-the marks: the ledgers are deleted, and the journals still have their records.
+it commits only the deletions.  A power cut after this commit is safe: the ledgers are deleted, the marks have not
+moved, and the journals still have the records of all entries.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,9 +1,9 @@
 """The storage of one ledger directory: its write caches, entry logs and run index.
 
-There are two write caches.  The reactor thread adds entries to the active cache.  A flush swaps the two caches.  Then
-it writes out the other one, the flushing cache, which stays readable until its index rows are committed.  So an entry
-is always in a cache, in the index, or in both.  A reader that found an entry in neither cache finds it in the index.
-The searches in the index run on the *read lane* (threads for reads).
+There are two write caches.  The reactor thread adds entries to the active cache.  A flush swaps the two caches, and
+then writes out the cache that was active: the flushing cache.  This cache stays readable until its index rows are
+committed.  So an entry is always in a cache, in the index, or in both.  A reader that found an entry in neither cache
+finds it in the index.  The searches in the index run on the *read lane* (threads for reads).
 
 Two kinds of index rows are also in memory: rows of the newest flushes (``recent``), and rows that searches on the read
 lane have found (``looked_up``).  The reactor thread adds and drops the looked-up rows.  It drops a row when a newer
@@ -35,12 +35,13 @@ _MOST_FOUND = 64
 """Most index searches of the read lane whose rows wait until the reactor thread adds them to ``looked_up``."""
 
 _ROWS_AHEAD = 2048
-"""Most index rows that one search reads: a search of its own for each would cost two thread switches, some 100 us."""
+"""Most index rows that one search reads.  A separate search for each row would cost two thread switches (100 us)."""
 
 _NEAR = 2048
-"""Most entries by which a search is ahead of the previous search in its ledger, so that it also reads the next rows.
+"""A search that begins at most this many entries after the last one in its ledger also reads the next index rows.
 
-The next search is rarely for exactly the next entry, because several threads of the read lane serve one connection.
+A sequential reader rarely searches for exactly the next entry, because several threads of the read lane serve one
+connection.
 """
 
 _MOST_AHEAD = 64  # most ledgers for which the index rows of the last search are kept
@@ -100,7 +101,7 @@ class DirectoryStorage:
         self.entries = 0
         self._n_written = 0
         self._found: deque[tuple[int, FoundRows]] = deque(maxlen=_MOST_FOUND)
-        self._rows: dict[int, tuple[int, FoundRows]] = {}  # for each ledger, the short index rows its last search found
+        self._rows: dict[int, tuple[int, FoundRows]] = {}  # by ledger: index rows of few entries from its last search
 
     # -- reactor thread --
 
@@ -137,7 +138,7 @@ class DirectoryStorage:
     ) -> EntryRun | None:
         """Return consecutive entries of an entry log if their index row and their bytes are in memory.
 
-        They end before the next entry that is in a write cache, because its copy there is newer.
+        The result ends before the next entry that is in a write cache, because the copy in the cache is newer.
 
         :param entry_id: id of the first entry, which is in no write cache.
         :param max_count: most entries to return.
@@ -200,7 +201,7 @@ class DirectoryStorage:
         self.active.discard_ledger(ledger_id)
         self.flushing.discard_ledger(ledger_id)
         self.looked_up.discard(ledger_id, 0, _MOST_ID)
-        self._n_written += 1  # learn() must ignore index rows for which a read is searching the index at the moment
+        self._n_written += 1  # learn() must ignore index rows that a read finds in a search that runs now
 
     def swap(self) -> None:
         """Exchange the two write caches: the active one becomes the flushing one, and the empty one becomes active.
@@ -231,8 +232,8 @@ class DirectoryStorage:
         """Write the flushing cache to entry logs, sync these, then commit index rows, ledger states and deletions.
 
         :param ledgers: the ledger states.
-        :param deleted: ids of ledgers whose stored index rows are deleted.  Entries of these ledgers in this flush are
-            newer, and stay.
+        :param deleted: ids of ledgers whose stored index rows are deleted.  This flush may have entries of these
+            ledgers that were written after the deletion; these entries stay.
         :raises StorageError: the flush failed; none of its entries counts as written.
         """
         batch = IndexBatch(ledgers=ledgers, deleted_ledgers=list(deleted))
@@ -260,8 +261,8 @@ class DirectoryStorage:
         :param ledgers: ledger states; the state of a ledger in ``deleted`` is committed with the deletion, to keep its
             fence (safety rule S3).
         :param deleted: ids of ledgers whose index rows are deleted.
-        :param done: a set to which this function adds the ids of the ledgers whose deletion is durable, even if it
-            fails later.
+        :param done: a set to which this function adds the ids of the ledgers whose deletion is durable.  The set is
+            correct even if the function raises an error.
         :raises StorageError: a commit failed.
         """
         with suppress(OSError):  # an error does no harm: an unsealed log can also be deleted, after a scan
@@ -324,7 +325,9 @@ class DirectoryStorage:
         batch.mixed += short
 
     def count_live(self) -> dict[int, tuple[int, int]]:
-        """Count the live entries and their bytes in each entry log; set :attr:`entries`.  Maintenance lane (thread).
+        """Count the live entries and their bytes in each entry log; set :attr:`entries`.
+
+        Called on the maintenance lane (a thread).
 
         An entry is live if an index row refers to it; see :meth:`~.interfaces.IRunIndex.live`.
 
@@ -335,7 +338,7 @@ class DirectoryStorage:
         return live
 
     def commit_moved(self, rows: Sequence[IndexRow], moved_from: frozenset[int]) -> None:
-        """Commit the index rows of entries that compaction has copied; entries with a still newer copy are left out.
+        """Commit the index rows of entries that compaction has copied; leave out entries that were written again since.
 
         :param rows: the index rows of the copies.
         :param moved_from: ids of the entry logs from which the entries were copied.
@@ -382,23 +385,29 @@ class DirectoryStorage:
         return row
 
     def _before(self, ledger_id: int) -> FoundRows | None:
-        """Return the short index rows that the last search in a ledger found, or None; they may be out of date."""
+        """Return the index rows, of few entries each, that the last search in a ledger found, or None.
+
+        The rows may be out of date.
+        """
         known = self._rows.get(ledger_id)
         return known[1] if known is not None else None
 
     def _ahead(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return an entry's index row from the last search in its ledger, or None if rows may have changed since."""
+        """Return an entry's index row from the rows that the last search in its ledger found.
+
+        Return None if these rows do not contain the entry, or may have changed since the search.
+        """
         known = self._rows.get(ledger_id)
         return known[1].find(entry_id) if known is not None and known[0] == self._n_written else None
 
     def _rows_ahead(self, row: IndexRow) -> FoundRows:
         """Return an index row and, if a reader will probably need them, the next index rows of its ledger.
 
-        A reader probably needs them if the last search in this ledger found short rows that end a little before this
-        row.
+        A reader probably needs them if the last search in this ledger found rows of few entries that end a little
+        before this row.
 
-        In two cases, most rows of a ledger have only one entry: if a client wrote to many ledgers in turn, and if the
-        ledger is striped, so that this bookie has only every third entry, for example.  Looking up such rows one by one
+        Most rows of a ledger have only one entry in two cases: if a client wrote to many ledgers in turn, and if the
+        ledger is striped.  This bookie then has only every third entry, for example.  Looking up such rows one by one
         would be slow.
         """
         if len(self._rows) >= _MOST_AHEAD:

@@ -83,7 +83,7 @@ class StoredDirectory:
     def rows(self, ledger_id: int) -> Iterator[IndexRow]:
         """Yield the index rows of a ledger, sorted by entry; without an index, build them from a scan of the logs.
 
-        :raises DamageError: the index is damaged, or, without an index, an entry log is.
+        :raises DamageError: the index is damaged; or there is no index, and an entry log is damaged.
         """
         if self.index is not None:
             return self.index.rows(ledger_id)

@@ -122,10 +122,10 @@ class IFileSystem(Interface):
         """
 
     def usage(path: str) -> tuple[int, int]:
-        """Return the total and the free bytes of the disk of ``path``; free: an unprivileged process may use them."""
+        """Return the total bytes of the disk of ``path``, and the free bytes that an unprivileged process may use."""
 
     def allocatable(path: str) -> int:
-        """Return the free bytes of the disk of ``path`` that this process may use: more if it has privileges."""
+        """Return the free bytes of the disk of ``path`` that this process may use, with its privileges."""
 
     def disk(path: str) -> int:
         """Return a number that identifies the disk of ``path``; different disks have different numbers."""
@@ -162,7 +162,7 @@ CHECKSUM_BLOCK = 64 * 1024
 class LedgerRow:
     """The state of a ledger on this bookie, which the index stores in addition to the index rows of its entries.
 
-    :ivar master_key: the key of the ledger; empty if unknown: the first key that a client sends then becomes it.
+    :ivar master_key: the master key; empty if it is unknown, so that the next key that a client sends is stored.
     :ivar explicit_lac: the LAC packet that a client has sent, or empty.
     :ivar forgotten_at: when a fenced ledger was deleted here, in seconds since the epoch; 0 if it was not deleted, or
         has entries again.  The bookie refuses late adds to such a ledger (safety rule S3).  If other bookies still have
@@ -188,9 +188,9 @@ class IndexBatch:
     The index rows in ``runs``, and after them the rows in ``mixed``, replace older rows of the same entries.
 
     :ivar deleted_ledgers: ids of ledgers whose stored index rows are deleted before the rest is applied.
-    :ivar moved: index rows of entries that were copied to another log.  They count only for entries whose present index
-        row is in one of the logs ``moved_from``; so a newer copy stays, and a deleted ledger stays deleted (safety rule
-        S8).
+    :ivar moved: index rows of entries that were copied to another log.  A copy is accepted only if the index still has
+        the entry in one of the logs ``moved_from``.  So a newer copy stays valid, and a deleted ledger stays deleted
+        (safety rule S8).
     :ivar complete: whether the index covers all entry logs of its directory from this commit on.
     :ivar without_runs: whether to delete all index rows first, and to mark the index as incomplete; ledger states stay.
     """
@@ -249,7 +249,7 @@ class IRunIndex(Interface):
     def rows_ahead(ledger_id: int, entry_id: int, limit: int) -> Sequence[IndexRow | bytes]:
         """Return the index row of an entry, and some of the next rows of the ledger, if these are cheap to read.
 
-        :returns: at most ``limit`` rows, sorted; bytes are packed rows (36 bytes each), joined.  Empty without the row.
+        :returns: at most ``limit`` rows, sorted; a byte string is joined packed rows (36 bytes each).  Empty if none.
         """
 
     def rows(ledger_id: int) -> Iterator[IndexRow]:
@@ -281,7 +281,7 @@ IndexFactory = Callable[[IFileSystem, str, bool], IRunIndex]
 
 @attrs.frozen(order=True)
 class JournalPosition:
-    """A position in a journal.  As a mark, it stands for all records before it.  Ordered by file, then by offset."""
+    """A position in a journal, ordered by file and offset.  A mark is the position at which a replay begins."""
 
     file_id: int = 0
     offset: int = 0
@@ -300,7 +300,7 @@ class IJournal(Interface):
     durable: JournalPosition = Attribute("End of the last group synced.")
 
     def write_group(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
-        """Append a group of records; with ``sync``, make this group and all earlier ones durable.
+        """Append a group of records; with ``sync``, make this group and all earlier groups durable.
 
         :param records: byte strings, each with one or more complete records (``i32 length``, body).
         :returns: the position of the end of the group.  A new file is begun only between two groups, so that a group
@@ -311,13 +311,13 @@ class IJournal(Interface):
         """Make all written groups of records durable; return the position of their end."""
 
     def replay(mark: JournalPosition) -> Iterator[bytes]:
-        """Yield the body of each record behind ``mark``, in order.  Call this before the first write only.
+        """Yield the body of each record after ``mark``, in order.  Call this before the first write only.
 
         :raises bookkeeper_twisted.errors.JournalDamageError: records are missing that were durable.
         """
 
     def release(mark: JournalPosition) -> None:
-        """Recycle or delete the journal files that end before ``mark``, except the newest of them, kept as backups.
+        """Recycle or delete the journal files that end before ``mark``; keep the newest of these files as backups.
 
         :param mark: the new mark; no later replay begins before it.
         """
@@ -325,7 +325,7 @@ class IJournal(Interface):
     def prepare() -> bool:
         """Do one short step to prepare the next file (recycled or filled with zeros), so that a rename can begin it.
 
-        :returns: True if the file is ready, or cannot be prepared because the disk is full.  False: call this again.
+        :returns: False if another call is needed; True if the file is ready, or the disk is too full for it.
         """
 
     def close() -> None: ...
@@ -361,7 +361,7 @@ class ILedgerStorage(Interface):
         """Return the number of deleted ledgers whose index rows are not deleted yet."""
 
     def entry_count() -> int:
-        """Return the number of stored entries; entries of earlier starts are missing until they were counted."""
+        """Return the number of stored entries; entries from before the start are included once they are counted."""
 
     # -- reactor thread: memory only --
 
@@ -384,7 +384,7 @@ class ILedgerStorage(Interface):
         """
 
     def was_fenced(ledger_id: int) -> bool:
-        """Test whether ``ledger_id`` was fenced before its deletion here (safety rule S3); forgotten in the end."""
+        """Test whether ``ledger_id`` was fenced when it was deleted here (safety rule S3), and is not forgotten yet."""
 
     def forget_fences(before: int) -> int:
         """Forget the fences of ledgers that were deleted long ago; return the number of these ledgers.
@@ -419,7 +419,7 @@ class ILedgerStorage(Interface):
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
         """Return single entries, with ids in any order, that are in a write cache or can be read without waiting.
 
-        :param max_bytes: bytes of found entries after which the search ends; it is for at least one entry.
+        :param max_bytes: the search ends with the entry at which the found entries reach this number of bytes.
         """
 
     def last_cached(ledger_id: int) -> int:
@@ -490,11 +490,11 @@ class ICheckpoint(Interface):
         """
 
     def persist_marks() -> None:
-        """Write the new journal marks, after all directories were written.  Called on one lane (thread), any lane.
+        """Write the new journal marks, after all directories were written.  Called on a lane (thread), no matter which.
 
         :raises bookkeeper_twisted.errors.StorageError: a write failed, or a directory was not written (safety rule S7);
             the marks are unchanged.
         """
 
     def finish() -> None:
-        """Drop the write caches that were written; keep the others.  Reactor thread, after all other steps."""
+        """Drop the write caches that were written; keep the others.  Called on the reactor thread, as the last step."""

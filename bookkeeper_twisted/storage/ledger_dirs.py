@@ -91,7 +91,7 @@ def _total_bytes(fs: IFileSystem, directory: str, names: Iterable[str]) -> int:
 
 
 def directory_index(ledger_id: int, count: int) -> int:
-    """Return the number of the journal or ledger directory for ``ledger_id``, from 0, if there are ``count``."""
+    """Return the number, from 0, of the journal or ledger directory for ``ledger_id``, among ``count`` directories."""
     return ledger_id % count
 
 

@@ -1,6 +1,6 @@
-"""The states of all known ledgers in memory; changed states wait here until a checkpoint stores them in the index.
+"""The states of all known ledgers, in memory.  A checkpoint stores the changed states in the index.
 
-A deleted ledger disappears from here immediately, and from the index at the next checkpoint.  If it was fenced, the
+A deleted ledger is removed from memory immediately, and from the index at the next checkpoint.  If it was fenced, the
 fence is remembered, so that the bookie still refuses late adds (safety rule S3).
 """
 

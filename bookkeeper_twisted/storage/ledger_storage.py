@@ -63,7 +63,7 @@ class StorageSettings:
 
 
 WINDOW = 256 * 1024
-"""Bytes that are read in advance if a client reads few entries at a time in order: a system call for each is slow."""
+"""Bytes that are read in advance for a client that reads a few entries at a time in order, to save system calls."""
 
 _WINDOWS_BYTES = 16 * _MIB
 _MOST_ENDS = 1024
@@ -264,7 +264,10 @@ class LedgerStorage:
         return self._states.undeleted()
 
     def entry_count(self) -> int:
-        """Return the number of stored entries; entries of earlier starts are missing until they were counted."""
+        """Return the number of stored entries.
+
+        After a start, it includes the entries that were stored before only once maintenance has counted them.
+        """
         return self.pending_entries() + sum(directory.entries for directory in self.directories)
 
     def is_full(self) -> bool:
@@ -354,9 +357,10 @@ def _open_index_with(
 
 
 def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFactory) -> IRunIndex:
-    """Open the run index of a ledger directory.
+    """Open the run index of a ledger directory, which tells where in the entry logs each entry is.
 
-    It must cover all entry logs there, because an entry that is not in it counts as absent (safety rule S5).
+    The index must cover all entry logs of the directory, because an entry without an index row counts as missing
+    (safety rule S5).
 
     :raises StorageError: the directory has entry logs that its index does not cover.
     """

@@ -23,7 +23,7 @@ import attrs
 PACKED_ROW = struct.Struct(">qqIIIII")
 
 MOST_APART = 16
-"""Most entries of a run that is packed although its records differ in size: each entry then gets a packed index row."""
+"""Most entries of a run with records of different sizes that is packed nevertheless, with one row per entry."""
 
 
 @attrs.frozen

@@ -5,7 +5,7 @@ the subdirectory ``current`` of each index directory: ``ledgers`` with the ledge
 ``locations`` with the place of each entry::
 
     key    i64 ledger id, i64 entry id
-    value  i64 location = entry log id << 32 | offset of the entry, behind its size word; 0 = none
+    value  i64 location = entry log id << 32 | offset of the entry, after its size word; 0 = none
 
 The cookies in the directories tell which of the two indexes is valid, see :mod:`.take_over`.
 """

@@ -25,8 +25,8 @@ _LOCATION = struct.Struct(">q")
 WriteIndex = Callable[[IFileSystem, str, IRunIndex, Callable[[int], object]], "Exported"]
 """A function that exports our index of one directory to an index of Apache's bookie.
 
-Its arguments are the file system, the path of the index directory, our index, and a function for the progress.  It
-calls this function with the number of bytes of the entries whose locations were just written.
+Its arguments are the file system, the path of the index directory, our index, and a progress function.  The export
+calls the progress function with the number of bytes of the entries whose locations were just written.
 """
 
 

@@ -30,7 +30,7 @@ class Imported:
 
     :ivar entries: number of imported entries.
     :ivar states: number of imported ledger states.
-    :ivar dangling: number of entries whose location does not point to them: the entry log has something else there.
+    :ivar dangling: number of entries with a wrong location: at this location, the entry log does not have the entry.
     :ivar unknown: number of ledgers that had entries but no state; the import has fenced them.
     """
 
@@ -165,9 +165,10 @@ def _locations(database: IKeyValues) -> Iterator[Location]:
 def import_rows(
     index: IRunIndex, rows: Iterator[tuple[IndexRow, bool]], known: set[int], imported: Imported
 ) -> None:
-    """Commit index ``rows`` to our ``index``; commit a fenced state for each ledger that has no state.
+    """Commit ``rows`` to our ``index``; store each ledger that has no state as fenced.
 
-    :param rows: pairs of an index row, and whether the entry log really has the row's entries there.
+    :param rows: pairs of an index row, and whether the entry log really has the entries at the place that the row
+        names.
     :param known: ids of the ledgers that have a state; this function adds the ledgers that it fences.
     :param imported: the counts, which this function increases.
     """

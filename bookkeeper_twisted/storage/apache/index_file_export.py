@@ -109,7 +109,7 @@ def regenerate(
 def _found(fs: IFileSystem, directories: Collection[str], ledger_ids: Collection[int]) -> dict[int, dict[int, int]]:
     """Return the location of each entry of the given ledgers.
 
-    If an entry has several copies, the newest log's counts.
+    If an entry has several copies, the copy in the newest log is valid.
     """
     found: dict[int, dict[int, int]] = {ledger_id: {} for ledger_id in ledger_ids}
     logs = sorted((log_id, directory) for directory in directories for log_id in entry_log_ids(fs, directory))

@@ -64,7 +64,7 @@ def files_of_ledgers(paths: Iterable[str]) -> dict[int, str]:
         another disk.
     """
     chosen: dict[int, str] = {}
-    # of two files of a ledger, take the first: .idx sorts before .idx.rloc
+    # if a ledger has two files, use .idx and not .idx.rloc: .idx comes first in the sorted list
     for path in sorted(paths, key=posixpath.basename):
         chosen.setdefault(int(posixpath.basename(path).partition(".")[0], 16), path)
     return dict(sorted(chosen.items()))

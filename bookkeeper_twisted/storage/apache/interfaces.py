@@ -25,7 +25,7 @@ class IKeyValues(Interface):
         """Add or replace ``pairs``; a crash before the next :meth:`flush` may lose them."""
 
     def flush() -> None:
-        """Make all pairs of key and value durable that were put so far."""
+        """Make durable all pairs of key and value that :meth:`put` has written so far."""
 
     def close() -> None:
         """Close the files and release their lock; pairs that are not flushed may be lost."""

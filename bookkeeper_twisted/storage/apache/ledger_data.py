@@ -9,7 +9,7 @@ The key is the ledger id, i64.  The value is a protobuf message with these field
     5  bool   limbo                                   optional
 
 Only the first 8 bytes of a key count, because Apache's tool that rebuilds this database writes keys of 16 bytes.  A
-negative key is no ledger id: the value of :data:`FLAGS_KEY` is flags of the whole directory.
+negative key is not a ledger id.  The value of the key :data:`FLAGS_KEY` contains flags of the whole directory.
 """
 
 import struct
@@ -32,7 +32,7 @@ class LedgerData:
 
     :ivar row: the state in our form.
     :ivar exists: whether the ledger exists.
-    :ivar limbo: whether the bookie may have lost entries of it that it had acknowledged.
+    :ivar limbo: whether the bookie may have lost acknowledged entries of the ledger.
     """
 
     row: LedgerRow
@@ -88,10 +88,12 @@ def _sized(data: bytes) -> bytes:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the tag and the value of each field of a protobuf message; of a repeated tag, the last value counts.
+    """Yield the tag and the value of each field of a protobuf message, in the order of the bytes.
 
-    :raises IndexError: the data end inside a number.
-    :raises ValueError: the data end inside a value, or a value has an unknown wire type.
+    The same tag may occur several times; the caller uses its last value.
+
+    :raises IndexError: the message ends inside a varint.
+    :raises ValueError: the message ends inside a value, or a value has an unknown wire type.
     """
     at = 0
     while at < len(data):

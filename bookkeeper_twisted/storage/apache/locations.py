@@ -28,7 +28,7 @@ _MOST_OPEN = 64
 _LOG_AND_STATE = itemgetter(0, 1)
 
 Location = tuple[int, int, int]
-"""(ledger id, entry id, location); location = entry log id << 32 | offset behind the size word, or 0 for no entry."""
+"""(ledger id, entry id, location); location = entry log id << 32 | offset after the size word, or 0 for no entry."""
 
 
 def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[IndexRow, bool]]:
@@ -36,7 +36,7 @@ def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tupl
 
     :param locations: the locations, sorted by ledger and entry.
     :param heads: reads the heads of the records.
-    :returns: pairs of an index row, and whether the entry log really has the row's entries there.
+    :returns: pairs of an index row, and whether the entry log really has the entries at the place that the row names.
     """
     for (log_id, is_there), group in groupby(_places(locations, heads), key=_LOG_AND_STATE):
         for row in rows_of((record for _, _, record in group), log_id):
@@ -55,10 +55,10 @@ def _places(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[int
 
 
 class _Log:
-    """An open entry log, and the bytes of it that were read last.
+    """An open entry log, and the bytes that were last read from it.
 
     Each sequential read reads twice as much as the read before.  So small entries that are close together take few
-    reads, and little is read in vain between entries that are far apart.
+    reads.  Between entries that are far apart, few unneeded bytes are read.
     """
 
     __slots__ = ("file", "size", "start", "data", "window")
@@ -94,7 +94,7 @@ class Heads:
         self._last: tuple[int, _Log] = (-1, _Log(None))
 
     def size_at(self, log_id: int, at: int, ledger_id: int, entry_id: int) -> int:
-        """Return the size in bytes of an entry's record, size word included; 0 if it is not at the given offset.
+        """Return the size in bytes of an entry's record, size word included; 0 if the record is not at offset ``at``.
 
         :param at: offset of the record's size word in the entry log.
         """

@@ -3,10 +3,10 @@
 Apache's interleaved storage may spread a ledger over several directories.  Our bookie looks for the entries of a ledger
 in one directory only, which follows from the ledger id.
 
-Apache's bookie writes entries to any directory with free space, and the index file of a ledger may be in any other;
-entry log ids are unique over all directories.  A take-over copies all entries in the index files, sorted by ledger, to
-new logs with ids above all others.  No index row refers to the old logs, so garbage collection deletes them later.
-Until then, the entries take their space twice.
+Apache's bookie writes entries to any directory with free space.  The index file of a ledger may be in another
+directory.  No two entry logs have the same id, even in different directories.  A take-over copies all entries in the
+index files, sorted by ledger, to new logs with ids above all others.  No index row refers to the old logs, so garbage
+collection deletes them later.  Until then, the entries take their space twice.
 """
 
 import posixpath
@@ -126,7 +126,8 @@ class EntryCopier:
 
         :param files: the path of the index file of each ledger.
         :param writer: writes the new logs.
-        :returns: pairs of an index row, and whether the entry log really has the row's entries there.
+        :returns: pairs of an index row, and whether the entry log really has the entries at the place that the row
+            names.
         """
         waiting: list[tuple[IndexRow, bool]] = []
         n_bytes = 0

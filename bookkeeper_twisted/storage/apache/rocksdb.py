@@ -86,7 +86,7 @@ def _library(path: str) -> Any:
 
 
 def _database_options(library: Any, create: bool) -> Any:
-    """Return the options that Apache's bookie uses for ``locations``: those that affect the files."""
+    """Return the RocksDB options that affect the files, as Apache's bookie sets them for the database ``locations``."""
     table = library.BlockBasedOptions()
     table.set_block_size(64 * _KIB)
     table.set_bloom_filter(10.0, False)
@@ -103,7 +103,7 @@ def _database_options(library: Any, create: bool) -> Any:
 def _errors(path: str) -> Iterator[None]:
     """Convert exceptions of ``rocksdict`` to storage errors.
 
-    It has one exception type for all, so the text decides.
+    ``rocksdict`` raises the same exception type for every error, so the text of the error decides.
     """
     try:
         yield

@@ -52,7 +52,8 @@ def take_over(
     :param directories: the ledger directories and their index directories.
     :param make_index: creates a new index.
     :param open_key_values: opens a database.
-    :raises StorageError: the take-over failed.  Apache's bookie can still use the directories, or call this again.
+    :raises StorageError: the take-over failed.  Apache's bookie can still use the directories, and this function can be
+        called again.
     """
     check_take_over(fs, directories, open_key_values)
     total = Imported()

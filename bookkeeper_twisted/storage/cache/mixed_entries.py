@@ -25,14 +25,20 @@ LEDGER_OVERHEAD = 192
 
 VIEW_OVERHEAD = 640
 POSITION_OVERHEAD = 10
-"""The memory cost in bytes of a view of one ledger's entries, which a read creates, and of each entry in the view."""
+"""The memory cost in bytes of a view of one ledger's entries: a fixed part, and a part for each entry in the view.
+
+A read creates such a view.
+"""
 
 MOST_TOGETHER = 64
 MOST_BYTES_TOGETHER = 64 * 1024
-"""Most entries, and most bytes, that one read joins to a run of consecutive entries."""
+"""Most entries (MOST_TOGETHER), and most bytes, that one read joins to a run of consecutive entries."""
 
 MOST_APART = 4
-"""Most entries of a ledger for each wanted one among which many are looked for together, in one step."""
+"""A search for many entries takes one step if the range of their ids has at most this many entries for each wanted one.
+
+In a wider range, the entries are looked up one by one.
+"""
 
 PART = 4096
 """Most entries, or ledgers, that one step of a flush of the cache processes.
@@ -41,7 +47,7 @@ A single step for all entries would hold the interpreter lock, and so block the 
 """
 
 DENSE = 16
-"""Average number of entries of a ledger from which on a flush joins each ledger's entries to runs."""
+"""Least average number of entries per ledger for which a flush joins the entries of each ledger to runs."""
 
 T = TypeVar("T")
 
@@ -92,7 +98,7 @@ class LedgerEntries:
         return self._entries[self.positions[index]] if found else None
 
     def entries(self, entry_ids: Sequence[int], max_bytes: int) -> list[bytes | None]:
-        """Return the bytes of each of the entries, in their order, and None for those that the columns do not contain.
+        """Return the bytes of each of ``entry_ids``, in their order; None for an entry that the columns do not contain.
 
         Nothing is copied.
 
@@ -121,7 +127,7 @@ class LedgerEntries:
         return EntryRun.of_entries(self.ledger_id, entry_id, found) if found else None
 
     def next_from(self, entry_id: int) -> int:
-        """Return the first entry id in this view from ``entry_id`` on, or :data:`~.run_list.NO_ENTRY` without one."""
+        """Return the first entry id in this view from ``entry_id`` on, or :data:`~.run_list.NO_ENTRY` if none."""
         index = self._index(entry_id)
         return self._entry_ids[self.positions[index]] if index < len(self.positions) else NO_ENTRY
 
@@ -171,7 +177,9 @@ class SortedEntries:
         return len(self.entries)
 
     def each(self, of_run: object, of_sorted: "Callable[[SortedEntries], T]") -> list[T]:
-        """Call ``of_sorted`` with this object; the method takes the same arguments as :meth:`.EntryRun.each`.
+        """Call ``of_sorted`` with this object.
+
+        :meth:`.EntryRun.each` has the same arguments, so that a caller need not know which of the two classes it has.
 
         :param of_run: not used here.
         :param of_sorted: called with this object.
@@ -190,8 +198,8 @@ class SortedEntries:
     def part(self, begin: int, room: int) -> "SortedEntries":
         """Return as many entries from index ``begin`` on as fit ``room`` bytes.
 
-        :param room: most bytes of the records; the first entry is returned even if it is longer.  The last run is cut
-            only if it is the first one, too.
+        :param room: most bytes of the records; the first entry is returned even if it is longer.  A run is cut only if
+            it is the first run and does not fit.
         """
         if not begin and self.total <= room:
             return self
@@ -218,9 +226,10 @@ def _starts(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> list[int]:
 class MixedEntries:
     """The single entries of a write cache, in parallel columns.
 
-    One thread adds and removes entries; any may list them.
+    Only one thread adds and removes entries; any thread may list them.
 
-    :ivar cost: memory cost in bytes of all entries that were added, even of removed ones, whose memory is not freed.
+    :ivar cost: memory cost in bytes of all entries that were added.  Removed entries count, too, because their memory
+        is not freed.
     """
 
     __slots__ = ("cost", "_entries", "_ledger_ids", "_entry_ids", "_older", "_newest", "_views")
@@ -262,7 +271,8 @@ class MixedEntries:
         :param ledger_ids: the ledger id of each entry.
         :param entry_ids: the entry id of each entry.
         :param entries: the bytes of each entry.
-        :param runs: the runs of the write cache, by ledger; an entry must also have a higher id than these.
+        :param runs: the runs of the write cache, by ledger; an entry must also have a higher id than all entries in
+            these runs.
         :returns: indexes of the refused entries.  Once an entry of a ledger is refused, its later entries are refused,
             too.
         """

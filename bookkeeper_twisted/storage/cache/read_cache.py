@@ -28,7 +28,7 @@ class ReadCache:
         return len(self._order)
 
     def find(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        """Return the cached run that contains ``entry_id`` of ``ledger_id``, or None; the run is then dropped last."""
+        """Return the cached run that contains ``entry_id`` of ``ledger_id``, or None; mark it as recently used."""
         runs = self._ledgers.get(ledger_id)
         run = runs.find(entry_id) if runs is not None else None
         if run is not None:
@@ -52,7 +52,7 @@ class ReadCache:
             self._remove(*next(iter(self._order)))
 
     def discard(self, entries: Entries) -> None:
-        """Remove every cached run that contains one of ``entries``, because these entries were just written again.
+        """Remove every cached run that contains any of ``entries``, because these entries were just written again.
 
         :param entries: the newly written entries.
         """

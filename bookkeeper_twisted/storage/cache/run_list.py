@@ -45,9 +45,9 @@ class RunList:
         return run.entry(entry_id) if run is not None else None
 
     def entries(self, entry_ids: Sequence[int], max_bytes: int) -> list[bytes | None]:
-        """Return the bytes of each of the entries, in their order, and None for those that no run contains.
+        """Return the bytes of each of ``entry_ids``, in their order; None for an entry that no run contains.
 
-        :param max_bytes: the result ends with the entry with which it has so many bytes.
+        :param max_bytes: as soon as the result has this number of bytes, it ends, even if entries are left.
         """
         found: list[bytes | None] = []
         for entry_id in entry_ids:

@@ -26,7 +26,7 @@ JOIN_ENTRIES = 64 * 1024
 class WriteCache:
     """A write cache: entries that are not in an entry log yet.
 
-    A ledger directory has two: new entries are added to one, while a checkpoint writes out the other.
+    A ledger directory has two write caches: new entries are added to one, while a checkpoint writes out the other.
 
     Each entry is either in a run of its ledger or in the columns of single entries, never in both.
 

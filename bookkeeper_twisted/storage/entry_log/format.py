@@ -56,7 +56,7 @@ def reserved_id_of(name: str) -> int | None:
     """Return the log id in the name of an entry log, or of an unfinished log of a compaction.
 
     :param name: name of the file.
-    :returns: the id, which no new log may get; None if the name is that of another kind of file.
+    :returns: the id, which no new log may get; None if the file is of another kind.
     """
     stem, dot, _ = name.partition(ENTRY_LOG_SUFFIX)
     try:

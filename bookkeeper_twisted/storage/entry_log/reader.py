@@ -27,10 +27,10 @@ from ..ledger_dirs import entry_log_name
 _HEAD = struct.Struct(">iqq")  # the first 20 bytes of a record: size word, ledger id, entry id
 
 WARMED = 256 * 1024
-"""Size of the aligned block that the kernel is asked to read ahead after a small read, for reads of entries near by."""
+"""Size of the block that the kernel is asked to read ahead after a small read, as other reads often follow near it."""
 
 MOST_HINTS = 4096
-"""Most read-ahead requests to the kernel until one proves useful, that is until a read finds its bytes in memory."""
+"""Most read-ahead requests to the kernel as long as none is useful, that is no read has found its bytes in memory."""
 
 DECODED_ROWS = 256
 """Most index rows with records of unequal size whose decoded record offsets are cached."""
@@ -90,7 +90,8 @@ class EntryLogReader:
 
     :param max_open: most idle open files for the read lane, and as many for the reactor thread.
     :ivar reads: number of reads on the read lane so far.
-    :ivar tells_resident: whether the file system can tell if bytes are in the page cache, and read only these.
+    :ivar tells_resident: whether the file system supports reads from the page cache alone, which fail instead of
+        waiting for the disk.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, max_open: int = 64) -> None:
@@ -242,7 +243,7 @@ class EntryLogReader:
         self._hints = min(self._hints + count, MOST_HINTS)
 
     def offsets_of(self, row: IndexRow) -> Sequence[int]:
-        """Return the offset of each record of an index ``row``, from its first record on, and the end of the last one.
+        """Return the offset of each record of an index ``row`` from its first record, and the end of its last record.
 
         If the records of the row have different sizes, the result is cached.
 
@@ -281,7 +282,7 @@ class EntryLogReader:
         try:
             yield file
         except BaseException:
-            file.close()  # after an error, the next read opens the file anew
+            file.close()  # after an error, the next read opens the file again
             raise
         self._idle.put_back(row.log_id, file)
 
@@ -308,7 +309,10 @@ def _pop_oldest(things: "OrderedDict[K, V]") -> V | None:
 
 
 def _end(offsets: Sequence[int], begin: int, max_count: int, max_bytes: int) -> int:
-    """Return the index behind the last record that fits the limits, if a read begins with the record at ``begin``."""
+    """Return the index after the last record that a read may include; the read begins with record ``begin``.
+
+    At least one record is read, even if it exceeds the limits.
+    """
     limit = offsets[begin] + max_bytes
     if isinstance(offsets, range):
         end = limit // offsets.step

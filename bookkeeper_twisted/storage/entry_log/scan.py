@@ -145,7 +145,7 @@ class _Window:
         return self._data[low : low + size]
 
     def skip_padding(self, at: int) -> int:
-        """Return the first offset behind ``at`` at which a record may begin; only the bytes in memory are searched."""
+        """Return the first offset after ``at`` at which a record may begin; only the bytes in memory are searched."""
         low = at - self._start
         rest = self._data[low:]
         negative = len(rest) - len(rest.lstrip(_NEGATIVE))

@@ -41,11 +41,10 @@ _LAST_ID = "lastId"
 class OpenLog:
     """An entry log to which entries are appended.
 
-    :param queue: writes a compaction's log, which has no name yet, without waiting for the disk.  With None, writes are
-        ordinary.
-    :ivar position: offset behind the appended bytes.
-    :ivar written: offset behind the bytes that were written to the file.
-    :ivar synced: offset behind the durable bytes.
+    :param queue: the disk queue that writes a compaction's log, without waiting for the disk; None for ordinary writes.
+    :ivar position: offset after the appended bytes.
+    :ivar written: offset after the bytes that were written to the file.
+    :ivar synced: offset after the durable bytes.
     """
 
     __slots__ = (
@@ -80,7 +79,7 @@ class OpenLog:
         """Append single entries; :meth:`sync` writes them to the file if they were not written before.
 
         :param entries: the entries; all their records together are small enough for one index row.
-        :returns: their index rows: either all unpacked (first list), or all packed (second list).
+        :returns: their index rows: either all unpacked (first list), or all packed to 36 bytes each (second list).
         """
         data, stride, offsets = lay_out(entries.entries)
         offsets = offsets if offsets is not None else range(0, len(data) + 1, stride)
@@ -189,7 +188,7 @@ class OpenLog:
         self.file.sync()
 
     def cut_back(self) -> None:
-        """Truncate the log to its synced part, and forget the entries that were appended behind it."""
+        """Truncate the log to its synced part, and forget the entries that were appended after it."""
         self._pieces = []
         self._unsynced = []
         self.position = self.written = self.synced
@@ -213,7 +212,7 @@ class EntryLogWriter:
         self._fs = fs
         self._directory = directory
         self._next_id = next_id
-        self._overtaken = False  # whether a compaction has reserved a log id that is higher than that of the active log
+        self._overtaken = False  # whether a compaction has reserved a higher log id than the id of the active log
         self._log: OpenLog | None = None
 
     @classmethod
@@ -231,7 +230,7 @@ class EntryLogWriter:
         return self._log.log_id if self._log is not None else None
 
     def append(self, run: EntryRun) -> list[IndexRow]:
-        """Append a run of entries to the active log, or to a new log if that is full; :meth:`sync` makes it durable.
+        """Append a run of entries to the active log, or to a new log if it is full; :meth:`sync` makes the run durable.
 
         :returns: the index rows of the run: one, or several if a size limit cuts the run.
         """
@@ -253,7 +252,8 @@ class EntryLogWriter:
     def append_sorted(self, entries: SortedEntries) -> tuple[list[IndexRow], list[MixedRows]]:
         """Append single entries; :meth:`sync` makes them durable.
 
-        :returns: their index rows in the order of the entries: first list unpacked rows, second list packed rows.
+        :returns: their index rows in the order of the entries.  The first list has the unpacked rows, the second list
+            the packed rows (36 bytes each).
         """
         rows: list[IndexRow] = []
         packed: list[MixedRows] = []
@@ -371,9 +371,10 @@ def create_log(
     :param log_id: the id of the log.
     :param path: path of the file, which must not exist.
     :param direct: whether the log is written past the page cache.
-    :param queue: writes a compaction's log, which gets its final name only when it is complete.  Then nothing is
-        durable before :meth:`OpenLog.seal_unnamed`.
-    :param size: size of a compaction's log from the start: the kernel makes a thread wait if its write extends a file.
+    :param queue: the disk queue that writes a compaction's log, which gets its final name only when it is complete;
+        None for other logs.  With a queue, nothing is durable before :meth:`OpenLog.seal_unnamed`.
+    :param size: initial size of a compaction's log.  The file gets its size before the writes, because a write that
+        extends a file makes the thread wait.
     :raises OSError: the log could not be created.
     """
     file = fs.open(path, create=True, direct=direct)

@@ -64,7 +64,8 @@ Transfer = tuple[int, int, int, int, int, int]
 _Waiting = tuple[int, int, IFile, int, int, int]
 """A read or write that is not passed to the kernel yet: (number, operation, file, address of the memory, size, offset).
 
-It has the file, not the descriptor: the file may be closed meanwhile, and its descriptor reused.
+It contains the file object instead of the descriptor, because the file may be closed meanwhile, and its descriptor
+reused.
 """
 
 
@@ -178,9 +179,9 @@ class DiskQueue:
         self._batches: deque[_QueuedReads] = deque()
         self._taken: _QueuedReads | None = None
         self._waiting: deque[_Waiting] = deque()
-        # by the number of a read or write that has begun or still waits: the function to call when it has finished
+        # for each read or write that has begun or still waits, by its number: the function to call when it has finished
         self._begun: dict[int, Callable[[int], None]] = {}
-        self._flying: dict[int, int] = {}  # by number of a read or write that the kernel has begun: its number of bytes
+        self._flying: dict[int, int] = {}  # size in bytes of each read or write in the kernel, by its number
         self._last_number = 0
         self._rooms: list[mmap.mmap] = []
         self._n_writes = 0
@@ -258,7 +259,7 @@ class DiskQueue:
             file, data, offset = self._unwritten.pop()
             file.pwrite(data, offset)
 
-    # -- both --
+    # -- reads and writes --
 
     def _has_kernel(self) -> bool:
         if self._kernel is None:

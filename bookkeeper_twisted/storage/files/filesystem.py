@@ -143,7 +143,7 @@ class RealFile:
         return found
 
     def _held(self, sizes: Sequence[int], offsets: Sequence[int]) -> Iterator[bytes]:
-        """Yield, for each range, the bytes at its beginning that are in the page cache."""
+        """Yield the bytes of each range from its beginning up to the first byte that is not in the page cache."""
         if not _NOWAIT:
             raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), self.path)
         preadv, fd, room, rooms = os.preadv, self._fd, bytearray(), (bytearray(),)
@@ -172,7 +172,7 @@ class RealFile:
             self.sync()
 
     def sync(self, metadata: bool = False) -> None:
-        if self._fd < 0:  # os.fdatasync() would raise ValueError for -1, but callers expect an OSError
+        if self._fd < 0:  # closed: os.fdatasync(-1) would raise ValueError, not OSError
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), self.path)
         with self._named:
             if metadata:

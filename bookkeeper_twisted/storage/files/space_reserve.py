@@ -1,8 +1,8 @@
 """Disk space that is reserved for deletions and compactions, so that entries and other files cannot use it up.
 
-To free space on a full disk, the bookie must first write to it: the commit that deletes ledgers goes to SQLite's log, a
-compaction copies live entries, and opening an index takes 32 KiB.  So the disk of a ledger directory and that of its
-index each have a reserve file without content.  The file is deleted when one of these writes finds no space.  It is
+To free space on a full disk, the bookie must first write to the disk.  The commit that deletes ledgers goes to SQLite's
+log, a compaction copies live entries, and opening an index takes 32 KiB.  So the disk of a ledger directory and that of
+its index each have a reserve file without content.  The file is deleted when one of these writes finds no space.  It is
 created again right after the write, as large as possible, because other files may have taken space meanwhile.  Each
 checkpoint checks that there is space for its entries in addition to the full reserve.  A disk with :data:`PLENTY` of
 free bytes has no reserve file; the first checkpoint that finds less space creates it.
@@ -24,7 +24,7 @@ from ..interfaces import IFile, IFileSystem
 FILE_NAME = "reserve"
 
 MOST_BYTES = 256 * 1024 * 1024
-"""Enough to compact a log of Apache's default size, 1 GiB, of which less than a fifth is live (minor compaction)."""
+"""Most bytes of a reserve: enough to compact a log of 1 GiB (Apache's default) of which less than 1/5 is live."""
 
 _SHARE = 20
 """The reserve takes at most 1/20 of a disk, the part that the default ``diskUsageThreshold`` leaves free."""
@@ -33,7 +33,7 @@ _SPARE = 4
 """A quarter of the reserve's size must also be free for a checkpoint, for all that it writes besides the entries."""
 
 PLENTY = 8 * 1024 * 1024 * 1024
-"""So many free bytes cannot be used up between two checkpoints."""
+"""A disk with this number of free bytes needs no reserve: they cannot be used up between two checkpoints."""
 
 _BLOCK = 4096
 

@@ -1,8 +1,8 @@
-"""The run index of a ledger directory: it tells where in the entry logs each run is (consecutive entries of a ledger).
+"""The run index of a ledger directory: for each run (consecutive entries of one ledger), its place in the entry logs.
 
 A long run has an index row of its own in the SQLite table of runs (:mod:`.stored_runs`, :mod:`.row_values`).  If
 clients write to many ledgers in turn, the short runs of a flush become packed rows of 36 bytes, which are stored
-together in blocks (:mod:`.blocks`, :mod:`.stored_blocks`).  Commits add blocks and merge older ones, like a
+together in blocks (:mod:`.blocks`, :mod:`.stored_blocks`).  Commits add blocks and merge older blocks, like a
 log-structured merge tree (:mod:`.block_writer`).
 
 :mod:`.rows` computes with index rows.  :mod:`.run_index` stores them in one SQLite file.  :mod:`.recent_index` keeps

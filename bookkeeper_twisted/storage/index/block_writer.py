@@ -60,9 +60,9 @@ class BlockWriter(StoredBlocks):
         ((self._next_id,),) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM blocks").fetchall()
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add ``mixed``, the packed index rows of a flush, as blocks, which form a new generation.
+        """Add ``mixed``, the packed index rows of a flush, as blocks; these blocks form a new generation.
 
-        No entry of them may be in the index already.
+        The index must not contain any entry of these rows yet.
         """
         packed = packed_of(mixed)
         if not packed:
@@ -104,8 +104,8 @@ class BlockWriter(StoredBlocks):
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
         """Return, for each given ledger that has packed index rows, its highest entry id in the blocks.
 
-        A damaged block is skipped, so that commits still succeed.  If it has a row of an entry that a new row also has,
-        searches find the new row first, because that is in a younger generation.
+        A damaged block is skipped, so that commits still succeed.  A row in this block may then contain an entry that a
+        new row contains, too.  Searches find the new row first, because it is in a younger generation.
 
         :param ledger_ids: the ledger ids, in ascending order.
         """
@@ -162,7 +162,7 @@ class BlockWriter(StoredBlocks):
 
     @contextmanager
     def _undone_if_damaged(self) -> Iterator[None]:
-        """Undo the changes of a ``with`` statement, and suppress the error, if it meets a damaged block.
+        """If a ``with`` statement meets a damaged block, undo its changes and suppress the error.
 
         So the rest of the commit, with rows of other entries, still succeeds.
         """
@@ -200,7 +200,7 @@ class BlockWriter(StoredBlocks):
                     n_rows -= self._merge_step(sources, self._target(level + 1, sources))
 
     def _sources(self, level: int) -> list[Generation]:
-        """Return the generations of blocks of a level that must be merged, oldest first; none if they are too few."""
+        """Return the generations of blocks of a level that must be merged, oldest first; none if too few exist."""
         of_level = [each for each in self.generations if each.level == level]
         sources = [each for each in of_level if each.role == SOURCE]
         if sources:

@@ -164,7 +164,7 @@ class Block:
         return self.rows[ROW_BYTES * index : ROW_BYTES * (index + count)]
 
     def floor(self, key: bytes) -> int:
-        """Return the position of the last index row with a key up to ``key``, inclusive; -1 if no row has."""
+        """Return the position of the last index row whose key is ``key`` or lower; -1 if all keys are higher."""
         return bisect_right(range(len(self)), key, key=self.key) - 1
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
@@ -201,7 +201,7 @@ def blocks_of(generation: int, packed: Sequence[bytes]) -> list[Values]:
 def block_from(values: Values) -> Block:
     """Decode a block from the values of its columns.
 
-    :raises DamageError: the values differ from those that were written.
+    :raises DamageError: the values are not as they were written.
     """
     generation, first, rows, crc = values
     try:
@@ -230,7 +230,7 @@ class Generation(NamedTuple):
     highest_log: int
 
     def has_one_of(self, log_ids: Iterable[int]) -> bool:
-        """Test whether index rows may refer to one of ``log_ids``: it is between ``lowest_log`` and ``highest_log``."""
+        """Test whether index rows may refer to any of ``log_ids``: an id is in ``lowest_log .. highest_log``."""
         return any(self.lowest_log <= log_id <= self.highest_log for log_id in log_ids)
 
 

@@ -1,4 +1,4 @@
-"""The SQLite file of a run index: its schema, connections to it, checks of its structure, and its errors."""
+"""The SQLite file of a run index, which tells where entries are: schema, connections, structure checks and errors."""
 
 import posixpath
 import sqlite3
@@ -36,11 +36,11 @@ _NAMES = ("runs", "ledgers", "state", "blocks", "block_keys")
 _TABLES = [("table", name, name, 2 + i, _SCHEMA[i]) for i, name in enumerate(_NAMES)]
 """The index file's schema as SQLite stores it, with the first page of each table.
 
-Each start compares the schema, because it has no checksum.
+Each start of the bookie compares the stored schema with this one, because the schema has no checksum.
 """
 
 EVERY_TABLE = ("1",)
-"""The argument of SQLite's structure check with which it checks all tables, and stops at the first problem."""
+"""The argument for SQLite's structure check that makes it check all tables and stop at the first problem."""
 READ_AT_START = ("ledgers", "state")
 
 # number of instructions after which SQLite calls the progress handler, about every 10 ms
@@ -79,7 +79,7 @@ def connect(path: str, read_only: bool = False) -> sqlite3.Connection:
 
 
 def snapshot_of(path: str) -> sqlite3.Connection:
-    """Open a connection to the index file ``path`` that sees its present state, and no later commits."""
+    """Open a connection that sees the index file ``path`` as it is now, without later commits."""
     connection = connect(path)
     connection.execute("BEGIN")
     is_complete(connection)
@@ -226,7 +226,7 @@ def _readable_ledgers(connection: sqlite3.Connection) -> list[LedgerRow]:
                     continue
                 found[row.ledger_id] = row
         except (sqlite3.Error, UnicodeDecodeError):
-            continue  # a scan of the table stops at damage; the other scan reads the rows behind it
+            continue  # a scan stops at damage; the scan from the other end reads the rows after it
     return [row for _, row in sorted(found.items())]
 
 
@@ -246,7 +246,9 @@ def set_aside(fs: IFileSystem, path: str) -> None:
 
 @contextmanager
 def storage_errors(path: str) -> Iterator[None]:
-    """Convert SQLite's errors in a ``with`` statement to storage errors, never to a missing entry (safety rule S5).
+    """Convert SQLite's errors in a ``with`` statement to storage errors.
+
+    So a search that failed never looks like a search that found no entry (safety rule S5).
 
     :param path: path of the index file, for error texts.
     """

@@ -77,8 +77,8 @@ class FoundRows:
     def packed_between(self, low: int, high: int, most: int) -> bytes | None:
         """Return the joined bytes of the packed index rows that may contain any of the entries ``low`` to ``high``.
 
-        :returns: None if there are more than ``most`` rows, or if an entry of the range is in a row without packed
-            form.
+        :returns: None if there are more than ``most`` rows, or if a row that has no packed form contains an entry of
+            the range.
         """
         begin, end = max(bisect_right(self._firsts, low) - 1, 0), bisect_right(self._firsts, high)
         first_other, end_of_others = self._others_between(low, high)
@@ -115,7 +115,7 @@ class FoundRows:
         return bisect_left(self._others, low, key=_last), bisect_right(self._others, high, key=_first)
 
     def _cut(self, begin: int = 0, end: int | None = None) -> list[bytes]:
-        """Return the packed rows from index ``begin`` to index ``end``, each for itself."""
+        """Return the packed rows from index ``begin`` to index ``end``, as separate byte strings."""
         part = bytes(self._packed[ROW_BYTES * max(begin, 0) : None if end is None else ROW_BYTES * end])
         return [part[at : at + ROW_BYTES] for at in range(0, len(part), ROW_BYTES)]
 

@@ -5,8 +5,8 @@ has short runs of many ledgers, their rows are *packed*: written in a form of 36
 module keeps a copy of the packed rows of each of the newest flushes, for clients that read many ledgers just after the
 writes.
 
-The flush lane (a thread) adds the rows of each new flush and drops those of the oldest; any thread reads.  No lock is
-needed, because the list of flushes is never changed, only replaced by a new list.
+The flush lane (a thread) adds the rows of each new flush, and drops the rows of the oldest flush; any thread reads.  No
+lock is needed, because the list of flushes is never changed, only replaced by a new list.
 """
 
 from bisect import bisect_right
@@ -63,7 +63,7 @@ class _Flush:
         return ledger_id in self._hidden
 
     def floor(self, key: bytes) -> int:
-        """Return the number of the last index row whose key is ``key`` or lower, counted from 0; -1 if no row is."""
+        """Return the number, from 0, of the last index row whose key is ``key`` or lower; -1 if all keys are higher."""
         index = bisect_right(self._firsts, key)
         return (index - 1) * BLOCK_ROWS + Block(0, self.blocks[index - 1]).floor(key) if index else -1
 
@@ -104,7 +104,7 @@ class LedgerBlocks:
         if end - begin > most:
             return None
         rows = self._flush.packed(begin, end)
-        # the first index row can be the last one of the ledger before
+        # the first index row may belong to the previous ledger
         return rows if rows[:8] == key_of(self.ledger_id, -1) else rows[ROW_BYTES:]
 
 
@@ -123,8 +123,8 @@ class RecentBlocks:
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the newest index row that contains ``entry_id`` of ``ledger_id``, or None.
 
-        None is also returned if a newer row contains later entries of the found row, because these are then out of
-        date.
+        None is also returned if a newer row contains some of the later entries of the found row.  The found row is then
+        out of date for these entries.
         """
         newer = NO_ENTRY
         for flush in self._flushes:
@@ -139,7 +139,8 @@ class RecentBlocks:
     def tables_of(self, ledger_id: int, low: int, high: int) -> list[LedgerBlocks]:
         """Return the index rows of ``ledger_id`` in each flush that may have any of the entries ``low`` to ``high``.
 
-        :returns: the newest flush first; it ends before a flush in which the rows of the ledger are hidden.
+        :returns: the rows of the newest flush first.  The list ends before a flush in which the rows of the ledger are
+            hidden.
         """
         tables: list[LedgerBlocks] = []
         for flush in takewhile(lambda flush: not flush.hides(ledger_id), self._flushes):

@@ -52,20 +52,20 @@ class SortedRows:
         return row if row.last >= entry_id else None
 
     def packed_between(self, low: int, high: int, most: int) -> bytes | None:
-        """Return None, because these index rows are not in packed (36-byte) form, unlike those of other tables.
+        """Return None, because the index rows in this table are not in packed (36-byte) form.
 
         :param low, high, most: not used here.
         """
         return None
 
     def replaced(self, rows: _Rows) -> "SortedRows":
-        """Return a copy without those index rows that have an entry in common with any of the sorted ``rows``."""
+        """Return a copy without the index rows that have an entry in common with any of the sorted ``rows``."""
         if self._chunks[-1][1][-1].last < rows[0].first:
             return self
         return self._each(rows, _not_overlapped)
 
     def joined(self, rows: _Rows) -> "SortedRows":
-        """Return a copy with ``rows`` added: sorted index rows that have no entry in common with the present ones."""
+        """Return a copy to which ``rows`` are added: sorted index rows whose entries are in no row of this table."""
         firsts, held = self._chunks[-1] if self else ((), ())
         if held and held[-1].last < rows[0].first and len(held) + len(rows) <= MOST_TOGETHER:
             return SortedRows((*self._chunks[:-1], ((*firsts, *map(_first, rows)), held + rows)))
@@ -90,8 +90,8 @@ class SortedRows:
     def _each(self, rows: _Rows, change: Callable[[_Rows, _Rows], Iterable[IndexRow]]) -> "SortedRows":
         """Return a copy in which ``change`` has replaced the chunks of the table with entries of the index ``rows``.
 
-        :param change: called with those of ``rows`` that are in the range of a chunk, and the present rows of this
-            chunk; returns the rows that replace the chunk.
+        :param change: called for each chunk, with the part of ``rows`` that is in its range, and the rows of the chunk.
+            It returns the rows that replace the chunk.
         """
         changed, begin = self, 0
         while begin < len(rows):
@@ -116,7 +116,7 @@ class SortedRows:
 def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
     """Cut a ledger's sorted index rows into chunks, so that a change copies only some of them.
 
-    Several chunks are only half full, to leave room for more.
+    If there are several chunks, each is only half full, to leave room for more rows.
     """
     if len(rows) <= MOST_TOGETHER:
         return ((tuple(map(_first, rows)), rows),) if rows else ()

@@ -19,7 +19,7 @@ from ..mixed_rows import MOST_APART, MixedRows
 from .blocks import pack_rows
 
 MANY_ROWS = 1024
-"""Number of index rows of short runs from which on a flush packs them: unpacked, they would fill a large b-tree."""
+"""Least number of index rows of short runs that a flush packs; so many unpacked rows would need a large b-tree."""
 
 
 def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
@@ -75,7 +75,9 @@ def mixed_rows_of(
 
 
 def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[MixedRows]]:
-    """Pack (to 36 bytes) the index ``rows`` of short runs if they are many; of each ledger, pack all rows or none.
+    """If there are many index ``rows`` of short runs, pack them to 36 bytes each.
+
+    The rows of a ledger are packed only if all of them can be packed.
 
     :returns: the rows that stay unpacked, and the packed rows.
     """
@@ -137,7 +139,7 @@ def block_checksums(data: bytes) -> bytes:
 
 
 def record_offsets(row: IndexRow) -> Sequence[int]:
-    """Return the offset of each record of an index ``row``, from its first record on, and the end of the last one.
+    """Return the offset of each record of an index ``row`` from its first record, and the end of its last record.
 
     :raises DamageError: the row does not have one size for each of its entries.
     """
@@ -151,7 +153,7 @@ def record_offsets(row: IndexRow) -> Sequence[int]:
 
 
 def cut(row: IndexRow, first: int, last: int) -> IndexRow:
-    """Return an index row for only the entries ``first`` to ``last`` of ``row``.
+    """Return an index row with only the entries ``first`` to ``last`` of ``row``.
 
     It has no checksums, unless it has all entries of ``row``: the checksums cover blocks of all records.
     """
@@ -169,7 +171,7 @@ def cut(row: IndexRow, first: int, last: int) -> IndexRow:
 def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
     """Return what remains of an index ``row`` after a newer row has taken over the entries ``first`` to ``last``.
 
-    :returns: no, one or two index rows.
+    :returns: zero, one or two index rows.
     """
     left = []
     if row.first < first:
@@ -180,7 +182,9 @@ def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
 
 
 def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection[int]) -> list[IndexRow]:
-    """Return the parts of a copied index row that are still valid: their entries have no newer copy, and exist.
+    """Return the parts of the index row of a copy that the index may still accept.
+
+    An entry is left out if it was written again or deleted after compaction had copied it.
 
     :param moved: the index row of the copy.
     :param stored: the index rows that the index has for these entries now, sorted.

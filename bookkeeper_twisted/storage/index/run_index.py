@@ -1,4 +1,4 @@
-"""The run index of one ledger directory in one SQLite file.
+"""The run index of one ledger directory, in one SQLite file: it tells where in the entry logs each entry is.
 
 ::
 
@@ -87,7 +87,9 @@ _KNOWN_LEDGERS = 1 << 18  # most ledgers whose last entry ids are kept in memory
 
 @implementer(IRunIndex)
 class SqliteRunIndex:
-    """The run index of one ledger directory; see the module docstring.  :meth:`open` creates it.
+    """The run index of one ledger directory, in one SQLite file: it tells where in the entry logs each entry is.
+
+    See the module docstring.  :meth:`open` creates this object.
 
     :ivar lookups: number of searches for entries so far.
     :ivar unmoved_commits: number of commits that stayed in the write-ahead log, because moving them to the file failed.
@@ -105,7 +107,7 @@ class SqliteRunIndex:
         self.complete = complete
         self.lookups = 0
         self.unmoved_commits = 0
-        self._in_doubt = False  # whether a commit has failed although a restart may find all its bytes in the file
+        self._in_doubt = False  # whether a commit has failed that a restart may find complete
         self._writer = writer
         self._stored = StoredRuns(writer)
         self._readers: list[sqlite3.Connection] = []
@@ -262,8 +264,8 @@ class SqliteRunIndex:
     def _put_mixed(self, blocks: BlockWriter, mixed: Sequence[MixedRows]) -> None:
         """Store the packed index rows that one flush has written for several ledgers.
 
-        Rows behind all indexed entries of their ledger are added to the blocks, as one generation.  The other rows
-        replace older entries, so they are unpacked and inserted into the table of runs.
+        Rows that follow all indexed entries of their ledger are added to the blocks, as one generation (the blocks of
+        one flush).  The other rows replace older entries, so they are unpacked and inserted into the table of runs.
         """
         known, late = self._last, list[IndexRow]()
         behind: list[MixedRows] = []
@@ -462,8 +464,8 @@ def _ledger(row: IndexRow) -> int:
 def _find(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
     """Return the index row that contains an entry, or None.
 
-    If a block is damaged, the row may still be in the table of runs.  Only if it is not there either, the error is
-    raised.
+    If a block is damaged, the row may still be in the table of runs.  The error is raised only if this table does not
+    have the row either.
     """
     damage: DamageError | None = None
     try:

@@ -19,9 +19,11 @@ from .recent_blocks import LedgerBlocks
 from .recent_rows import SortedRows
 
 MOST_ROWS = 16
-"""Most packed index rows for each entry that are unpacked together; if there are more, only the wanted are unpacked.
+"""Up to this number of packed index rows per wanted entry, all rows are unpacked in one step.
 
-Unpacking a row alone takes some 30 times as long as unpacking one of many.
+If there are more rows, only the needed rows are unpacked.
+
+Unpacking rows one by one takes some 30 times as long as unpacking many together.
 """
 
 Table = SortedRows | LedgerBlocks | FoundRows
@@ -98,7 +100,7 @@ class Lookup:
         """Look up entries: add entries in write caches to :attr:`found`, and records that must be read to :attr:`logs`.
 
         :param entry_ids: the entry ids, at least one, in any order.
-        :param max_bytes: bytes of found entries after which the search ends; it is for at least one entry.
+        :param max_bytes: the search ends with the entry at which the found entries reach this number of bytes.
         """
         found, low, high = self.found, min(entry_ids), max(entry_ids)
         left: Sequence[int] = range(len(entry_ids))
@@ -120,7 +122,10 @@ class Lookup:
         self._stop_after(max_bytes)
 
     def _in_halves(self, entry_ids: Sequence[int], max_bytes: int) -> list[bytes | None]:
-        """Return the entries in write caches, and None for others; fewer if the first ones have ``max_bytes``."""
+        """Return the entries that are in write caches, and None for each other entry.
+
+        The result ends early if its first entries have ``max_bytes`` together.
+        """
         found = self._halves[0].entries(entry_ids, max_bytes)
         for half in self._halves[1:]:
             if all(found):
@@ -130,7 +135,10 @@ class Lookup:
         return found
 
     def _each(self, table: Table, positions: Sequence[int], entry_ids: Sequence[int]) -> Sequence[int]:
-        """Search a table of index rows for each entry by itself; add the records to read to :attr:`logs`."""
+        """Search a table of index rows for the entries one by one; add the records to read to :attr:`logs`.
+
+        Return the positions of the entries that the table does not contain.
+        """
         missing = []
         for position, entry_id in zip(positions, entry_ids, strict=True):
             row = table.find(entry_id)
@@ -201,7 +209,7 @@ class Lookup:
         self._of_log(log_id).extend((position,), (entry_id,), (size,), (offset + start,), (own,))
 
     def _stop_after(self, max_bytes: int) -> None:
-        """Drop what was found behind the first entries that have ``max_bytes`` together."""
+        """Cut the result after the first entries that have ``max_bytes`` together."""
         found, logs = self.found, self.logs.values()
         cached = [len(entry or b"") for entry in found.entries] if found.cached else []
         if sum(cached) + sum([sum(records.sizes) for records in logs]) < max_bytes:
@@ -217,7 +225,10 @@ class Lookup:
 
 
 def _one_each(entry_ids: Sequence[int], firsts: Sequence[int], counts: Sequence[int]) -> bool:
-    """Test whether the index rows, in their order, contain one of the entries each, as in a striped ledger."""
+    """Test whether the first index row contains the first entry, the second row the second entry, and so on.
+
+    This is so in a striped ledger.
+    """
     return (
         len(firsts) == len(entry_ids)
         and all(map(le, firsts, entry_ids))

@@ -1,12 +1,12 @@
-"""Searches in the blocks of a run index, within one transaction.
+"""Searches in the blocks of packed rows of a run index (which tells where entries are), within one transaction.
 
 A generation is the blocks that one flush or one merge wrote.  Several generations may have rows of a ledger, but each
-entry is in only one row, in one generation or in the table of runs.  The list of generations is in the order of time.
-So in a younger generation, the entries of a ledger have higher ids than in an older one, and a search can use
+entry is in only one row, in one generation or in the table of runs.  The list of generations begins with the oldest.
+In a younger generation, the entries of a ledger have higher ids than in an older generation.  So a search can use
 bisection on the list.  It reports an entry as missing only after it has searched all generations.
 
 If a search finds no row, the row may still exist under a damaged key.  As in the table of runs, a search reports an
-entry as missing only after it has verified the blocks before and behind the key, even if they are of other generations.
+entry as missing only after it has verified the blocks before and after the key, even if they are of other generations.
 It does the same before it accepts that a generation has ended.
 """
 
@@ -228,10 +228,11 @@ class StoredBlocks:
         return self._behind(number, key)
 
     def _behind(self, number: int, key: bytes) -> Block | None:
-        """Return the first block behind a key; the caller has verified the block before the key with :meth:`floor`.
+        """Return the first block after a key; the caller has verified the block before the key with :meth:`floor`.
 
-        The condition is "at least ``key`` plus one byte": with "greater than", SQLite would skip a block whose damaged
-        key is equal.  One call reads only one block, because SQLite would also skip such a block among several.
+        The query asks for keys that are at least ``key`` plus one byte.  If it asked for keys greater than ``key``,
+        SQLite would skip a block whose damaged key is equal to ``key``.  Each call reads only one block, because SQLite
+        would also skip such a block if it read several.
         """
         values = self._connection.execute(_FROM, (number, key + b"\0")).fetchone()
         block = block_from(values) if values is not None else None
@@ -242,7 +243,7 @@ class Cursor:
     """A cursor that visits ascending keys of one generation (the blocks that one flush or one merge wrote).
 
     :ivar block: the last block whose first key is at or before the key at which the cursor is, or None.
-    :ivar following: the block behind :attr:`block`, or None at the end of the generation.
+    :ivar following: the block after :attr:`block`, or None at the end of the generation.
     """
 
     __slots__ = ("block", "following", "_stored", "_number", "_begun")
@@ -274,7 +275,7 @@ class Cursor:
             return False
         try:
             behind = self._stored.following(self._number, self.following.last)
-        except DamageError:  # perhaps the key is behind the damaged block: then a full search finds it
+        except DamageError:  # perhaps the key is after the damaged block: then a full search finds it
             return False
         self.block, self.following = self.following, behind
         return not self.leaves(key)

@@ -99,7 +99,7 @@ class StoredRuns:
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
         """Return, for each given ledger that has index rows in the table, its highest entry id.
 
-        If a ledger has no rows, the rows before and behind its place in the table prove that no ledger between these
+        If a ledger has no rows, the rows before and after its place in the table prove that no ledger between these
         two has rows.  So one search is enough for many new ledgers.
 
         :param ledger_ids: the ledger ids, in ascending order.
@@ -124,18 +124,19 @@ class StoredRuns:
     def _floor(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the last index row of a ledger that begins at or before an entry.
 
-        :returns: None if the ledger has no such row.  Then the row that is before it in the table, of another ledger,
-            was verified.
+        :returns: None if the ledger has no such row.  The row of another ledger that comes before its place in the
+            table was verified.
         """
         values = self._connection.execute(_UP_TO, (ledger_id, entry_id)).fetchone()
         row = row_from(values) if values is not None else None
         return row if row is not None and row.ledger_id == ledger_id else None
 
     def _check_next(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the first index row behind an entry, after it was verified.
+        """Return the first index row that begins after an entry, once this row is verified.
 
-        The caller has verified the row before it with :meth:`_floor`.  The condition is "at least ``entry_id + 1``":
-        with "greater than", SQLite would skip rows whose damaged keys are equal or lower.
+        The caller has verified the row before it with :meth:`_floor`.  The query asks for ids that are at least
+        ``entry_id + 1``.  If it asked for ids greater than ``entry_id``, SQLite would skip rows whose damaged keys are
+        equal or lower.
         """
         if entry_id < MAX_ID:
             found = self._connection.execute(f"{_FROM_ON}{_IN_ORDER}", (ledger_id, entry_id + 1, 1))

@@ -119,7 +119,7 @@ class LogCopy:
         return True
 
     def finish(self) -> list[IndexRow]:
-        """Make the new log durable, then its name.  Only after that may index rows refer to the log (safety rule S8).
+        """Make the new log durable, then its name.  Index rows may refer to the log only after that (safety rule S8).
 
         :returns: the index rows of the copies, which the caller commits to the index.
         """

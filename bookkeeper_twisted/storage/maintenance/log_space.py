@@ -41,7 +41,7 @@ class LogSpace:
         return [log_id for log_id in entry_log_ids(self._fs, self.directory.path) if log_id != active]
 
     def usage(self, log_ids: Sequence[int]) -> list[LogUsage]:
-        """Return the size and the live bytes of each of some sealed logs.  Called on the maintenance lane (thread).
+        """Return the size and live bytes of each sealed log in ``log_ids``.  Called on the maintenance lane (a thread).
 
         :param log_ids: the ids of the logs.
         :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
@@ -50,7 +50,7 @@ class LogSpace:
         return [LogUsage(log_id, self._record_bytes(log_id), live.get(log_id, (0, 0))[1]) for log_id in log_ids]
 
     def _record_bytes(self, log_id: int) -> int:
-        """Return the number of bytes between the header and the ledgers map of a log, or its end if it has no map."""
+        """Return the number of bytes between the header of a log and its ledgers map; without a map, up to its end."""
         path = self.path(log_id)
         file = self._fs.open(path)
         try:
@@ -64,7 +64,10 @@ class LogSpace:
         return max((header.map_offset or size) - layout.HEADER_SIZE, 0)
 
     def files(self) -> list[tuple[int, int]]:
-        """Return (log id, size of the file) for every entry log, also the active one.  Maintenance lane (thread)."""
+        """Return (log id, size of the file) for every entry log, even the active log.
+
+        Called on the maintenance lane (a thread).
+        """
         found = []
         for log_id in entry_log_ids(self._fs, self.directory.path):
             if self._fs.exists(self.path(log_id)):  # another thread may have deleted this log since the listing
@@ -76,7 +79,9 @@ class LogSpace:
         return found
 
     def mapped_bytes(self, log_id: int) -> dict[int, int] | None:
-        """Return the number of bytes of each ledger in ``log_id``, from its ledgers map.  Maintenance lane (thread).
+        """Return the number of bytes of each ledger in ``log_id``, from its ledgers map.
+
+        Called on the maintenance lane (a thread).
 
         :returns: None if the log has no valid map.
         :raises OSError: the log cannot be read.
@@ -94,7 +99,9 @@ class LogSpace:
             file.close()
 
     def remove_left_over(self) -> int:
-        """Delete the files that interrupted compactions have left.  On the maintenance lane, while no compaction runs.
+        """Delete the files that interrupted compactions have left.
+
+        Called on the maintenance lane (a thread), while no compaction runs.
 
         :returns: the number of deleted files.
         """

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 MOST_LOGS = 16
-"""Most old logs to compact and delete together; with more old logs, more entries of a ledger become one run."""
+"""Most old logs to compact and delete together.  The more there are, the more entries of a ledger become one run."""
 
 MOST_TARGETS = 8
-"""Most new logs for one group of old logs, which take space until all new logs of the group are finished."""
+"""Most new logs for one group of old logs.  The old logs take space until all new logs are finished."""
 
 
 @attrs.frozen
@@ -33,7 +33,7 @@ class LogUsage:
 
 
 def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0) -> list[LogUsage]:
-    """Return the logs to compact: their live share is below a threshold; the log with the lowest share comes first.
+    """Return the logs whose live share is below a threshold, the lowest share first; these logs should be compacted.
 
     A low share frees the most space for each copied byte.  A log without live bytes is left out, because it is deleted
     without compaction.
@@ -46,7 +46,7 @@ def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0)
 
 
 def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
-    """Test whether too little disk space is free to compact the usual number of ``logs`` together.
+    """Test whether too little disk space is free to compact as many of ``logs`` together as usual.
 
     :param size_limit: most bytes of an entry log.
     :param free: free bytes of the disk.

@@ -28,7 +28,7 @@ EXTENT_BYTES = 1024 * 1024
 """Most bytes of one read, unless a single piece (part of an index row) is longer."""
 
 PASSED_OVER = 8 * 1024
-"""Most unneeded bytes between two pieces of one read: reading them takes less time than beginning another read."""
+"""Most unneeded bytes between two pieces for one read to cover both, because a second read would take longer."""
 
 PAGE = 4096
 
@@ -143,7 +143,7 @@ class RowCutter:
     """Cuts the records of all index rows into steps of limited size; called on the maintenance lane (a thread).
 
     :ivar after: ledger id and first entry id of the last row that is completely in the steps so far.
-    :ivar is_last: whether that was the last row of the index.
+    :ivar is_last: whether all rows of the index are in the steps so far.
     :param after: ledger id and first entry id of the row after which to begin.
     :param sources: ids of the entry logs whose rows are wanted; None for all.
     :param admits: called with each row before its first record is used; if it returns False, the step ends before this
@@ -236,7 +236,7 @@ class RowReader:
         """Wait until the pages of a step are read; then call :meth:`take` for each part of an index row, in order.
 
         :param step: the oldest step that was begun and not loaded.
-        :raises OSError: the disk failed, other than by unreadable bytes, which :meth:`take` reports.
+        :raises OSError: the disk failed.  Unreadable bytes do not raise this error; :meth:`take` reports them.
         """
         self._loaded = {}
         found = iter(self.queue.take())

@@ -1,4 +1,4 @@
-"""Scrubs a ledger directory: verifies all entries in its index, and keeps a list of the damaged ones on disk.
+"""Scrubs a ledger directory: verifies all entries in its index, and keeps a list of the damaged entries on disk.
 
 The entries are verified in the order of ledger and entry, in steps.  If the entries of an index row are damaged, the
 row is looked up again: if the entries were copied to another log meanwhile, or their ledger was deleted, nothing is
@@ -33,7 +33,7 @@ NO_LEDGER = -1
 
 @attrs.frozen
 class DamagedEntries:
-    """Damage that a scrub found: of the entries ``first`` to ``last`` of a ledger, or of a place in a journal.
+    """Damage that a scrub found: to the entries ``first`` to ``last`` of a ledger, or to a part of a journal.
 
     :ivar ledger_id: the ledger; :data:`NO_LEDGER` for a journal.
     :ivar found_at: when the damage was found, in seconds since the epoch.
@@ -115,7 +115,7 @@ class Scrub:
     def read(self, step: Step) -> list[DamagedEntries]:
         """Verify the records of a step, and return the damage; then pass the result to :meth:`take`.
 
-        :raises OSError: the disk failed, other than by unreadable bytes, which count as damage.
+        :raises OSError: the disk failed.  Unreadable bytes do not raise this error; they count as damage.
         """
         found: list[DamagedEntries] = []
         failed: IndexRow | None = None
