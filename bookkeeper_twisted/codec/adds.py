@@ -45,7 +45,7 @@ class Adds:
     :ivar ledger_ids: the ledger id of each entry, in the order of the frames.
     :ivar entry_ids: the id of each entry; a range only if all are of one ledger.
     :ivar frames: the V2 frames, one after the other.
-    :ivar offsets: the offset of each frame in ``frames``, and at last the end of the last frame.
+    :ivar offsets: the offset of each frame in ``frames``, followed by the end of the last frame.
     :ivar deferred_sync: whether bookies acknowledge the adds before they sync, which only V3 can express.
     :ivar encodings: results of :meth:`~.wire_protocol.IWireProtocol.encode_adds` in protocols without request numbers.
         The sender stores them here, because it can send the same bytes to every bookie.
@@ -68,7 +68,7 @@ class Adds:
         return len(self.entry_ids)
 
     def some(self, places: Sequence[int]) -> "Adds":
-        """Return the add requests at ``places`` (indexes) as an object of their own.
+        """Return the add requests at ``places`` (indexes) as a separate object.
 
         :param places: indexes into :attr:`entry_ids`, ascending and without repetition, at least one.
         :returns: this object if ``places`` has all indexes; else a new object with copies of the frames.
@@ -146,7 +146,7 @@ def seal_adds(
     digester: Digester, ledger_ids: Sequence[int], entry_ids: Sequence[int], headers: bytes,
     payloads: Sequence[bytes], flags: int = 0, deferred_sync: bool = False,
 ) -> Adds:  # fmt: skip
-    """Make a batch of add requests for new payloads, of ledgers with one digest type and password.
+    """Make a batch of add requests for new payloads, for ledgers with the same digest type and password.
 
     :param digester: makes the digests of these ledgers.
     :param ledger_ids: the ledger id of each entry.
@@ -158,7 +158,7 @@ def seal_adds(
     :param deferred_sync: whether bookies acknowledge before they sync.
     """
     key, fixed = digester.master_key, ENTRY_HEADER_SIZE + digester.size
-    if len(payloads) == 1:  # for a single entry, this takes a quarter of the time of the way by columns
+    if len(payloads) == 1:  # for a single entry, this is four times as fast as encoding by columns
         (payload,) = payloads
         front = requests_out.add_front(key, fixed + len(payload), flags)
         frame = front + headers + digester.digest(headers + payload) + payload
@@ -194,7 +194,7 @@ def scattered_adds(
     :param entries: header, digest and payload of each entry.
     :raises CodecError: the master key does not have 20 bytes.
     """
-    # the run gives its entries consecutive ids, perhaps wrong ones, but only the ids inside the stored entries are sent
+    # the ids that the run gives to its entries may be wrong, but only the ids inside the stored entries are sent
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
     return Adds((ledger_id,) * run.count, entry_ids, requests_out.encode_adds(master_key, run, flags), _offsets_of(run))
 

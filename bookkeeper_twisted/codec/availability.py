@@ -26,7 +26,7 @@ def encode_availability(ranges: Iterable[tuple[int, int]]) -> bytes:
 
     A range of more than 2**31 - 1 ids becomes several groups.
 
-    :param ranges: first and last id of each range, ascending; there are ids missing between two ranges.
+    :param ranges: first and last id of each range, ascending; between two ranges, at least one id is missing.
     """
     groups = []
     for first, last in ranges:

@@ -11,8 +11,8 @@
 
 All integers are big-endian.  An explicit LAC packet is ledger id, LAC, and a digest over these 16 bytes.  The functions
 process all entries of a run (consecutive entries of one ledger) in a few C calls, because one Python statement for each
-entry costs more than its checksum.  Verification frees the bytes of one entry before it copies those of the next one,
-so that all use the same memory, which stays in the processor's cache.
+entry costs more than its checksum.  Verification frees the bytes of one entry before it copies the bytes of the next
+entry.  So all entries use the same memory, which stays in the processor's cache.
 """
 
 import hashlib
@@ -43,10 +43,10 @@ assert _HEADER.size == ENTRY_HEADER_SIZE
 
 _ONES = int.from_bytes(struct.pack(">Q", 1) * _BLOCK)
 _COUNTS = int.from_bytes(struct.pack(f">{_BLOCK}Q", *range(_BLOCK)))
-"""Two large numbers; as big-endian words of eight bytes they are 1, 1, 1, ... and 0, 1, 2, ..."""
+"""Two large numbers.  Their big-endian bytes, read as words of eight bytes, are 1, 1, 1, ... and 0, 1, 2, ..."""
 
 Digests = Callable[[Iterable[bytes]], bytes]
-"""A function that returns the digests of several entries in one byte string, from the bytes under each digest."""
+"""A function that returns the digests of several entries in one byte string, from the bytes that each digest covers."""
 
 
 def _big_endian(values: "array[int]") -> bytes:
@@ -174,9 +174,11 @@ class Digester:
         return [data[a + start : b] for a, b in pairwise(run.offsets)]
 
     def opened(self, run: EntryRun) -> "tuple[EntryRun, Digester]":
-        """Return a verified ``run`` with entries as the application wrote them, and a digester to cut the payloads.
+        """Decrypt the entries of a verified ``run`` if the ledger is encrypted; here return ``run`` unchanged.
 
-        A subclass for encrypted ledgers decrypts the entries.
+        A subclass for encrypted ledgers overrides this method.
+
+        :returns: the run with the decrypted entries, and the digester whose :meth:`payloads` cuts out their payloads.
         """
         return run, self
 
@@ -185,7 +187,7 @@ class Digester:
 
         :param entry_id: the id that the entry must have; None for any id, because a reader of the last entry does not
             know its id.
-        :raises DigestMatchError: the digest is wrong, or the bytes are those of another entry.
+        :raises DigestMatchError: the digest is wrong, or the bytes belong to another entry.
         """
         found_entry, lac, length, payload = self._open(ledger_id, entry_id, stored)
         return Entry(ledger_id, found_entry, payload, length, lac)

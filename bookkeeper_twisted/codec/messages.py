@@ -1,7 +1,7 @@
 """A frozen class for each kind of request other than adds and plain reads, and for each kind of response.
 
-A response has the ``header`` of its request, by which the client matches the two and which determines the encoding.  An
-encoder ignores the fields that its protocol does not have.
+A response has the ``header`` of its request.  By this header, the client matches the two.  The header also determines
+the encoding.  An encoder ignores the fields that its protocol does not have.
 """
 
 import attrs
@@ -71,7 +71,7 @@ class WriteLacRequest:
     """A request to store an explicit LAC.
 
     :ivar body: the LAC packet, which the bookie stores, with LAC and digest.
-    :ivar lac: the same LAC, only for logs.
+    :ivar lac: the LAC in ``body``, decoded for log lines.
     """
 
     header: Header

@@ -1,6 +1,6 @@
 """Constants of the wire protocols: operations, flags, sizes.
 
-The flag bits are those of V2; decoded V3 requests use them, too.
+The flag bits are the bits of V2; decoded V3 requests use the same bits.
 """
 
 from enum import IntEnum

@@ -33,7 +33,9 @@ require_upb(api_implementation.Type())
 
 
 def parse(kind: type[_M], data: bytes | memoryview) -> _M | None:
-    """Decode a message; return None if it is malformed or lacks a required field, like Java's parser, which then fails.
+    """Decode a message; return None if it is malformed or lacks a required field.
+
+    Java's parser fails in the same cases.
 
     Java treats a required enum with an unknown value as a missing field.  So does this function: upb accepts such a
     message, but reports it as not initialized.
@@ -51,6 +53,6 @@ def parse(kind: type[_M], data: bytes | memoryview) -> _M | None:
 def text(value: str | bytes) -> str:
     """Return the ``value`` of a string field as text.
 
-    For a string that is not valid UTF-8, upb returns bytes.  Its invalid parts are replaced, as Java does.
+    For a string that is not valid UTF-8, upb returns bytes.  This function replaces the invalid parts, as Java does.
     """
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -1,7 +1,8 @@
-"""Runs of adds or reads: requests of one kind that arrived together are one object, with one call for all replies.
+"""Runs: one object for adds or reads that arrived together.  One call encodes the replies to all of them.
 
-A bookie's decoder makes the requests, a client's decoder the replies.  In all requests, ``wire`` is the protocol of the
-request, which also encodes its replies.  ``version`` is the version byte of a V2 header, which the reply repeats.
+A bookie's decoder makes the requests.  A client's decoder makes the replies.  In all requests, ``wire`` is the wire
+protocol of the request.  The replies are encoded in the same protocol.  ``version`` is the version byte of a V2 header,
+which the reply repeats.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ __all__ = [
 
 
 class IReplyEncoding(Interface):
-    """The encoding of replies in one wire protocol, which is that of the request.
+    """The encoder of replies in one wire protocol.  A reply uses the protocol of its request.
 
     V2Protocol and V3Protocol implement it.
     """
@@ -64,7 +65,7 @@ class IReplyEncoding(Interface):
     def encode_response(response: object) -> bytes:
         """Encode the reply to a request that is neither an add, nor a plain read, nor a batch read.
 
-        :param response: one of :mod:`.messages`.
+        :param response: a response of a class in :mod:`.messages`.
         :raises bookkeeper_twisted.errors.CodecError: the protocol has no such response.
         """
 

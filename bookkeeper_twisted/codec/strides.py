@@ -1,8 +1,8 @@
 """Decoding of many frames of equal size by a few C calls, instead of a Python loop over the frames.
 
 Consecutive requests or replies of one kind usually have the same size and begin with the same bytes (length word,
-header, key).  They are called a series here.  :func:`same_columns` splits a series into columns.  All other frames are
-decoded one by one.
+header, key).  Such consecutive frames are called a series here.  :func:`same_columns` splits a series into columns.
+All other frames are decoded one by one.
 """
 
 import struct
@@ -16,13 +16,13 @@ from operator import eq, ne, sub
 from ..entries.columns import Unpack, column, unpack_all
 
 FEW_A_RUN = 16
-"""Most entries of a run (consecutive entries), on average, with which one mixed run (single entries) is faster."""
+"""Up to this average number of entries in a run (consecutive entries), one mixed run of single entries is faster."""
 
 _FIRST_TRY = 16
 _GROWTH = 8
 _FEW = 24
 _CUT_PER_BYTE = 5
-"""Most records for each byte of the key with which copying all keys is faster than comparing their bytes."""
+"""Up to this many records per byte of the key, copying all keys is faster than comparing them byte by byte."""
 _LOW = bytes(range(256)) * 256
 _HIGH = b"".join([bytes((byte,)) * 256 for byte in range(256)])
 """The low bytes, and the high bytes, of all numbers below 2**16, in order."""
@@ -70,7 +70,7 @@ def _equal_until(values: Sequence[bytes], expected: bytes) -> int:
 
 
 def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
-    """Return, for a series of frames of one size with the same prefix, the bytes of each frame behind the prefix.
+    """Return, for a series of frames of one size with the same prefix, the bytes of each frame after the prefix.
 
     :param at: offset in ``data`` of the first frame, which must be complete.
     :param stride: bytes of each frame.
@@ -107,7 +107,7 @@ def big_endian(values: Sequence[int]) -> bytes:
 def from_big_endian(data: bytes) -> "array[int]":
     """Decode big-endian i64 values.
 
-    :param data: the bytes, a multiple of eight.
+    :param data: the bytes; their number is a multiple of eight.
     """
     values = array("q", data)
     if sys.byteorder == "little":
@@ -199,7 +199,7 @@ def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[
 
     :param ids: at least one id.
     :param keys: the key of each id.
-    :returns: for each stretch its (start, end) indexes, end exclusive.
+    :returns: the (start, end) indexes of each part, end exclusive.
     """
     count = len(ids)
     if count == 1:

@@ -68,7 +68,7 @@ def bytes_field(key: bytes, value: bytes | None) -> bytes:
 def decode_varint(data: bytes, at: int, end: int) -> int:
     """Decode the varint in ``data[at:end]``.
 
-    :param end: offset behind the varint, which the caller has found; it is not checked here.
+    :param end: offset after the varint, which the caller has found; it is not checked here.
     """
     value = 0
     for byte in reversed(data[at:end]):
@@ -98,7 +98,7 @@ def decode_column(column: bytes, size: int) -> Sequence[int]:
         if min(plane) < 128:
             plane = plane[: next(i for i, byte in enumerate(plane) if byte < 128)]
         same = same and plane.count(plane[:1]) == len(plane)
-        if same:  # usually all values are equal so far, because the high bytes of ids seldom differ
+        if same:  # the usual case: the high bytes of ids seldom differ
             values = [(values[0] << 7) + plane[0] - 128] * min(len(values), len(plane))
         else:
             values = [(value << 7) + byte - 128 for value, byte in zip(values, plane, strict=False)]

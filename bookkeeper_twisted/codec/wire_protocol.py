@@ -80,7 +80,7 @@ class IWireProtocol(IReplyEncoding):
     def encode_request(request: object) -> bytes:
         """Encode a request that is neither an add, nor a plain read, nor a batch read.
 
-        :param request: one of :mod:`.messages`, with a header from :meth:`header` of this protocol.
+        :param request: a request of a class in :mod:`.messages`, with a header from :meth:`header` of this protocol.
         :raises bookkeeper_twisted.errors.CodecError: the protocol has no such request.
         """
 

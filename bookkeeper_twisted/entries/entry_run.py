@@ -1,7 +1,7 @@
 """The run: consecutive entries of one ledger, laid out one after the other as ``i32 size, entry bytes``.
 
 An entry log, a batch-read reply and a list of journal records have this layout, too.  So the bytes of a run are passed
-from the socket to the journal, the cache, the disk and back to a socket, and never laid out anew.
+from the socket to the journal, the cache and the disk, and back to a socket, without a conversion.
 """
 
 import struct
@@ -21,12 +21,12 @@ _IDS = struct.Struct(">qq")
 _LAC = struct.Struct(">q")
 
 NOWHERE: Mapping[int, int] = MappingProxyType({})
-"""An empty mapping for :meth:`.Entries.split`: each ledger belongs to part ``ledger id mod n``, without exception."""
+"""An empty mapping for the argument ``elsewhere`` of :meth:`.Entries.split`: no ledger is an exception."""
 
 T = TypeVar("T")
 
 _VIEWED = 512
-"""Record size in bytes from which on a memory view of an entry costs less than a copy."""
+"""Least record size in bytes for which a memory view of an entry costs less than a copy."""
 
 
 def lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]:
@@ -99,7 +99,7 @@ class EntryRun:
     def last(self) -> int:
         return self.first + self.count - 1
 
-    # -- the methods of :class:`~.interfaces.Entries`; a run has the same ledger for all entries --
+    # -- the methods of :class:`~.interfaces.Entries`; all entries of a run belong to one ledger --
 
     @property
     def ledger_ids(self) -> Sequence[int]:
@@ -130,7 +130,8 @@ class EntryRun:
         return [of_run(self)]
 
     def numbers(self, n: int) -> Sequence[int]:
-        """Return the number of the one part that :meth:`split` with the same ``n`` returns."""
+        """Return ``ledger id mod n``, in a sequence of one: this run's number in :meth:`split`, if it is no exception.
+        """
         return (self.ledger_id % n,)
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Sequence[tuple[int, EntryRun]]":

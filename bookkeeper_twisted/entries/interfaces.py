@@ -1,4 +1,4 @@
-"""The methods of a group of entries that a bookie adds together, the same for one ledger and for many.
+"""The methods of a group of entries that a bookie adds together.  The entries may be of one ledger or of many.
 
 Only the decoder of requests decides whether entries become a run of one ledger (:mod:`.entry_run`) or an object with
 several ledgers (:mod:`.mixed_runs`).  All other modules use these methods.
@@ -16,9 +16,10 @@ T = TypeVar("T")
 class Entries(Protocol):
     """One or more entries that a bookie adds together, in the order of arrival.
 
-    An EntryRun is one run, that is consecutive entries of one ledger; a RunSequence is several runs; a MixedRun is
-    single entries.  Three sequences have one item for each run or single entry: ``ledger_ids`` its ledger id,
-    ``entry_ids`` the id of its last entry, and ``lacs`` the LAC field of this last entry.
+    Three classes have these methods.  An EntryRun is one run, that is consecutive entries of one ledger.  A RunSequence
+    is several runs.  A MixedRun is single entries.  The attributes ``ledger_ids``, ``entry_ids`` and ``lacs`` are
+    sequences with one item for each run or single entry: its ledger id, the id of its last entry, and the LAC field of
+    this last entry.
     """
 
     @property

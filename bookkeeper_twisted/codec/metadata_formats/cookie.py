@@ -1,4 +1,4 @@
-"""Cookies, which record to which bookie and cluster a directory belongs (safety rule S6).
+"""Cookies: a cookie in a directory names the bookie and the cluster to which the directory belongs (safety rule S6).
 
 The metadata store and the cookie file of every directory contain the same bytes: the layout version in decimal, LF, and
 then protobuf text (versions 4 and 5) or three more lines (version 3).

@@ -53,7 +53,7 @@ def parse_binary(message: M, data: bytes) -> M:
 
 
 def text_of(message: Message) -> bytes:
-    """Encode a message as protobuf text; for ASCII values, the bytes are those that Java writes.
+    """Encode a message as protobuf text; for ASCII values, Java writes the same bytes.
 
     :raises CodecError: a required field is missing.
     """

@@ -175,7 +175,7 @@ def _of_message(message: LedgerMetadataFormat, version: int) -> LedgerMetadata:
 
 
 def _delimited(data: bytes) -> bytes:
-    """Return the message that follows its varint length; bytes behind the message are ignored."""
+    """Return the message that follows its varint length; bytes after the message are ignored."""
     size = 0
     for index, byte in enumerate(data[:5]):
         size |= (byte & 127) << 7 * index

@@ -45,7 +45,10 @@ def decode_service_info(data: bytes, bookie_id: str) -> BookieServiceInfo:
 
 
 def _of_bookie_id(bookie_id: str) -> BookieServiceInfo:
-    """Return a service info with the address from a bookie id ``host:port``; for other ids, one without an address."""
+    """Return a service info with the address in a bookie id ``host:port``.
+
+    For a bookie id of another form, the service info has no address.
+    """
     host, _, port = bookie_id.partition(":")
     try:
         return BookieServiceInfo((Endpoint("bookie", host, decimal(port, 32), RPC_PROTOCOL),))

@@ -41,7 +41,7 @@ BATCH_READ = struct.Struct(">IIqqqiq")
 assert READ.size == READ_LENGTH + 4 and BATCH_READ.size == BATCH_READ_LENGTH + 4
 
 IDS_REPLY = struct.Struct(">IIiqq")
-"""The layout of an add reply and of the begin of others: length word, header word, error code, ledgerId, entryId."""
+"""The layout of an add reply; other replies begin alike: length word, header word, error code, ledgerId, entryId."""
 
 BATCH_REPLY = struct.Struct(">IIiqqq")
 """The first fields of a reply to a batch read: the fields of an add reply, and requestId."""

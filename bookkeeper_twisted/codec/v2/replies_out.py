@@ -80,7 +80,7 @@ def mixed_replies(
 
 
 def repeated(frame: bytes, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bytes:
-    """Encode copies of one reply, each with other ids.
+    """Encode several replies as copies of one reply, in which only the ids differ.
 
     :param frame: a reply, with any ids.
     :param ledger_ids: the ledger id of each reply.
@@ -155,7 +155,7 @@ def batch_reply(
 def encode_response(message: object) -> bytes:
     """Encode the reply to a request that is neither an add, nor a plain read, nor a batch read.
 
-    :param message: one of :mod:`.messages`.
+    :param message: a response of a class in :mod:`.messages`.
     :raises CodecError: V2 has no such response.
     """
     if isinstance(message, m.ReadResponse):

@@ -23,10 +23,13 @@ _NUMBERS_SIZE = 24
 _ADD_PREFIX = LENGTH_SIZE + ADD_OVERHEAD
 _SHORTEST_ADD = ADD_OVERHEAD + MIN_ENTRY_SIZE
 _FEW_AHEAD = 8
-"""Least number of later frames that are examined: a short run of entries saves time only if another run follows."""
+"""Least number of frames after a short run (consecutive entries) that are tested for being a run, too.
+
+A short run saves time only if another run follows it.
+"""
 
 _VIEWED = 512
-"""Entry size in bytes from which on a memoryview costs less than a copy."""
+"""Least entry size in bytes for which a memoryview costs less than a copy."""
 
 _READ_PREFIX = 8
 _READ_SIZE = LENGTH_SIZE + READ_LENGTH
@@ -76,7 +79,7 @@ def _refusal(
 def _adds(
     wire: IReplyEncoding, data: bytes, at: int, length: int, limit: int, head: tuple[int, int], items: list[object]
 ) -> int:
-    """Decode consecutive adds with the same header and master key, of any sizes; return the offset behind the last.
+    """Decode consecutive adds with the same header and master key, of any sizes; return the offset after the last.
 
     :param head: version and flags in the header of the first add.
     """
@@ -104,10 +107,10 @@ def _adds(
 
 
 def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
-    """Decode adds of one header, key and size to runs of consecutive entries; stop where the ids are not consecutive.
+    """Decode adds with the same header, key and size to runs of consecutive entries.
 
     :param stride: bytes of each frame; the first frame is complete.
-    :returns: the runs, perhaps none, and the offset behind the last run.
+    :returns: the runs, perhaps none, and the offset after the last run.
     """
     runs: list[EntryRun] = []
     head, last = data[at : at + _ADD_PREFIX], len(data) - stride
@@ -123,7 +126,7 @@ def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
 
 
 def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
-    """Decode the adds at offset ``at`` as one run: consecutive entries of one size; return None if they are no run.
+    """Decode the adds at offset ``at`` as one run: consecutive entries of one size; None if they are not one run.
 
     The adds of one writer in a chunk are usually one run.  Then one call compares all ids, and each entry is copied
     once.
@@ -150,7 +153,7 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
 
 
 def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, guess: int) -> int:
-    """Estimate from a few ids how many frames are one run of consecutive entries; 0 if a run would save no time.
+    """Estimate from a few ids how many frames form a run of consecutive entries; return 0 if a run would save no time.
 
     A short run saves time if another run follows it, for example if a client writes a few entries to each ledger in
     turn.
@@ -182,7 +185,7 @@ def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes]
 
     Consecutive frames of one size are split by :func:`~.strides.same_prefix`, others one by one.
 
-    :returns: the entries, and the offset behind the last frame.
+    :returns: the entries, and the offset after the last frame.
     """
     entries: list[bytes] = []
     head = data[at + 4 : at + _ADD_PREFIX]
@@ -260,7 +263,7 @@ def _cut(
 def _reads(
     wire: IReplyEncoding, data: bytes, at: int, length: int, head: tuple[int, int], items: list[object]
 ) -> int:  # fmt: skip
-    """Decode consecutive plain reads, or one fencing read or read with a key; return the offset behind them.
+    """Decode consecutive plain reads, or a single read that fences or has a key; return the offset after them.
 
     :param head: version and flags in the header of the first read.
     """

@@ -66,7 +66,7 @@ def add_front(master_key: bytes, size: int, flags: int = 0, version: int = VERSI
 
 
 def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, version: int = VERSION) -> bytes:
-    """Encode a plain read for each of some entries of one ledger.
+    """Encode one plain read for each of ``entry_ids``, which are entries of one ledger.
 
     :param entry_ids: the ids of the wanted entries; -1 for the last entry of the ledger.
     :param version: the version in the header word, which the replies repeat.
@@ -90,7 +90,7 @@ def encode_batch_read(request: BatchRead) -> bytes:
 def encode_request(message: object) -> bytes:
     """Encode a fencing read or an authentication token.
 
-    :param message: one of :mod:`.messages`.
+    :param message: a request of a class in :mod:`.messages`.
     :raises CodecError: V2 has no such request.
     """
     if isinstance(message, m.ReadRequest):

@@ -19,10 +19,13 @@ from ..varints import decode_column, decode_varint, fill_column, width
 from .layout import ADD_KEY, FLAG_KEY, READ_KEY, TXN_AT
 
 MIN_SERIES = 8
-"""Number of frames from which on decoding by columns is faster than decoding one by one."""
+"""Least number of frames for which decoding by columns is faster than decoding one by one."""
 
 SINGLES = 32
-"""Number of frames that are decoded one by one after a series of less than MIN_SERIES frames (ids of varying sizes)."""
+"""Number of frames that are decoded one by one after a series of fewer than MIN_SERIES frames.
+
+Such short series occur where the varints of ids change their size.
+"""
 
 OPERATION_AT = 9
 """Offset of the operation number in a frame of the usual form, see the module docstring."""
@@ -58,7 +61,7 @@ class FrameColumns:
 
 
 class _FrameReader:
-    """A strict reader of one V3 frame; it begins behind the length word, and accepts only the usual form."""
+    """A strict reader of one V3 frame; it begins after the length word, and accepts only the usual form."""
 
     __slots__ = ("data", "at", "end")
 
@@ -204,9 +207,9 @@ def _ids_to_the_end(cursor: _FrameReader, before_ledger: bytes, before_entry: by
 def _columns(
     data: bytes, at: int, stride: int, cuts: tuple[int, ...], flags: int, master_key: bytes = b""
 ) -> FrameColumns:
-    """Decode the columns of a series of frames.
+    """Decode the columns of a series, that is of consecutive frames with one layout.
 
-    It ends before a frame in which a varint has another size than in the first frame.
+    The series ends before a frame in which a varint has another size than in the first frame.
 
     :param cuts: offsets in the first frame: end of the txnId, start and end of the ledger id, start and end of the
         entry id, start of the body.

@@ -32,7 +32,7 @@ from .layout import (
 _LAC_KEY = b"\x28"
 
 _ROW = 4
-"""Number of replies from which on encoding by columns is faster than encoding one by one."""
+"""Least number of replies for which encoding by columns is faster than encoding one by one."""
 
 
 def bare_reply(header: bytes, status: Status) -> bytes:
@@ -227,7 +227,7 @@ def _body_fields(run: EntryRun) -> bytes:
 def encode_response(message: object) -> bytes:
     """Encode the reply to a request that is neither an add, nor a plain read, nor a batch read.
 
-    :param message: one of :mod:`.messages`.
+    :param message: a response of a class in :mod:`.messages`.
     :raises CodecError: the object is not a response.
     """
     if isinstance(message, m.ReadResponse):

@@ -230,7 +230,10 @@ def _header(head: wire_pb.BKPacketHeader, runs: _RunBuilder) -> Header:
 
 
 def _flags(priority: int) -> int:
-    """Return the flags that stand for a priority; as in Java, 2**31 or more is a negative number, and so not high."""
+    """Return the flags that stand for a priority.
+
+    As in Java, a priority of 2**31 or more counts as negative, so it is not a high priority.
+    """
     return HIGH_PRIORITY if 0 < priority < _MAX_PRIORITY else 0
 
 
@@ -333,7 +336,7 @@ def _start_tls(_: wire_pb.StartTLSRequest, header: Header, runs: _RunBuilder) ->
 
 
 def _of_ledger(request_type: Callable[..., object], response_type: Callable[..., object]) -> "_Reader":
-    """Return a decoder for one kind of requests that have only one field, a ledger id."""
+    """Return a decoder for one kind of request; the only field of these requests is a ledger id."""
 
     def read(request: Any, header: Header, runs: _RunBuilder) -> None:
         if header.version != VERSION:
@@ -359,7 +362,7 @@ _READERS: dict[int, tuple[str, _Reader]] = {
     Operation.BATCH_READ: ("batchReadRequest", _batch_read),
 }  # fmt: skip
 
-# the result for a request without the message of its operation; operations without an item: ErrorResponse
+# the results for requests that lack the message of their operation; for all other operations, an ErrorResponse
 _MISSING: dict[int, Callable[[Header], object]] = {
     Operation.AUTH: lambda header: m.AuthRequest(header, "", b""),
     Operation.BOOKIE_INFO: m.BookieInfoRequest,

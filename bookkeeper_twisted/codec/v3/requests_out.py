@@ -84,7 +84,7 @@ def _interleaved(heads: bytes, size: int, bodies: Sequence[bytes], last: bytes) 
 
 
 def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first_txn_id: int = 0) -> bytes:
-    """Encode a plain read for each of some entries of one ledger, with consecutive txnIds.
+    """Encode one plain read for each of ``entry_ids``, entries of one ledger, with consecutive txnIds.
 
     :param entry_ids: the ids of the wanted entries; -1 for the last entry of the ledger.
     :param flags: ``HIGH_PRIORITY``; other bits are ignored.
@@ -122,7 +122,7 @@ def encode_batch_read(request: BatchRead) -> bytes:
 def encode_request(message: object) -> bytes:
     """Encode a request that is neither an add, nor a plain read, nor a batch read.
 
-    :param message: one of :mod:`.messages`.
+    :param message: a request of a class in :mod:`.messages`.
     :raises CodecError: the object is not a request.
     """
     if isinstance(message, m.ReadRequest):
