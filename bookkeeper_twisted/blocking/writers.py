@@ -19,14 +19,16 @@ class LedgerWriter(Handle[client.LedgerWriter]):
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
         """Return an appender that any thread can use; its offers return before the entry is acknowledged.
 
-        Call this on the thread of this object's reactor or loop; with plain calls, on any thread.  The entries of all
-        threads and of this writer's own appends get consecutive ids.  If both wait to be sent, this writer's own come
-        first. :meth:`close` waits until all offered entries are acknowledged; later offers fail.
+        Call this method on the thread of the reactor or event loop; the blocking client may call it on any thread.  The
+        entries of all threads and of this writer's own appends get consecutive ids.  If entries of both kinds wait to
+        be sent, the writer's own entries are sent first.  :meth:`close` waits until all offered entries are
+        acknowledged; later offers fail.
 
-        :param when_full: what an offer does while ``maxInFlightBytes`` of offered entries are not acknowledged.
+        :param when_full: what an offer does while its entry has no room, because ``maxInFlightBytes`` of offered
+            entries are not acknowledged yet.
         :param patience: most seconds that an offer waits for room with ``WhenFull.BLOCK``; None for ever.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or is negative.
-        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, for this reason.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries; the error says why.
         """
         return self._call(lambda: self._inner.appender(when_full, patience))
 
@@ -35,13 +37,13 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 
         :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
         :param timeout: seconds that the call waits at most; None for any time.
-        :returns: the id of the entry, once it and all entries before it have their ack quorum.  Then the
-            bookies have the entries on disk; with deferred sync they have received them.
+        :returns: the id of the entry, once this entry and all entries before it have their ack quorum.  The bookies
+            then have the entries on disk; with deferred sync, they may have them only in memory.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the data are not bytes, or too large for an entry.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait for their acknowledgement.
         :raises bookkeeper_twisted.errors.LedgerClosedError: the writer is closed.
         :raises bookkeeper_twisted.errors.LedgerFencedError: another client has opened the ledger with recovery.
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can take the place of one that failed.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can replace a failed bookie.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, for another reason.
         :raises TimeoutError: no result within ``timeout``.
         """
@@ -108,8 +110,8 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 
     @property
     def last_add_pushed(self) -> int:
-        """The last id that an entry got, -1 if there is none. If the caller chooses the ids, the last one before a
-        gap."""
+        """The last id that an entry got, -1 if there is none. If the caller chooses the ids, the last id before the
+        first missing id."""
         return self._inner.last_add_pushed
 
     @property
@@ -130,18 +132,18 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
     def write(self, entry_id: int, data: bytes | bytearray | memoryview, *, timeout: float | None = None) -> int:
         """Write one entry.
 
-        An entry with an id behind a gap waits until the gap is filled.
+        An entry with an id after a gap waits until the gap is filled.
 
         :param entry_id: id of the entry, >= 0.
         :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
         :param timeout: seconds that the call waits at most; None for any time.
         :returns: the id, once the entry and all entries before it have their ack quorum.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer or negative, or the data are
-            not bytes, or are larger than an entry may be.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is negative or not an integer, the data are
+            not bytes, or the data are too large for an entry.
         :raises bookkeeper_twisted.errors.DuplicateEntryIdError: an entry with this id was written before.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait.  The entry that fills the gap is
             accepted nevertheless if there is room to send it.
-        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, for this reason.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries; the error says why.
         :raises TimeoutError: no result within ``timeout``.
         """
         return self._wait(lambda: self._inner.write(entry_id, data), timeout)
@@ -190,8 +192,8 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
 
     @property
     def last_add_pushed(self) -> int:
-        """The last id that an entry got, -1 if there is none. If the caller chooses the ids, the last one before a
-        gap."""
+        """The last id that an entry got, -1 if there is none. If the caller chooses the ids, the last id before the
+        first missing id."""
         return self._inner.last_add_pushed
 
     @property

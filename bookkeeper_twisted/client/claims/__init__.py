@@ -1,9 +1,9 @@
 """Claim logs: memory in which any thread can store entries for a ledger; the reactor's thread sends the entries.
 
 Theory of operation.  A thread *claims* a piece of memory in the ledger's :mod:`.claim_log`, encodes its entry there and
-*commits* it.  It does this through a handle of its own (:mod:`.producer`), usually without a lock.  The memory of a log
-consists of reusable pieces, the :mod:`.terms`.  The reactor's thread cuts the committed memory into :mod:`.frames`, one
-for each entry, and seals them like any other batch (:mod:`~bookkeeper_twisted.client.writing`).
+*commits* the claim.  Each thread has a handle of its own for this (:mod:`.producer`), and usually needs no lock.  The
+memory of a log consists of reusable pieces, the :mod:`.terms`.  The reactor's thread cuts the committed memory into
+:mod:`.frames`, one for each entry, and seals them like any other batch (:mod:`~bookkeeper_twisted.client.writing`).
 :mod:`.thread_appender` has the class that applications use; :mod:`.threads` has the thread operations that a log needs.
 This package does not import writers: the writer in :mod:`~bookkeeper_twisted.client.writing.write_handle` takes the
 frames out of the log.

@@ -4,11 +4,11 @@ Theory of operation.  Frames are stored in *terms*, which are pieces of prealloc
 which reserves room for it; frames are sent in the order of the claims.  The thread then *commits* the frame, or
 *aborts* it, which leaves a hole.  The sender (the writer of the ledger, on the reactor's thread) *takes* runs of
 consecutive frames and seals them (:mod:`.frames`).  A *position* is the number of bytes that threads have claimed
-before it.  A frame is *acknowledged* once its entry and all entries before it have their ack quorum; so one position
-tells which frames are.  The memory of a term is reused only once all its frames are acknowledged, so a frame that has
-to be sent again still has the same bytes.
+before it.  A frame is *acknowledged* once its entry and all entries before it have their ack quorum; so all frames
+below one position are acknowledged, and no frame above it is.  The memory of a term is reused only once all its frames
+are acknowledged.  So a frame that must be sent again still has the same bytes.
 
-A claim that ends at or below :attr:`ClaimLog.limit` (the gate) needs no lock.  A claim that would end above it takes
+A claim that ends at or below the position :attr:`ClaimLog.limit` needs no lock.  A claim that would end above it takes
 the lock, which allows it to begin another term, or to find out why there is no room.  Methods that hold the lock set
 the limit to 0, so that no other thread can claim without the lock in the meantime.
 """
@@ -29,10 +29,10 @@ from .threads import Signal, Threads
 
 MAX_POSITION = (1 << 63) - 1
 MAX_TERMS = 3
-"""Most terms (pieces of memory) of a claim log by default; the limit on bytes in flight bounds its memory, too."""
+"""Most terms (pieces of memory) of a claim log by default.  The limit on bytes in flight also limits its memory."""
 
 STUCK_SECONDS = 15.0
-"""Seconds after which an open claim is revoked if frames that other threads committed later wait behind it."""
+"""Seconds after which the log revokes an open claim, if frames that other threads have committed wait behind it."""
 
 
 @attrs.define(eq=False)
@@ -137,7 +137,7 @@ class ClaimLog:
         return self.shapes.get(size) or self._layout.shape(size)
 
     def claim_slowly(self, producer: Producer) -> int:
-        """Claim a frame of ``producer.size`` bytes under the lock; if the producer wants that, wait for room.
+        """Claim a frame of ``producer.size`` bytes under the lock; with ``WhenFull.BLOCK``, wait until there is room.
 
         :returns: the position after the frame, or a :class:`~.producer.ClaimResult`.
         :raises IncorrectParameterError: the frame is larger than the window, so that the log can never have room for
@@ -186,7 +186,7 @@ class ClaimLog:
     # ---- room, under the lock ------------------------------------------------------------------------
 
     def _claim(self, producer: Producer) -> int:
-        """Claim a frame (memory for an entry) for the thread of a producer, behind all earlier claims.
+        """Claim a frame (memory for an entry) for the thread of a producer, after all earlier claims.
 
         The caller holds the lock.
         """
@@ -199,9 +199,7 @@ class ClaimLog:
         return self.tail
 
     def _make_room(self, size: int) -> int:
-        """Ensure that the present term (piece of memory) has ``size`` free bytes for the frame of an add request.
-
-        If not, begin another term.
+        """Find ``size`` free bytes for the next frame, in the newest term (piece of memory) or in a new term.
 
         :returns: 0, or the :class:`~.producer.ClaimResult` that says why there is no room.
         """
@@ -234,12 +232,12 @@ class ClaimLog:
             blocked.signal.set()
 
     def _open_gate(self) -> None:
-        """Set the position up to which threads may claim frames without the lock.
+        """Set :attr:`limit`, the position up to which threads may claim frames without the lock.
 
-        It is the end of the present term (piece of memory), or the end of the window of unacknowledged bytes if that is
-        nearer.
+        The limit is the end of the newest term (piece of memory).  If the log may not have so many unacknowledged
+        bytes, the limit is lower.
 
-        The position stays 0 while claims wait for room, and if every claim must take the lock.
+        The limit stays 0 while claims wait for room, and if every claim must take the lock.
         """
         if self._terms and self.failure is None and not self._blocked and not self._locked:
             end, room = self.term.end, self.acknowledged + self._window
@@ -256,7 +254,7 @@ class ClaimLog:
     def waiting(self) -> bool:
         """Whether threads have claimed frames that the sender has not taken yet.
 
-        They may still be writing into them.
+        The threads may still be writing into these frames.
         """
         return self.tail > self.taken
 
@@ -266,7 +264,7 @@ class ClaimLog:
 
     def _committed(self) -> int:
         """Return the position up to which all claims have ended: each was committed or aborted."""
-        # Read the tail before the open claims: a claim that is made in between is then behind the result.
+        # Read the tail before the open claims: a claim that a thread makes in between has a higher position.
         committed = self.tail
         for producer in self._producers:
             start = producer.start
@@ -379,7 +377,7 @@ class ClaimLog:
         return waiter
 
     def trim(self) -> None:
-        """Return the log's last memory (term) to the pool if all frames are acknowledged and no claim is open."""
+        """Return the log's last term (piece of memory) to the pool if no frame and no open claim needs it."""
         with self._lock:
             self.limit = 0
             if self._terms and self.tail == self.acknowledged and self._committed() == self.tail:
@@ -388,7 +386,7 @@ class ClaimLog:
             self._open_gate()
 
     def shut(self, why: Exception) -> None:
-        """Refuse further claims, also those that wait for room; claimed frames are still sent and acknowledged.
+        """Refuse further claims, including claims that wait for room; claimed frames are still sent and acknowledged.
 
         :param why: the reason, which becomes :attr:`failure` unless there is one already.
         """

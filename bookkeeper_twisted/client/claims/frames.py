@@ -55,7 +55,7 @@ class FrameLayout:
     def shape(self, size: int) -> FrameShape:
         """Compute how a frame with a payload of ``size`` bytes is written (:data:`FrameShape`).
 
-        Cache this for small payloads.
+        The result for a small payload is cached.
         """
         payload_at = self.payload_at
         word = _LENGTH.pack(payload_at - 4 + size)

@@ -32,7 +32,7 @@ _NO_SHAPES: dict[int, FrameShape] = {}
 
 
 class ClaimResult(IntEnum):
-    """The reasons why ``offer`` or ``claim`` could claim nothing; returned instead of a position, and negative."""
+    """The reasons why ``offer`` or ``claim`` got no memory for an entry; a negative number instead of a position."""
 
     BACK_PRESSURED = -2
     CLOSED = -4
@@ -53,7 +53,7 @@ class WhenFull(Enum):
 
 
 class ProducersLog(Protocol):
-    """The methods and attributes of a log (:class:`~.claim_log.ClaimLog`) that a producer uses.
+    """The methods and attributes of a claim log (:class:`~.claim_log.ClaimLog`) that a producer uses.
 
     :ivar tail: the position after the last claim.
     :ivar limit: the position up to which claims need no lock.

@@ -1,10 +1,10 @@
-"""The memory of claim logs: pieces of memory called terms, and the pool from which logs get them."""
+"""The memory of claim logs (queues that threads fill with entries): pieces called terms, and the pool that has them."""
 
 from bisect import insort
 
 DEFAULT_TERM_SIZE = 256 << 10
 SMALL_TERM_SIZE = 8 << 10
-"""Bytes of a log's first piece of memory: few, so that thousands of ledgers can have an entry in flight at a time."""
+"""Bytes of a claim log's first piece of memory.  It is small, so thousands of ledgers can have entries in flight."""
 
 
 class Term:
@@ -56,7 +56,8 @@ class TermPool:
     def __init__(self, size: int = DEFAULT_TERM_SIZE, kept: int = 64, prepared: int = 0) -> None:
         """
         :param kept: most unused pieces of memory of each size that the pool keeps.
-        :param prepared: number of pieces of ordinary size that the pool makes at once, before the first log needs them.
+        :param prepared: number of pieces of ordinary size that the pool makes immediately, before the first log needs
+            them.
         """
         self.size = size
         self.small = min(SMALL_TERM_SIZE, size)

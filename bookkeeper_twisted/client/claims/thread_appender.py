@@ -29,9 +29,9 @@ def _failed(failure: Failure, future: "Future[int]") -> None:
 class ThreadAppender:
     """An appender to one ledger, which any number of threads may use concurrently.
 
-    The entries of one thread keep their order; those of several threads are in the order of their calls.  A thread that
-    has its entry as bytes calls :meth:`offer`.  A thread that still has to encode it can call :meth:`claim` and encode
-    it in the claimed memory, which saves a copy.
+    The entries of one thread keep their order.  The entries of several threads are in the order of their calls.  A
+    thread that has its entry as bytes calls :meth:`offer`.  A thread that still has to encode it can call :meth:`claim`
+    and encode it in the claimed memory, which saves a copy.
 
     Offers, claims and flushes return *positions*, which are no entry ids: they count the bytes that are sent to a
     bookie, and only grow.  An offered entry is durable once a later :meth:`flush` has completed.
@@ -65,7 +65,7 @@ class ThreadAppender:
             entry.
         :raises bookkeeper_twisted.errors.IllegalOperationError: there is no room and the reactor's thread must not
             wait, or this thread has an open claim.
-        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for this reason.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries; the error says why.
         """
         if type(data) is not bytes:
             data = as_bytes("data", data)
@@ -94,7 +94,7 @@ class ThreadAppender:
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an entry cannot have this size.
         :raises bookkeeper_twisted.errors.IllegalOperationError: there is no room and the reactor's thread must not
             wait, or this thread has an open claim.
-        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries, for this reason.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries; the error says why.
         """
         check_integer("size", size, 1, self._largest)
         position = self._producer().claim(size)
@@ -122,7 +122,7 @@ class ThreadAppender:
     def abort(self) -> None:
         """Give up the memory that this thread has claimed, without appending an entry; no entry id is used.
 
-        It is no error if the claim was revoked before.
+        A claim that was revoked before is not an error.
 
         :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim.
         """
@@ -139,7 +139,7 @@ class ThreadAppender:
         return producer
 
     def _check_open(self, position: int) -> None:
-        """Raise the reason why the ledger takes no more entries, if the result of a claim is CLOSED."""
+        """If the result of a claim is CLOSED, raise the error that says why the ledger takes no more entries."""
         if position == ClaimResult.CLOSED and self._log.failure is not None:
             raise self._log.failure
 
@@ -184,7 +184,7 @@ class ThreadAppends:
         self._drain = drain
         self._repeated = False
         self.log = new_log(lambda: threads.call(self.look))
-        # for each flush that is not registered yet: the position that must be acknowledged, and its future
+        # for each flush that the reactor's thread has not seen yet: the position to be acknowledged, and its future
         self._asked: deque[tuple[int, Future[int]]] = deque()
 
     def appender(self, largest: int, when_full: WhenFull, patience: float | None) -> ThreadAppender:
@@ -216,8 +216,7 @@ class ThreadAppends:
                 done.addCallbacks(future.set_result, _failed, errbackArgs=(future,))
 
     def look(self) -> None:
-        """Send the log's committed frames, register the futures of flushes, revoke a claim that blocks other claims.
-        """
+        """Send the log's committed frames, arrange the end of flushes, revoke a claim that blocks later frames."""
         log = self.log
         log.disarm()  # do this first: a frame that is committed after this line then wakes the sender again
         self._take_up_flushes()

@@ -1,10 +1,10 @@
 """The sockets to one bookie in one wire protocol: chooses a socket for each ledger handle, opens and closes sockets.
 
-A flow is the requests of one ledger handle.  It gets a new socket if every socket has a flow and the limit allows
-another socket, else the least busy one.  Sockets that are still being connected and flows that have not sent yet are
-counted, so that many new flows use different sockets at once.  After a failed attempt to connect no socket is made for
-some time, which doubles with each failure up to a limit.  Requests without a socket then fail immediately, because
-other bookies can serve them.
+A flow is the requests of one ledger handle.  A flow gets a new socket if every socket has a flow and the limit allows
+another socket.  Otherwise it gets the least busy socket.  Sockets that are still being connected count, and so do flows
+that have not sent a request yet.  So many new flows are spread over all sockets immediately.  After a failed attempt to
+connect no socket is made for some time, which doubles with each failure up to a limit.  Requests without a socket then
+fail immediately, because other bookies can serve them.
 """
 
 import attrs
@@ -157,7 +157,7 @@ class BookiePeer:
         """Close sockets that no ledger handle has used for some time, and test whether the other connections are alive.
 
         :param idle_limit: seconds without a ledger handle after which a socket is closed.
-        :param minimum: number of sockets that are kept open nevertheless.
+        :param minimum: number of sockets that stay open even if no ledger handle uses them.
         :param error: the error with which requests on closed sockets fail.
         """
         for socket in list(self.sockets):

@@ -55,7 +55,7 @@ class SocketSettings:
     :ivar authentication_is_required: whether to refuse bookies that do not authenticate their clients.
     :ivar encryption: makes the client's end of TLS connections; None for unencrypted connections.
     :ivar encryption_is_direct: whether TLS begins immediately, without StartTLS.
-    :ivar host_of: looks up the host of a bookie id, for ways to authenticate that need it; None: none does.
+    :ivar host_of: looks up the host of a bookie id, if the way to authenticate needs the host; None if it does not.
     :ivar connect_timeout: seconds after which an endpoint gives up an attempt to connect.
     :ivar writes: the histograms of the sizes of writes.
     """
@@ -85,8 +85,8 @@ class BookieSocket:
 
     :ivar key: bookie id and wire protocol.
     :ivar flows: ids of the flows.
-    :ivar ready: the connection, once no earlier request waits for it any more; else None.
-    :ivar chosen: a number that is greater the later this socket was last chosen.
+    :ivar ready: the connection, if it is established and no earlier request still waits for it; else None.
+    :ivar chosen: a number that increases with each choice: the socket that was chosen last has the highest number.
     :ivar idle_since: the time since which no ledger handle uses this socket, in seconds of the clock.
     :ivar error: the reason why this socket cannot be used any more, None while it can.
     :ivar dismissed: whether this client, not the bookie, has closed the socket.
@@ -180,8 +180,8 @@ class BookieSocket:
         """Return the connection once it is established.
 
         :param flow_id: the id of the flow (ledger handle); when the flow leaves the socket, its Deferreds fail.
-        :returns: a Deferred; Deferreds fire in the order of the calls.  It fails with :attr:`error` if the socket
-            cannot be used any more.
+        :returns: a Deferred that fires with the connection.  The Deferreds of several calls fire in the order of the
+            calls.  It fails with :attr:`error` if the socket cannot be used any more.
         """
         if self.error is not None:
             return fail(self.error)

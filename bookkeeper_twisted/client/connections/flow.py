@@ -1,10 +1,10 @@
 """The requests of one ledger handle (a flow), on one socket to each bookie, with its own request ids.
 
 The main protocol, V2, is used for adds, reads and batch reads.  V3 is used for the operations that V2 lacks, and for
-requests whose V2 reply could be mistaken for the reply to another request.  These are fencing reads, and requests whose
-key (ledger id and entry id) an outstanding request has already, even one of another handle of the same ledger (see
-:mod:`~bookkeeper_twisted.protocol.client.in_flight`).  This holds for ``wireProtocol = auto`` and ``v2``.  V2 cannot
-express adds with deferred sync: ``auto`` sends them over V3, ``v2`` refuses them
+requests whose V2 reply could be mistaken for the reply to another request.  These are fencing reads, and requests for a
+ledger id and entry id for which another request is outstanding already.  The other request may be of another handle of
+the same ledger (see :mod:`~bookkeeper_twisted.protocol.client.in_flight`).  This holds for ``wireProtocol = auto`` and
+``v2``.  V2 cannot express adds with deferred sync: ``auto`` sends them over V3, ``v2`` refuses them
 (:class:`~bookkeeper_twisted.protocol.wire_protocols.ClientWires`).  With ``v3`` all requests use V3.
 
 A flow uses the same socket to a bookie until the socket is lost or the flow ends.

@@ -43,9 +43,9 @@ _KEPT = (UnauthorizedAccessError, RequestTimeoutError, ClientClosedError, Metada
 class LedgerRecovery:
     """The recovery of one ledger by this client: :meth:`run` closes the ledger; it can be called once.
 
-    :param context: the client's; its bookies and its metadata store are used.
+    :param context: the context of the client, with its requests to bookies and its metadata store.
     :param digester: computes and verifies the digests of the ledger's entries; it has the master key, too.
-    :param rules: makes the object that takes the decisions of the recovery, from the ledger's metadata; tests pass
+    :param rules: makes, from the ledger's metadata, the object that makes the decisions of the recovery.  Tests pass
         weaker rules.
     """
 
@@ -63,7 +63,7 @@ class LedgerRecovery:
 
         :param known: the newest metadata that the caller knows.
         :returns: the metadata of the closed ledger, as stored.
-        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: a bookie knows another password.
+        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: a bookie has another password for this ledger.
         :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered in time.
         :raises bookkeeper_twisted.errors.MetadataUnavailableError: the metadata store did not answer in time.
         :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed for another reason, which is the
@@ -109,7 +109,7 @@ class LedgerRecovery:
         return await update(self._context.ledgers, self._ledger_id, known, is_open, announced)
 
     async def _rescue(self, rules: RecoveryRules, confirmed: int, changes: RememberedEnsembleChange) -> tuple[int, int]:
-        """Read the entries behind the LAC, and write back every entry that stays in the ledger.
+        """Read the entries after the LAC, and write back every entry that stays in the ledger.
 
         :returns: the id of the last entry of the ledger, and the ledger length in bytes, which is valid only if an
             entry was written back.
@@ -137,8 +137,8 @@ class LedgerRecovery:
     async def _length_of(self, metadata: LedgerMetadata, last: int, lengths: dict[int, int]) -> int:
         """Return the length of the ledger, in bytes, up to an entry; read the entry if no bookie has reported it.
 
-        The length in the header of the entry that contained the LAC is of no use: it also counts the entries from the
-        LAC up to that entry, which may never have been acknowledged.
+        The LAC came in the header of a later entry.  The length in this header cannot be used: it also counts entries
+        after the LAC, which may never have been acknowledged.
         """
         if last == INVALID_ENTRY_ID:
             return 0
@@ -165,12 +165,13 @@ class LedgerRecovery:
 
 
 class FencingCoverage(LacCoverage):
-    """Fencing reads to all bookies of the last ensemble, until they have ended every further add of the writer.
+    """The fencing reads of a recovery, to all bookies of the last ensemble; after them, no add of the writer succeeds.
 
-    No add can succeed any more when the bookies that have not answered are too few for an ack quorum.
+    A fenced bookie refuses the adds of the writer.  When the bookies that have not answered are too few for an ack
+    quorum, no add can succeed.
 
-    An answer whose verification fails does not count, although its bookie is fenced now: its LAC cannot be trusted, and
-    another bookie of the write set has to report that LAC.
+    An answer that fails verification does not count, although its bookie has fenced the ledger.  The LAC in this answer
+    cannot be trusted, so another bookie of the write set must report the LAC.
 
     :ivar lengths: for each entry that a bookie reported, the bytes of the ledger up to and including this entry.
     """

@@ -35,17 +35,17 @@ class AdvLedgerWriter(BaseWriter):
     def write(self, entry_id: int, data: bytes | bytearray | memoryview) -> "Deferred[int]":
         """Write one entry.
 
-        An entry with an id behind a gap waits until the gap is filled.
+        An entry with an id after a gap waits until the gap is filled.
 
         :param entry_id: id of the entry, >= 0.
         :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
         :returns: the id, once the entry and all entries before it have their ack quorum.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer or negative, or the data are
-            not bytes, or are larger than an entry may be.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is negative or not an integer, the data are
+            not bytes, or the data are too large for an entry.
         :raises bookkeeper_twisted.errors.DuplicateEntryIdError: an entry with this id was written before.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait.  The entry that fills the gap is
             accepted nevertheless if there is room to send it.
-        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, for this reason.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries; the error says why.
         """
         try:
             check_integer("entry_id", entry_id)

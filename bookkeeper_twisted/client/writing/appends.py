@@ -62,7 +62,7 @@ class ByteBudget:
 
 
 class Source:
-    """The count of the bytes that one ledger's entries have added to batches.
+    """The count of the bytes that the entries of one ledger have added to batches of add requests.
 
     :ivar joined_bytes: bytes of the add requests of all entries that have ever joined a batch.
     """
@@ -143,14 +143,17 @@ class Gatherer:
                 self.open = None
 
     def cut(self) -> None:
-        """End the current batch, because the ledger length of the next entry does not follow from its entries."""
+        """Let the next entry begin another batch.
+
+        This is needed if the ledger length in the header of the next entry is not the sum of the payloads before it.
+        """
         self.open = None
 
     def put(self, writer: QuorumWriter, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
-        """Add sealed entries behind those of the present batch, as a batch of their own.
+        """Add entries whose headers and digests are computed already, as a separate batch after the current batch.
 
         :param writer: the writer of all these entries.
-        :param adds: the sealed entries.
+        :param adds: the add requests of these entries.
         :param lengths: bytes of the ledger up to each entry.
         :param waiter: a Deferred that fires once the last entry has completed, or None.
         """
@@ -186,7 +189,7 @@ class AppendingWriter(Source):
     """The part of a writer that accepts entries: it gives them ids, and delays them while too many bytes are in flight.
 
     :ivar last_add_pushed: the last id that an entry got, -1 if there is none.  If the caller chooses the ids, the last
-        one before a gap.
+        id before the first missing id.
     :ivar length: the bytes of all payloads up to :attr:`last_add_pushed`; after the close, of all confirmed payloads.
     """
 
@@ -201,8 +204,8 @@ class AppendingWriter(Source):
 
     def __init__(self, largest: int, max_in_flight: int, overhead: int, budget: ByteBudget) -> None:
         """
-        :param largest: bytes of the largest payload.
-        :param max_in_flight: most bytes of frames in flight; frames of twice as many bytes may wait as well.
+        :param largest: most bytes of a payload that the writer accepts.
+        :param max_in_flight: most bytes of frames in flight.  In addition, frames of twice as many bytes may wait.
         :param overhead: bytes that the frame of an add request has in addition to the payload.
         """
         super().__init__()
@@ -282,7 +285,7 @@ class AppendingWriter(Source):
         while held and (room := self._room()) is not None:
             head, payloads = held[0], held[0].payloads
             overhead = self._overhead
-            # look at so many payloads only: more never fit the limit, because even an empty payload takes the overhead
+            # more payloads than this cannot fit, because even an empty payload takes the overhead
             some = payloads[: max(room // overhead, 1)]
             ends = list(accumulate([len(payload) + overhead for payload in some], initial=0))
             count = max(bisect_right(ends, room) - 1, 1)
@@ -298,9 +301,9 @@ class AppendingWriter(Source):
             self._quorum.watch()
 
     def _room(self) -> int | None:
-        """Return the number of bytes that may be sent now.
+        """Return the number of bytes that may be sent now; None if no entry may be sent.
 
-        0 or less permits one entry if none is in flight; None permits no entry.
+        If the number is 0 or less, no entry is in flight, and one entry may be sent.
         """
         room = min(self._max_in_flight - self._quorum.in_flight, self._budget.room(self._resume))
         return room if room > 0 or self._quorum.idle else None
@@ -320,13 +323,13 @@ class InOrderWriter(AppendingWriter):
         """Append one entry.
 
         :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
-        :returns: the id of the entry, once it and all entries before it have their ack quorum.  Then the
-            bookies have the entries on disk; with deferred sync they have received them.
+        :returns: the id of the entry, once this entry and all entries before it have their ack quorum.  The bookies
+            then have the entries on disk; with deferred sync, they may have them only in memory.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the data are not bytes, or too large for an entry.
         :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait for their acknowledgement.
         :raises bookkeeper_twisted.errors.LedgerClosedError: the writer is closed.
         :raises bookkeeper_twisted.errors.LedgerFencedError: another client has opened the ledger with recovery.
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can take the place of one that failed.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can replace a failed bookie.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, for another reason.
         """
         if type(data) is not bytes:

@@ -37,12 +37,12 @@ from .lac_notices import LacNotice
 from .quorum_writer import QuorumWriter
 
 _rules = lru_cache(maxsize=64)(AddRules)
-"""Make the rules of a writer for failed adds; the writers of one client share one cached object."""
+"""Return the rules of a writer for failed adds.  Writers with equal rules share one cached object."""
 
 _CLOSED = "close() was called"
 
 _NOTHING = -1
-"""The largest payload that a writer accepts once it accepts no more entries: less than the size of any payload."""
+"""The largest payload size for a writer that accepts no more entries: every payload is larger, and so is refused."""
 
 
 class BaseWriter(AppendingWriter):
@@ -243,7 +243,7 @@ class BaseWriter(AppendingWriter):
     async def _sync_all(self) -> None:
         """Sync all completed entries before the ledger is closed, because only synced entries stay in the ledger.
 
-        Only with deferred sync are there completed entries without a sync.
+        Without deferred sync, every completed entry is synced already.
         """
         if self._failure is None and self._quorum.completed > self._quorum.confirmed:
             try:
@@ -295,7 +295,7 @@ async def close_ledger(
 ) -> Versioned[LedgerMetadata]:
     """Close a ledger at the last entry of its writer.
 
-    This also closes a ledger that another client is recovering.  That is safe: no acknowledged entry is behind the
+    This also closes a ledger that another client is recovering.  That is safe: no acknowledged entry is after the
     writer's last entry, and the recovery accepts the stored metadata.
 
     :param known: the newest known metadata; they may be out of date.

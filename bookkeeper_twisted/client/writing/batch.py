@@ -86,7 +86,8 @@ class Batch(Generic[Owner]):
     :ivar size: bytes of all frames; set when the batch is sent.
     :ivar sent: whether the batch was sent.
     :ivar left: number of entries that have not ended: neither completed nor failed.
-    :ivar adds: the sealed entries; None before they are sealed, and after all have ended.
+    :ivar adds: the add requests of the entries; None before their headers and digests are computed, and after all
+        entries have ended.
     :ivar only: the owner (writer) of all entries if the batch has several entries of a single owner; else None.
     :ivar owners: the owner (the writer) of the entry at each place, that is index in the batch.
     :ivar entry_ids: the id of the entry at each place.
@@ -135,7 +136,7 @@ class Batch(Generic[Owner]):
         self.joined += rows
 
     def fill(self, owner: Owner, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
-        """Fill this batch with sealed entries of one ``owner``; no other entries join the batch.
+        """Fill this batch with entries of one ``owner`` whose add requests exist already; no other entries join it.
 
         :param lengths: bytes of the ledger up to each entry.
         :param waiter: a Deferred that fires once the last entry has completed, or None.
@@ -172,7 +173,7 @@ class Batch(Generic[Owner]):
         All request objects are made before the first one is sent, because a bookie may answer immediately.
 
         :param owners: the owner (writer) of each entry; the other sequences are in the same order.
-        :param adds: the sealed entries.
+        :param adds: the add requests of the entries.
         :param kept: for each bookie id, the indexes of the entries that the bookie keeps.
         :param of_one: whether all entries have the same owner.
         """
@@ -317,7 +318,7 @@ class Batch(Generic[Owner]):
         return next((self.entry_ids[p] for p in self.open_places(owner) if lost >> p & 1), None) if lost else None
 
     def failed_bookies(self, owner: Owner) -> set[str]:
-        """Return the ids of the bookies that failed to store one of the ``owner``'s entries that are still in flight.
+        """Return the ids of the bookies that failed to store any of the ``owner``'s entries that are still in flight.
         """
         open_places = self.open_places(owner) if self.sent else ()
         places = set_of(open_places) if open_places else 0
@@ -328,8 +329,8 @@ class Batch(Generic[Owner]):
 
         Acknowledgements of the replaced requests do not count any more (safety rule S16).
 
-        :param changes: for each new request: the replaced bookie, its substitute, and the indexes of the entries in the
-            batch, none of which has ended.
+        :param changes: for each new request: the replaced bookie, its substitute, and the indexes in the batch of its
+            entries.  No such entry may have completed or failed.
         :returns: the new requests, which the caller must send by :meth:`ask_again`.
         """
         if not self.sent or self.adds is None:

@@ -32,7 +32,7 @@ _HEADER = struct.Struct(">qqqq")
 
 @attrs.frozen(eq=False)
 class SealSettings:
-    """The settings by which a batcher seals entries.
+    """The settings with which a batcher seals entries, that is computes their headers and digests.
 
     :ivar notices: sends notices of the LAC for writers without new entries; the batcher tells it which writers have
         sent entries.

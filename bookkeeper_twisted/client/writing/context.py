@@ -1,4 +1,4 @@
-"""The objects that the ledger writers of a client share, and those that belong to one ledger open for writing."""
+"""The objects that the ledger writers of a client share, and the objects of one ledger that is open for writing."""
 
 from typing import TYPE_CHECKING
 
@@ -58,7 +58,7 @@ class WritingContext(OperationContext):
 class OpenLedger:
     """The values and objects that all parts of one ledger's writer use; they stay the same while the ledger is open.
 
-    :ivar context: what all writers of the client share.
+    :ivar context: the objects that all writers of the client share.
     :ivar bookies: makes the requests to bookies for this ledger only.
     :ivar metadata: the metadata with which the ledger was created.
     :ivar write_flags: the write flags, which are sent with adds and not stored in the metadata.

@@ -1,8 +1,8 @@
 """Ensemble changes: failed bookies of an ensemble are replaced by other bookies.
 
 A writer stores the new ensemble by a compare-and-set of the metadata (safety rule S15), before any further entry
-completes (safety rule S16).  A recovery only remembers it, and
-stores it when it closes the ledger.  A writer with deferred sync cannot replace bookies at all.
+completes (safety rule S16).  A recovery keeps the new ensemble in memory, and stores it when it closes the ledger.  A
+writer with deferred sync cannot replace bookies at all.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,8 +21,8 @@ from ..interfaces import IEnsembleChange
 def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segment, ...]:
     """Return the segments of a ledger after an ensemble change that begins with the entry ``change.first_entry_id``.
 
-    If the change begins with the first entry of the newest segment, it replaces this segment, of which no entry has
-    completed.  Otherwise it adds a segment.
+    If the change begins with the first entry of the newest segment, it replaces this segment: no entry of the segment
+    has completed.  Otherwise the change adds a segment.
 
     :raises bookkeeper_twisted.errors.UnexpectedConditionError: the change begins before the newest segment.
     """
@@ -35,8 +35,8 @@ def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segmen
 def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes: Mapping[int, str]) -> tuple[str, ...]:
     """Return the ensemble with ``substitutes`` at the positions of failed bookies that are still in the ensemble.
 
-    :param failed: ids of the failed bookies by position in the ensemble.  If another bookie is at a position now, it
-        stays.
+    :param failed: ids of the failed bookies by position in the ensemble.  If a position has another bookie now, this
+        bookie stays.
     :param substitutes: ids of the new bookies by position in the ensemble; other positions keep their bookies.
     """
     return tuple(
@@ -192,9 +192,10 @@ class RememberedEnsembleChange:
 
 @implementer(IEnsembleChange)
 class NoEnsembleChange:
-    """The ensemble change of writers with deferred sync: none is possible, and the writer ends.
+    """The ensemble change of writers with deferred sync: it always fails, and then the writer ends.
 
-    A failed bookie may have lost entries that were acknowledged before they were on disk.
+    A failed bookie may have lost entries that were acknowledged before they were on disk; a new bookie would not have
+    them either.
     """
 
     async def replace(

@@ -10,7 +10,7 @@ RETRY_SECONDS = 0.5
 """Seconds between two attempts to send entries again to failed bookies that no other bookie can replace."""
 
 SPARE_SECONDS = 10.0
-"""Seconds for which a failed bookie without a substitute stays, even if a spare bookie appears during this time."""
+"""Seconds for which a failed bookie without a substitute stays in the ensemble, even if a spare bookie appears."""
 
 
 @attrs.frozen
@@ -19,8 +19,8 @@ class AddRules:
 
     :ivar confirms: whether the last add confirmed advances when an entry completes.  False with deferred sync, because
         the entry may not be on disk yet; and False in a recovery, which confirms its entries by closing the ledger.
-    :ivar delay_change: whether a failed bookie stays in the ensemble until some entry cannot reach its ack quorum with
-        it.
+    :ivar delay_change: whether a failed bookie stays in the ensemble as long as all entries can reach their ack quorums
+        without it.
     :ivar quorum_timeout: seconds in which an entry must reach its ack quorum, None to wait for ever.
     :ivar patience: seconds for which entries are sent again to failed bookies that no other bookie can replace.
     """
@@ -36,7 +36,7 @@ class FailedBookies:
 
     :ivar late: bookies that failed to store only entries which reached their ack quorum nevertheless; they are replaced
         before the next entries are sent.
-    :ivar useless: bookies that have failed since an entry last completed, and must not be chosen as substitutes.
+    :ivar useless: bookies that have failed since an entry last completed.  They must not be chosen as substitutes.
     """
 
     __slots__ = ("late", "useless", "_failed", "_staying", "_errors", "_deadline")
@@ -103,7 +103,7 @@ class FailedBookies:
     def pause(self, now: float, patience: float) -> float | None:
         """Return the seconds to wait before entries are sent again to bookies without a substitute; None to give up.
 
-        :param patience: seconds after the first call; then the result is None.
+        :param patience: seconds from the first call until this method returns None.
         """
         if self._deadline is None:
             self._deadline = now + patience

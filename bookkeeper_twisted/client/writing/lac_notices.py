@@ -31,7 +31,10 @@ MOST_SENT = 16
 
 FIRST_REST = 1.0
 LONGEST_REST = 60.0
-"""Seconds before a notice that bookies did not accept is sent again: the first time, and at most; the time doubles."""
+"""Seconds before a notice that bookies did not accept is sent again: first ``FIRST_REST``, at most ``LONGEST_REST``.
+
+Each failure doubles the time.
+"""
 
 
 @attrs.define(eq=False)
@@ -41,7 +44,7 @@ class LacNotice:
     :ivar bookies: makes the requests to bookies for this ledger.
     :ivar told: the highest last add confirmed that was sent in a notice and accepted by enough bookies.
     :ivar due: time before which no notice is sent, in seconds of the clock.
-    :ivar rest: seconds to wait if bookies do not accept the next notice.
+    :ivar rest: seconds until the next notice is sent again if bookies do not accept it.
     """
 
     bookies: IBookieClient
@@ -68,8 +71,8 @@ class NoticedWriter(Protocol):
 class LacNotices:
     """The sender of the notices (explicit LACs) of all idle writers of one client.
 
-    :param interval: seconds (at most twice as many) that a writer sends no entry before its notice is sent; 0 for no
-        notices.
+    :param interval: seconds without a new entry after which a writer's notice is sent; it may take up to twice this
+        time.  With 0, no notices are sent.
     """
 
     _log = Logger()
@@ -82,7 +85,7 @@ class LacNotices:
         # writers that may need a notice; the timer checks them in this order
         self._quiet: dict[NoticedWriter, None] = {}
         self._timer: IDelayedCall | None = None
-        self._is_near = False  # whether the timer is set to at most one interval from now
+        self._is_near = False  # whether the timer fires within one interval
 
     def sent(self, writers: Iterable[NoticedWriter]) -> None:
         """Record that ``writers`` have sent or confirmed entries; the timer checks later whether they need a notice.

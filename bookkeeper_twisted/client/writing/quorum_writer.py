@@ -6,8 +6,8 @@ no entry completes (safety rule S16): entries that reach their ack quorum wait. 
 complete, or are sent to the new bookies.
 
 An :class:`~bookkeeper_twisted.client.interfaces.IEnsembleChange` replaces failed bookies.  If no other bookie can
-replace a failed one, it stays in the ensemble, and the writer goes on as long as each entry can reach its ack quorum.
-Otherwise the writer ends: first the callbacks of completed entries are called, and after that no entry completes.
+replace a failed bookie, the failed bookie stays in the ensemble.  The writer then goes on as long as each entry can
+reach its ack quorum.  Otherwise the writer ends: it calls the callbacks of completed entries, and completes no more.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -49,7 +49,7 @@ _OF_CONNECTIONS = (BookieHandleNotAvailableError, RequestTimeoutError)
 
 
 class JoinedBytes(Protocol):
-    """A count of the bytes of all entries of a ledger that have ever joined batches; the writer reads it."""
+    """A count of the bytes of all entries of a ledger that were ever added to batches of add requests."""
 
     joined_bytes: int
 
@@ -91,8 +91,8 @@ class QuorumWriter:
         ended: Callable[[Exception, Sequence[Waiter]], None], completed: int = -1, notice: LacNotice | None = None,
     ) -> None:  # fmt: skip
         """
-        :param source: counts the bytes of the ledger's entries, of which none is in flight yet.
-        :param advanced: called when entries have completed, if :attr:`alert` is set; returns the new value of it.
+        :param source: counts the bytes of the ledger's entries; no entry is in flight yet.
+        :param advanced: called when entries have completed and :attr:`alert` is True; returns the new :attr:`alert`.
         :param ended: called once if an error ends the writer: with the error and, in id order, the waiters of all
             entries that will not complete.
         :param completed: the id of the entry before the first one to send.
@@ -136,7 +136,7 @@ class QuorumWriter:
     def follow(self, batch: "Batch[QuorumWriter]") -> None:
         """Add ``batch`` to the batches in flight, because the next entries of this writer join it.
 
-        Forget batches of which all entries have completed or failed.
+        Remove the oldest batches whose entries have all completed or failed.
         """
         batches = self.batches
         while batches and batches[0].sent and not batches[0].left:
@@ -286,7 +286,7 @@ class QuorumWriter:
     # ---- ensemble changes ----------------------------------------------------------------------------
 
     def _replace(self, failures: FailedBookies, failed: Iterable[str]) -> None:
-        """Replace ``failed`` bookies and those in ``failures.late``, in the running ensemble change or a new one."""
+        """Replace the bookies in ``failed`` and ``failures.late``, in the running ensemble change or in a new one."""
         failures.add(failed)
         if self._enter(Event.BOOKIES_FAILED):
             Deferred.fromCoroutine(self._change(failures)).addErrback(self._change_failed)
@@ -303,7 +303,7 @@ class QuorumWriter:
                 self._end_change(error)
                 return
             self._send_again(failures)
-            if not failures.waiting:  # if bookies have failed again meanwhile, replace them too
+            if not failures.waiting:  # replace bookies that have failed meanwhile, too
                 self._end_change(None)
                 return
 
@@ -357,7 +357,7 @@ class QuorumWriter:
         return {bookie_id for batch in self.batches for bookie_id in batch.failed_bookies(self)}
 
     def _resend(self, changes: Sequence[tuple[int, str, str]]) -> None:
-        """Send the entries that have not completed once more, to other bookies or to the same ones.
+        """Send all unfinished entries once more, to other bookies or to the same bookies.
 
         :param changes: position in the ensemble, id of the old bookie, id of the new one.
         """
@@ -369,14 +369,14 @@ class QuorumWriter:
                         batch.ask_again(request)
 
     def _kept_at(self, batch: "Batch[QuorumWriter]", position: int) -> Sequence[int]:
-        """Return the indexes of a batch's open entries that the bookie at a ``position`` of the ensemble stores."""
+        """Return the indexes of a batch's unfinished entries that the bookie at ``position`` in the ensemble stores."""
         places, schedule = batch.open_places(self), self.schedule
         if not schedule.striped:
             return places
         return [place for place in places if position in schedule.write_set(batch.entry_ids[place])]
 
     def _change_start(self) -> int:
-        """Return the first entry id of a new ensemble; no entry completes during the change, so it stays the same."""
+        """Return the first entry id of a new ensemble; it stays the same during the change, as no entry completes."""
         return self.completed + 1
 
     def _adopt(self, failures: FailedBookies, ensemble: Sequence[str]) -> None:

@@ -16,8 +16,8 @@ class State:
 
     :ivar name: the name for error messages and ``repr``.
     :ivar appends: whether entries may be appended.
-    :ivar completes: whether entries that have their ack quorum complete.
-    :ivar listens: whether answers of bookies are handled.
+    :ivar completes: whether the writer completes entries that have their ack quorum.
+    :ivar listens: whether the writer handles answers of bookies.
     """
 
     name: str

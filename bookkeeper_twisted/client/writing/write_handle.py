@@ -33,14 +33,16 @@ class LedgerWriter(InOrderWriter, BaseWriter):
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
         """Return an appender that any thread can use; its offers return before the entry is acknowledged.
 
-        Call this on the thread of this object's reactor or loop; with plain calls, on any thread.  The entries of all
-        threads and of this writer's own appends get consecutive ids.  If both wait to be sent, this writer's own come
-        first. :meth:`close` waits until all offered entries are acknowledged; later offers fail.
+        Call this method on the thread of the reactor or event loop; the blocking client may call it on any thread.  The
+        entries of all threads and of this writer's own appends get consecutive ids.  If entries of both kinds wait to
+        be sent, the writer's own entries are sent first.  :meth:`close` waits until all offered entries are
+        acknowledged; later offers fail.
 
-        :param when_full: what an offer does while ``maxInFlightBytes`` of offered entries are not acknowledged.
+        :param when_full: what an offer does while its entry has no room, because ``maxInFlightBytes`` of offered
+            entries are not acknowledged yet.
         :param patience: most seconds that an offer waits for room with ``WhenFull.BLOCK``; None for ever.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or is negative.
-        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, for this reason.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries; the error says why.
         """
         check_type("when_full", when_full, WhenFull, "a WhenFull")
         check_seconds("patience", patience, "for ever")
