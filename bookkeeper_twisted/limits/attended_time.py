@@ -37,7 +37,7 @@ class AttendedTime:
         self._due = self._seconds() + delay
 
     def arrived(self) -> bool:
-        """Record that the scheduled call runs now; if it is late, the clock does not count the delay.
+        """Record that the scheduled call runs now; if the call is late, the clock does not count the delay.
 
         :returns: whether the call was late.
         """

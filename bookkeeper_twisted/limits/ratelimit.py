@@ -17,8 +17,8 @@ _TICK = 1e-9  # seconds: a debt that the rate pays off in less time is only a ro
 class Rate:
     """A speed limit; 0 means no limit.
 
-    :ivar entries: entries a second.
-    :ivar bytes: bytes a second.
+    :ivar entries: entries per second.
+    :ivar bytes: bytes per second.
     """
 
     entries: float = attrs.field(default=0.0, validator=attrs.validators.ge(0))
@@ -107,7 +107,7 @@ class TokenBucket:
     def change(self, rate: Rate, now: float) -> None:
         """Change the limit from this call on.
 
-        :param rate: entries and bytes a second, 0 for no limit.
+        :param rate: entries and bytes per second, 0 for no limit.
         :param now: the present time of the clock, in seconds.
         """
         self._fill(now)

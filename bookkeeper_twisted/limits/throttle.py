@@ -100,8 +100,8 @@ class Throttle:
     def acquire(self, n_bytes: int = 0, entries: int = 1) -> Deferred[None]:
         """Wait until a piece of work may begin.
 
-        The limiter takes the tokens for the work when it grants the request.  A request that is cancelled before takes
-        none.
+        The limiter takes the tokens for the work when it grants the request.  A request that is cancelled before it is
+        granted takes no tokens.
 
         :param n_bytes: number of bytes that the work reads or writes.
         :param entries: number of entries in the work.
@@ -131,7 +131,7 @@ class Throttle:
     def change(self, rate: Rate) -> None:
         """Change the limit, also for requests that wait already.
 
-        :param rate: entries and bytes a second, 0 for no limit.
+        :param rate: entries and bytes per second, 0 for no limit.
         """
         self.limit = rate
         self._apply()
@@ -140,8 +140,9 @@ class Throttle:
         """Grant only the fraction ``factor`` of the limit, so that requests of clients are served first.
 
         :param factor: the part of the limit to grant, above 0; 1 to grant the full limit again.
-        :param speed: the present speed of the work.  A limiter without a limit grants a part of the first speed that is
-            not 0, until the factor is 1 again.  Later speeds are ignored, because this method has already lowered them.
+        :param speed: the present speed of the work, which stands for the limit if the limiter has none.  The first
+            speed that is not 0 is used until the factor is 1 again.  Later speeds are ignored, because they are already
+            lowered.
         """
         known = self._speed
         if factor >= 1:

@@ -1,5 +1,6 @@
-"""The interfaces of metadata drivers.  Their methods are called on the reactor thread; those that use the store are
-coroutines.
+"""The interfaces of metadata drivers.
+
+Their methods are called on the reactor thread.  The methods that use the store are coroutines.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, MutableSequence
@@ -39,14 +40,14 @@ class MetadataOptions:
     :ivar session_timeout: seconds without contact after which the store ends the session of a driver (``zkTimeout``).
     :ivar stale_wait: seconds to wait until the store removes a registration that an earlier session of the bookie has
         left; None for ``session_timeout``.
-    :ivar secure: whether data may be used only by the identity that wrote them (``zkEnableSecurity``).
+    :ivar secure: whether only the identity that wrote data may read and change them (``zkEnableSecurity``).
     :ivar auth: the identity of this process, as a credential of the form ``scheme:credential``.
     :ivar max_retries: most repetitions of a call whose answer was lost (``zkRetryBackoffMaxRetries``).
     :ivar retry_start: seconds before the first repetition; each further repetition doubles the wait.
     :ivar retry_max: most seconds before a repetition.
     :ivar create: whether to make an embedded store that does not exist, as bookies do.  If such a store stays unused,
         it is removed when it is closed.
-    :ivar tls: the TLS of connections to the store; None: they are in clear (``zkClientSecure``).
+    :ivar tls: the TLS settings of connections to the store; None for unencrypted connections (``zkClientSecure``).
     :ivar operation_timeout: seconds after which a call ends with an error (``metadataOperationTimeoutSec``).
     """
 
@@ -78,7 +79,7 @@ class IRegistration(Interface):
         """Register a bookie until the driver is closed or its process dies.
 
         If the same driver registers the bookie again in the other mode, the new registration is made before the old one
-        is removed.  If it registers the bookie again in the same mode, the info is replaced.
+        is removed.  If the driver registers the bookie again in the same mode, the info is replaced.
 
         :param read_only: True to register the bookie as read-only, False as writable.
         :param info: the endpoints at which clients reach the bookie.
@@ -117,7 +118,7 @@ class IRegistration(Interface):
         """
 
     def watch_bookies(listener: Callable[[frozenset[str], frozenset[str]], None]) -> Callable[[], None]:
-        """Call ``listener(writable, read_only)`` with the present sets, and after each change.
+        """Call ``listener(writable, read_only)`` with two sets of bookie ids: now, and again after each change.
 
         :returns: a function that ends the watch.
         """
@@ -151,7 +152,7 @@ class ILedgerManager(Interface):
     """The ledger ids and the ledger metadata of a cluster; every metadata driver has one ledger manager."""
 
     async def generate_id() -> int:
-        """Return a ledger id, >= 0, that was never returned before."""
+        """Return a ledger id, >= 0, that no client has ever got before."""
 
     async def create(ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
         """Store the metadata of a new ledger; a repetition with the same ``c_token`` succeeds, and changes nothing.
@@ -213,7 +214,7 @@ class IUnderreplication(Interface):
         The new version prevents a process that read the mark before this call from removing it: the process may have
         checked the ledger before the loss.
 
-        :param replicas: ids of the bookies that lack entries; empty if it is not known which bookies do.
+        :param replicas: ids of the bookies that lack entries; empty if these bookies are not known.
         :param ctime: the present time in ms since the epoch, stored with the mark.
         """
 
@@ -249,7 +250,7 @@ class IUnderreplication(Interface):
         """
 
     def watch_marks(listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` soon, and each time after underreplicated marks are made or removed or locks are released.
+        """Call ``listener`` once soon, and after underreplicated marks are made or removed, or locks are released.
 
         One call may report many changes, or no change at all.
 
@@ -421,13 +422,14 @@ class IClusterAdmin(Interface):
     async def initialize() -> bool:
         """Make a new cluster (``initnewcluster``).
 
-        :returns: False, with nothing changed, if the place of the cluster is not empty.
+        :returns: True if the cluster was made; False, without any change, if the location that the URI names is not
+            empty.
         """
 
     async def format() -> None:
         """Remove ledgers, cookies and underreplicated marks, and draw a new instance id (``metaformat``).
 
-        A cluster that does not exist is made.  Registrations stay; it is not checked whether bookies run.
+        If the cluster does not exist, it is made.  Registrations stay.  This method does not check whether bookies run.
         """
 
     async def nuke(instance_id: str | None) -> None:
@@ -435,7 +437,7 @@ class IClusterAdmin(Interface):
 
         :param instance_id: the instance id that the cluster must have; None for any.
         :raises bookkeeper_twisted.errors.MetadataError: the cluster has another instance id, bookies are registered, or
-            its place holds data that are not of a cluster; nothing was removed.
+            the location holds data that belong to no cluster.  Nothing was removed.
         """
 
 
@@ -448,12 +450,12 @@ class IMetadataDriverFactory(Interface):
         """Make a driver for a URI, without connecting it.
 
         :param reactor: the driver takes its clock, sockets and threads from it, as far as it needs them.
-        :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the URI is invalid behind its scheme.
+        :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the URI is invalid after its scheme.
         """
 
     def create_admin(reactor: object, uri: str, options: MetadataOptions) -> IClusterAdmin:
         """Make an administrator for the cluster of a URI, without connecting it.
 
         :param reactor: see :meth:`create`.
-        :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the URI is invalid behind its scheme.
+        :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the URI is invalid after its scheme.
         """

@@ -38,7 +38,7 @@ class LedgerLock:
             self._running.cancel()
 
     async def run(self, work: Callable[[], Coroutine["Deferred[Any]", Any, T]]) -> T:
-        """Run a coroutine under the replication lock; if the lock is lost with its session, cancel the coroutine.
+        """Run a coroutine under the replication lock; cancel it if the session ends, because the lock is then lost.
 
         Only one coroutine may run at a time.
 

@@ -1,7 +1,7 @@
 """Updates of ledger metadata by compare-and-set: if another client has written first, read again and retry.
 
-If the answer to a write is lost, the loop reads the metadata again.  If the stored metadata has the update already, it
-is not written again, so a repetition does no harm.
+If the answer to a write is lost, the loop reads the metadata again.  If the stored metadata contain the update already,
+the loop does not write again, so a lost answer does no harm.
 """
 
 from collections.abc import Callable

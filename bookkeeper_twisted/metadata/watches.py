@@ -1,4 +1,4 @@
-"""The watches of an embedded store: all watched values are read again and again, to find those that have changed.
+"""The watches of an embedded store: all watched values are read again and again, to find the values that have changed.
 
 A round reads the watched values that depend on live sessions (bookies, locks, votes).  If anything was written since
 the last round, it also reads the other watched values (ledgers, settings).  It calls each listener whose value has
@@ -31,7 +31,7 @@ RETRY_SECONDS = 1.0
 
 @attrs.define(eq=False)
 class _Watch:
-    """One listener, and the value in the store whose changes it wants to know.
+    """One listener, and the value in the store whose changes the listener is told.
 
     :ivar key: name of the watched value; listeners with the same key share one read of the value.
     :ivar of_sessions: whether the value depends on which sessions are alive, so that it can change without a write.
@@ -76,7 +76,7 @@ class Watches:
         self._stopped = self._failing = False
 
     def watch_bookies(self, listener: Callable[[frozenset[str], frozenset[str]], None]) -> Callable[[], None]:
-        """Call ``listener(writable, read_only)`` with the present sets, and after each change.
+        """Call ``listener(writable, read_only)`` with two sets of bookie ids: now, and again after each change.
 
         :returns: a function that ends the watch.
         """
@@ -103,7 +103,7 @@ class Watches:
         listener: Callable[[Any], None],
         of_sessions: bool = False,
     ) -> Callable[[], None]:
-        """Call the listener with the value that ``read`` returns, first as it is and then after each change.
+        """Call the listener with the value that ``read`` returns: first the present value, then after each change.
 
         :param key: name of the value.
         :param of_sessions: whether the value depends on which sessions are alive, so that it can change without a

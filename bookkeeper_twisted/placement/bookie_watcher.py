@@ -30,9 +30,7 @@ class BookieWatcher:
         self, registration: IRegistration, placement: IPlacementPolicy, quarantine: Quarantine | None = None,
         free_space: FreeSpace | None = None,
     ) -> None:  # fmt: skip
-        """:param quarantine: knows the bookies to avoid; it belongs to this object, as does ``free_space``:
-            :meth:`stop` stops both.
-        """
+        """:param quarantine: knows the bookies to avoid; :meth:`stop` stops it, and also ``free_space``."""
         self.writable: frozenset[str] = frozenset()
         self.read_only: frozenset[str] = frozenset()
         self._registration = registration
@@ -45,7 +43,7 @@ class BookieWatcher:
         self._stop_watching = registration.watch_bookies(self._changed)
 
     async def look(self) -> None:
-        """Read now which bookies are registered, because the watch reports them only some time after its start.
+        """Read now which bookies are registered, because a new watch reports the bookies only after some time.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store does not answer.
         """
@@ -76,7 +74,7 @@ class BookieWatcher:
         :param excluded: bookies that failed, or were just chosen for other positions.
         :param custom_metadata: the custom metadata of the ledger, which a policy may use.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no other bookie is writable.  If the metadata store
-            does not answer, only bookies count that were registered when it last did.
+            does not answer, the last known bookies count.
         """
 
         def choose(candidates: Candidates) -> str:
@@ -90,7 +88,7 @@ class BookieWatcher:
     async def _choose(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
         """Choose among the bookies that the watch has reported.
 
-        If they are too few, read which bookies are registered, and choose again.
+        If there are too few bookies, read which bookies are registered, and choose again.
         """
         try:
             return await self._choose_now(choose, excluded)
@@ -99,7 +97,7 @@ class BookieWatcher:
             return await self._choose_now(choose, excluded)
 
     async def _choose_now(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
-        """Choose among the bookies that are not in quarantine; if they are too few, choose among all bookies."""
+        """Choose among the bookies that are not in quarantine; if there are too few, choose among all bookies."""
         await self.placement.prepare(self.writable)
         free_bytes = {} if self._free_space is None else self._free_space.free_bytes
         avoided = frozenset() if self._quarantine is None else self._quarantine.bookies
@@ -113,7 +111,8 @@ class BookieWatcher:
     def missed(self, bookies: Collection[str], why: Exception) -> None:
         """Warn that entries are not written to failed bookies, because no other bookie can replace them.
 
-        There is one warning per bookie, not one per ledger; when the bookie is back, it can be warned of again.
+        There is one warning per bookie, not one per ledger.  After the bookie has come back, a new failure is reported
+        again.
 
         :param bookies: ids of the failed bookies.
         :param why: the error with which the bookies failed.

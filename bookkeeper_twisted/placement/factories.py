@@ -23,7 +23,8 @@ _JAVA = "org.apache.bookkeeper.client."
 def create_placement(chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
     """Make the placement policy that the key ``ensemblePlacementPolicy`` names.
 
-    :param chance: the random numbers for the policy; see :meth:`.IPlacementPolicyFactory.create`, also for ``racks``.
+    :param chance: the random numbers for the policy; :meth:`.IPlacementPolicyFactory.create` describes this parameter
+        and ``racks``.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has this name.
     """
     factories: Iterable[IPlacementPolicyFactory] = getPlugins(IPlacementPolicyFactory)
@@ -33,7 +34,7 @@ def create_placement(chance: Chance, config: ClientConfig, racks: BookieRacks) -
 def create_rack_resolver(clock: IReactorTime, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
     """Make the rack resolver that the key ``reppDnsResolverClass`` names.
 
-    :param clock: the reactor; see :meth:`.IRackResolverFactory.create`, also for ``driver``.
+    :param clock: the reactor; :meth:`.IRackResolverFactory.create` describes this parameter and ``driver``.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has this name.
     """
     factories: Iterable[IRackResolverFactory] = getPlugins(IRackResolverFactory)
@@ -42,7 +43,7 @@ def create_rack_resolver(clock: IReactorTime, config: ClientConfig, driver: IMet
 
 @implementer(IPlugin, IPlacementPolicyFactory)
 class RandomPlacementFactory:
-    """The plugin that makes the placement policy without rules, :class:`.RandomPlacement`."""
+    """The plugin that makes the placement policy :class:`.RandomPlacement`, which has no rules."""
 
     names = frozenset({"random", _JAVA + "DefaultEnsemblePlacementPolicy"})
 
@@ -56,7 +57,7 @@ class RandomPlacementFactory:
 
 @implementer(IPlugin, IPlacementPolicyFactory)
 class RackAwarePlacementFactory:
-    """The plugin that makes the policy that places copies on several racks, :class:`.RackAwarePlacement`."""
+    """The plugin that makes the placement policy :class:`.RackAwarePlacement`, which places copies on several racks."""
 
     names = frozenset({"rack-aware", _JAVA + "RackawareEnsemblePlacementPolicy"})
 

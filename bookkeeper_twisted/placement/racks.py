@@ -116,9 +116,9 @@ class NoRacks:
 
 @attrs.define
 class BookieRacks:
-    """The racks of bookies, as far as a resolver has found them out.
+    """The racks of bookies that a rack resolver has found.
 
-    The resolver is asked for the rack of a bookie one time, and again when the resolver has a new version of its racks.
+    The resolver is asked once for the rack of a bookie, and again when the resolver has a new version of its racks.
 
     :ivar host_of: a function that returns the host of a bookie by its id.
     :ivar local_host: name of this machine; empty if placement must ignore its rack.
@@ -163,7 +163,7 @@ class BookieRacks:
             if running is None:
                 running = self._running = SharedResult()
                 running.run(self._look_up(sorted(set(bookies) - self._looked_up)))
-            await running.wait()  # the resolver is called once at a time, perhaps for another caller
+            await running.wait()  # only one call of the resolver runs at a time
 
     async def _look_up(self, bookies: Sequence[str]) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The election of the auditor in an embedded store, and the values that auditors keep there.
+"""The election of the auditor, and the values that auditors keep, in an embedded store (in memory or in SQLite).
 
 These are the delay from the loss of a bookie to its audit, and the times of the last checks.
 """

@@ -15,7 +15,7 @@ from .underreplication import EmbeddedUnderreplication
 
 @implementer(IMetadataDriver)
 class EmbeddedDriver:
-    """The metadata driver on an embedded store.
+    """The metadata driver on an embedded store: a store in memory, or a SQLite file.
 
     :param worker: runs the calls to the store; the driver stops it.
     :param poll_interval: seconds between reads of the watched values; None if the store reports its changes.
@@ -78,7 +78,7 @@ class EmbeddedAdmin:
         await self._session.write(self._store.format)
 
     async def nuke(self, instance_id: str | None) -> None:
-        """Remove the cluster: an empty one with a new instance id takes its place, as in a new embedded store."""
+        """Remove the cluster; an empty cluster with a new instance id takes its place, as in a new embedded store."""
         writable, read_only = await self._session.bookies()
         if writable or read_only:
             raise MetadataError(f"bookies are registered: {', '.join(sorted(writable | read_only))}")

@@ -36,8 +36,8 @@ class IMetadataStore(Interface):
         """Begin the session of one driver on the store.
 
         :param changed: called after every write, if the store can report writes; a store that cannot is polled.
-        :param expired: called on the reactor thread when the store has ended the session of an open driver.  From then
-            on, calls fail; after this callback, the next session begins.
+        :param expired: called on the reactor thread when the store has ended the session of an open driver.  Calls fail
+            until the callback has returned; then the next session begins.
         :returns: whether the store did not exist, so that this call has made it.
         """
 
@@ -45,7 +45,7 @@ class IMetadataStore(Interface):
         """End the session and remove its registrations; harmless if the session is closed or was never opened."""
 
     def revision() -> object:
-        """Return a value that changes with every write to the store, by whatever session."""
+        """Return a value that changes with every write to the store by any session."""
 
     def instance_id() -> str: ...
 
@@ -169,7 +169,7 @@ class IMetadataStore(Interface):
         """Cast a vote in the election of the auditor, unless this session has a vote already.
 
         :param candidate: name of the candidate, stored with the vote.
-        :returns: the number of the vote, higher than that of every earlier vote.
+        :returns: the number of the vote, which is higher than the numbers of all earlier votes.
         """
 
     def withdraw_vote() -> None:

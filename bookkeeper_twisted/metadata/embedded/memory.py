@@ -1,7 +1,7 @@
 """A metadata store in dictionaries, for one process: standalone bookies, embedding applications, and tests.
 
-Each driver for the URI ``memory:`` has a store of its own.  Two kinds of drivers share a store: those that one
-:class:`MemoryStore` makes, and those that one factory makes for the same ``memory:NAME``.  The registrations of a
+Each driver for the URI ``memory:`` has a store of its own.  But all drivers that one :class:`MemoryStore` makes share
+this store.  All drivers that one factory makes for the same ``memory:NAME`` also share a store.  The registrations of a
 driver end when the driver is closed.
 """
 

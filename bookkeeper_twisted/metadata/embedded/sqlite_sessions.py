@@ -1,8 +1,8 @@
 """Sessions of processes, kept alive by file locks instead of clocks.
 
-Each open driver has a file of its own in one folder, and holds an exclusive lock on it.  However the process ends, the
-kernel releases the lock.  So if another process can get a shared lock on the file, the session is over.  Such a test
-never waits for the lock, and shared locks do not exclude each other.
+Each open driver has a file of its own in one folder, and holds an exclusive lock on it.  The kernel releases the lock
+when the process ends, even by a crash.  So if another process can get a shared lock on the file, the session is over.
+Such a test never waits for the lock, and shared locks do not exclude each other.
 """
 
 import fcntl
@@ -39,7 +39,7 @@ def make_private_file(path: str) -> None:
 
 
 class SessionFiles:
-    """The files of all sessions on one store, among them that of this driver's session.
+    """The files of all sessions on one store, including the file of this driver's session.
 
     :ivar session_id: id of this driver's session; empty while there is none.
     """

@@ -113,7 +113,7 @@ class SqliteStore:
     # -- the session --
 
     def open(self, changed: Callable[[], None], expired: Callable[[], None]) -> bool:
-        """Begin the session.  No listener is called: drivers poll the store, and a session lasts with its process.
+        """Begin the session; call neither function: drivers poll the store, and a session lives as long as its process.
 
         :raises NotInitializedError: the store does not exist, and must not be made; no file is made.
         """
@@ -252,7 +252,7 @@ class SqliteStore:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Run the ``with`` block as one write transaction: wait for other writers, then commit, or roll back."""
-        # wait for other writers here: a transaction that begins with a read would not wait, but fail, when it writes
+        # wait for other writers now: a transaction that has read already would fail, not wait, at its first write
         self._run("BEGIN IMMEDIATE")
         try:
             yield

@@ -1,4 +1,4 @@
-"""The workers that call an embedded store: one does it on the calling thread, one on a thread of its own."""
+"""The two workers that call an embedded store: one on the calling thread, the other on a thread of its own."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -40,7 +40,7 @@ ELECTION, LEADER, DELAY = "auditorelection", "leader", "lostBookieRecoveryDelay"
 class ZooKeeperAuditing:
     """The election of the auditor on ZooKeeper, and the values that auditors keep there.
 
-    :param of_pulsar: True for the election of Pulsar's metadata driver, False for that of Apache's driver.
+    :param of_pulsar: True for the election of Pulsar's metadata driver, False for the election of Apache's driver.
     """
 
     def __init__(self, znodes: Znodes, of_pulsar: bool = False) -> None:

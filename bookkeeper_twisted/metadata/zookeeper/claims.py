@@ -1,4 +1,4 @@
-"""Claims on bookie ids: a registration of a bookie is an ephemeral node, which only one session can own.
+"""Claims on bookie ids: a bookie is registered by an ephemeral node, which only one ZooKeeper session can own.
 
 So two processes never serve under one bookie id (safety rule S6).
 
@@ -15,7 +15,7 @@ from .znodes import Znodes
 
 
 class Claims:
-    """The bookie ids that one session has claimed, that is registered as its own."""
+    """The bookie ids that one ZooKeeper session has claimed, that is registered for itself."""
 
     _log = Logger()
 
@@ -26,8 +26,8 @@ class Claims:
     async def register(self, bookie_id: str, read_only: bool, data: bytes) -> None:
         """Claim a bookie id as writable or as read-only, then remove this session's claim in the other mode.
 
-        :raises BookieRegisteredError: another session has claimed the id, and still holds it after the time that the
-            node of a dead session could remain.
+        :raises BookieRegisteredError: another session has claimed the id, and its node still exists after the time in
+            which ZooKeeper removes the nodes of a dead session.
         """
         new, old = self._path(bookie_id, read_only), self._path(bookie_id, not read_only)
         await self._until_free(bookie_id, old)

@@ -20,7 +20,7 @@ UNDERREPLICATION = "underreplication"
 _ID_NODES = ("idgen", "idgen-long")
 _ID_PREFIX = "ID-"
 _OWN = frozenset({AVAILABLE, COOKIES, LAYOUT, INSTANCE_ID, UNDERREPLICATION, *_ID_NODES})
-"""The names of the nodes, besides those of ledgers, that may lie directly below the root of a cluster."""
+"""The names of the nodes that may lie directly below the root of a cluster, in addition to nodes of ledgers."""
 
 
 async def read_instance_id(znodes: Znodes) -> str:
@@ -44,7 +44,7 @@ async def read_instance_id(znodes: Znodes) -> str:
 async def ensure_layout(znodes: Znodes, factory: str | None) -> LedgerTree:
     """Return the tree of the stored layout's ledger nodes; if the cluster has no layout, store one first.
 
-    If another client stores a layout at the same time, both must be equal.
+    If another client stores a layout at the same time, it must be the same layout.
 
     :param factory: Java class of the layout that the URI asks for; None for any stored layout.
     :raises MetadataError: the URI asks for another layout, or this program does not know the stored one.

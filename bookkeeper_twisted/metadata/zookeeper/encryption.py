@@ -1,7 +1,8 @@
-"""TLS between kazoo and ZooKeeper.
+"""TLS connections of the library kazoo to ZooKeeper servers.
 
-kazoo's own TLS trusts the certificates of the system beside those that it is given, reads its files again for each
-connection without a word, and waits for the socket while decrypted answers are waiting for it.
+kazoo has TLS of its own, but this has three faults.  It trusts the certificates of the system in addition to the
+configured ones.  It reads its files again for each connection without a log line.  And it waits for the socket even if
+it has decrypted answers already.
 """
 
 import socket
@@ -18,8 +19,8 @@ _NO_DELAY = (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 class EncryptedHandler(SequentialThreadingHandler):  # type: ignore[misc]
     """The handler of kazoo's threads and sockets, which makes connections over TLS.
 
-    :param tls: makes the TLS of each connection.
-    :param connect: connects a socket to an address within some seconds.
+    :param tls: begins TLS on each connection.
+    :param connect: opens a socket to an address, with a time limit in seconds.
     """
 
     def __init__(self, tls: SocketTls, connect: Callable[..., socket.socket] = socket.create_connection) -> None:
@@ -33,8 +34,9 @@ class EncryptedHandler(SequentialThreadingHandler):  # type: ignore[misc]
         """Connect to a ZooKeeper server, and make the TLS handshake.
 
         :param timeout: seconds for each step.
-        :param hostname: the host in the configuration; kazoo before 2.11 does not tell it, and names the address.
-        :raises OSError: there is no connection, or a side refuses the other.
+        :param hostname: the host as configured.  Before version 2.11, kazoo passes no host name; the address is then
+            used instead.
+        :raises OSError: the server cannot be reached, or one side refuses the TLS handshake.
         """
         plain = self._connect(address, timeout)
         try:
@@ -45,10 +47,10 @@ class EncryptedHandler(SequentialThreadingHandler):  # type: ignore[misc]
             raise
 
     def select(self, rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> Any:
-        """Wait until one of some sockets can be read or written.
+        """Wait until a socket can be read or written; return the sockets as :func:`select.select` does.
 
-        :param rlist: sockets to wait for.  One of them that has decrypted bytes is ready at once, because the socket
-            below it may never become readable again.
+        :param rlist: sockets to read from.  A socket that has decrypted bytes is ready immediately: the network may
+            bring no more bytes, so waiting could take for ever.
         """
         ready = [each for each in rlist if getattr(each, "pending", int)()]
         if not ready:

@@ -100,7 +100,7 @@ class KazooZooKeeper:
         return closed.addCallback(lambda _: self._lose_all())
 
     def _did_not_close(self, failure: Failure) -> None:
-        """Log that kazoo did not stop; the server will end the session by its timeout."""
+        """Log that kazoo did not stop; the server ends the session after the session timeout."""
         self._log.failure("kazoo does not stop", failure)
 
     def _close(self) -> None:
@@ -192,7 +192,7 @@ class KazooZooKeeper:
 
 
 def _handler(reactor: Any, settings: TlsSettings | None) -> Any:
-    """Return the handler that makes a client's connections over TLS; None for kazoo's own, without TLS."""
+    """Return a handler for connections over TLS; None without TLS, so that kazoo uses its own handler."""
     if settings is None:
         return None
     from .encryption import EncryptedHandler
@@ -206,7 +206,8 @@ _KAZOO_LOG = Logger(namespace="kazoo")
 class _ToTwisted(logging.Handler):
     """A log handler that passes kazoo's lines to the reactor thread, where they are logged at level info.
 
-    A line that kazoo repeats is logged only once; during an outage it would repeat one for each try to connect.
+    A line that kazoo repeats is logged only once.  During an outage, kazoo would repeat the line at each attempt to
+    connect.
     """
 
     def __init__(self, reactor: Any) -> None:
@@ -233,7 +234,7 @@ def kazoo_log(reactor: Any) -> logging.Logger:
 class _Relay:
     """The function that is passed to kazoo as a watch, and calls the watch on the reactor thread.
 
-    Objects for the same watch are equal, so that kazoo, which keeps only one of several equal functions, calls it once.
+    Objects for the same watch are equal.  kazoo keeps only one of several equal functions, so it calls the watch once.
     """
 
     reactor: Any
@@ -247,7 +248,7 @@ def translated(path: str, error: Exception) -> Exception:
     """Convert an error of kazoo to an error of :mod:`.interfaces`.
 
     :param path: path of the node that the call named, for the message.
-    :param error: the error; it is returned unchanged if it is not one of kazoo's.
+    :param error: the error; an error that is not kazoo's is returned unchanged.
     """
     if not isinstance(error, kazoo_errors.KazooException):
         return error

@@ -142,13 +142,13 @@ class Session:
     async def run(
         self, asked: str, call: Callable[[], Awaitable[T]], resolve: Resolve[T] | None = None, reads: bool = False
     ) -> T:
-        """Make a call, and repeat it until its outcome is known or its time is over.
+        """Make a call, and repeat it until its outcome is known or its time limit is over.
 
         :param asked: description of the call, for the error.
         :param resolve: called if a repeated call fails in a way that an earlier try may have caused: the node exists,
             is missing or has another version.  It reads the node; if the earlier try succeeded, it returns the result
             of that try, else it raises the error.
-        :param reads: whether the call only reads, so that it may be repeated without doubt.
+        :param reads: whether the call only reads, so that a repetition does no harm.
         :raises OutcomeUnknownError: the answer to a write was lost each time, or did not come in time.
         :raises NotConnectedError: there was no connection, so that the call was never made; or the answer to a read was
             lost.
@@ -168,7 +168,7 @@ class Session:
                 made, cause = True, failure
             except (NodeExistsError, NodeMissingError, NodeVersionError) as failure:
                 if not made or resolve is None:
-                    raise  # no earlier try can have changed the node, so the error is that of this call
+                    raise  # no earlier try can have changed the node, so this call itself has failed
                 return await resolve(failure)
             if self._connection is SessionState.CLOSED or not self._left(began):
                 break
@@ -196,14 +196,14 @@ class Session:
         return kind(f"{self.uri}: {why}; asked to {asked}, which was given up after {seconds:.0f} s and {outcome}")
 
     async def pause(self, seconds: float) -> None:
-        """Wait for some ``seconds``.
+        """Wait for ``seconds``.
 
         :raises MetadataError: the session was closed during the wait.
         """
         await self.wait_for(Deferred(), seconds)
 
     async def wait_for(self, event: "Deferred[bool]", seconds: float) -> None:
-        """Wait until ``event`` fires, but at most some ``seconds``.
+        """Wait until ``event`` fires, but at most ``seconds``.
 
         :raises MetadataError: the session was closed during the wait.
         """

@@ -1,7 +1,7 @@
 """The nodes below a cluster's root.  A call whose answer was lost is repeated until its outcome is certain.
 
-A repeated write goes to ZooKeeper's leader, so its error shows whether the first write was executed.  Only after such
-an error is the node read, after a sync.
+A repeated write goes to ZooKeeper's leader, so its error shows whether the first write was executed.  After such an
+error, the node is read, and before the read a sync is made.
 """
 
 from collections.abc import Callable, Sequence
@@ -104,7 +104,7 @@ class Znodes:
         return await self.session.run(f"create {node.path}", call, resolve)
 
     async def create_below(self, node: NewNode, is_mine: IsMine) -> Stat | None:
-        """Create a node as :meth:`create` does, and its missing parents up to the root, persistent and empty.
+        """Create a node as :meth:`create` does, and its missing parents up to the root as empty persistent nodes.
 
         :param is_mine: see :meth:`create`.
         :raises NodeMissingError: the root does not exist, or another client removes the parents again and again.

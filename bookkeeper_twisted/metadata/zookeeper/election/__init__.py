@@ -1,4 +1,4 @@
-"""The election of the auditor, by Apache BookKeeper's protocol and by that of Pulsar's metadata driver.
+"""The election of the auditor, by Apache BookKeeper's protocol and by the protocol of Pulsar's metadata driver.
 
 In both, a :class:`~.candidacy.Candidacy` watches the election until it is stopped.  :mod:`.votes` elects by ephemeral
 sequential nodes, :mod:`.leader_node` by one ephemeral node.  A candidate in one election does not become auditor while

@@ -1,4 +1,4 @@
-"""The common part of both kinds of candidacy for auditor: it calls a listener when the election is won or lost.
+"""The common part of both kinds of candidacy for auditor; a listener is called when the candidate wins or loses.
 
 Apache's driver and Pulsar's elect the auditor at different nodes, and both may be in use in one cluster.  So a
 candidate here does not become auditor while the other election has a candidate: there are never two auditors.

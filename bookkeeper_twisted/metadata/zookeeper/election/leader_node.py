@@ -11,7 +11,7 @@ from .votes import lowest_first
 
 
 class LeaderCandidacy(Candidacy):
-    """A candidacy for auditor at Pulsar's leader node, which is given up while Apache's election has votes."""
+    """A candidacy for auditor at Pulsar's leader node; it is suspended while Apache's election has votes."""
 
     async def remove(self) -> None:
         stat = await self._znodes.exists(self._path)

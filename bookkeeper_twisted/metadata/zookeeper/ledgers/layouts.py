@@ -1,4 +1,4 @@
-"""Layouts: each defines the paths of a cluster's ledger nodes, and where their ids are drawn.
+"""Layouts: a layout defines the paths of a cluster's ledger nodes, and the node below which ledger ids are drawn.
 
 The path of a ledger is its decimal id, cut into groups of digits, with ``L`` before the last group
 (:class:`LedgerForm`).
@@ -77,7 +77,7 @@ MAX_SHORT_ID = (1 << 31) - 2
 
 _FACTORY_VERSION = 1
 _SHORT_NAMES = {"flat": FLAT, "hierarchical": HIERARCHICAL}
-"""In layouts of format version 1: the factory classes by their short names."""
+"""The Java classes for the short names that layouts of format version 1 contain."""
 
 
 @attrs.frozen
@@ -85,8 +85,8 @@ class LedgerTree:
     """The tree of nodes that a layout defines for the ledgers of a cluster.
 
     :ivar factory: name of the Java class that makes this layout.
-    :ivar forms: the forms of the paths; the first one is for the smallest ids.
-    :ivar last_short_id: the largest id whose path has the first form.
+    :ivar forms: the rules that make paths of ids; the first rule is for the smallest ids.
+    :ivar last_short_id: the largest id whose path is made by the first rule.
     :ivar id_parent: name of the node below which ids are drawn; empty for the root itself.
     :ivar has_long_ids: whether ids may have more than 31 bits.
     :ivar prunes: whether the removal of a ledger also removes parent nodes that have become empty.
@@ -100,7 +100,7 @@ class LedgerTree:
     prunes: bool = True
 
     def form_of(self, ledger_id: int) -> LedgerForm:
-        """Return the form of the path of the ledger ``ledger_id``."""
+        """Return the rule that makes the path of the ledger ``ledger_id``."""
         return self.forms[0 if ledger_id <= self.last_short_id else -1]
 
     def path_of(self, ledger_id: int) -> str:

@@ -34,7 +34,7 @@ def bookie_ids(names: list[str]) -> frozenset[str]:
 
 
 class BookieSet:
-    """The set of the writable bookies, or that of the read-only bookies.
+    """The set of the writable bookies, or the set of the read-only bookies.
 
     :ivar ids: the bookie ids that were read last, None before the first read.
     """
@@ -89,7 +89,7 @@ class BookieSets:
         self._sets: list[BookieSet] = []
 
     def watch(self, listener: Listener) -> Callable[[], None]:
-        """Call ``listener(writable, read_only)`` with the present sets, and after each change.
+        """Call ``listener(writable, read_only)`` with two sets of bookie ids: now, and again after each change.
 
         :returns: a function that ends the watch.
         :raises MetadataError: the session is not open.

@@ -1,10 +1,11 @@
 """A watch of all underreplicated marks and replication locks: of the group nodes above the marks, and of the node of
 locks.
 
-The lowest groups, one for each marked ledger, are not watched: a new group changes its parent, and its mark is created
-at once.  But a mark that is made in an existing group does not change the parent, so a lowest group is watched if a
-listing has found it empty.  A listing follows each call of the listener.  An empty group can still be missed if its
-mark was removed by hand, without a lock.  For this case the listener is also called every :data:`REMINDER_SECONDS`.
+Each mark is in a lowest group node of its own.  These nodes are not watched.  Usually a new mark comes with a new group
+node, and then the watch on the parent of this node fires.  But a mark in an existing group node does not change the
+parent.  So a lowest group node is watched if a listing has found it empty.  A listing follows each call of the
+listener.  An empty group can still be missed if its mark was removed by hand, without a lock.  For this case the
+listener is also called every :data:`REMINDER_SECONDS`.
 """
 
 import re

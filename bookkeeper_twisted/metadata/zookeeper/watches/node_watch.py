@@ -1,4 +1,4 @@
-"""Watches of single nodes; listeners are called with the decoded data, first as they are and then after every write."""
+"""Watches of single nodes: a listener is called with the decoded data of a node, at the start and after every write."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -64,7 +64,7 @@ class WatchLoop:
     def _changed(self, has_changed: bool) -> None:
         """Make the loop read the watched nodes again.
 
-        A watch that an earlier read has set may call this, too; then the next read just comes earlier.
+        A watch that an earlier read has set may call this, too.  The next read then comes earlier, which does no harm.
         """
         if not self._event.called:
             self._event.callback(has_changed)
