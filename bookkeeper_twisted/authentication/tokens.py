@@ -27,11 +27,15 @@ def token_bookie(config: AuthenticationConfig, seconds: Callable[[], float]) -> 
     """Return the bookie's side of authentication by signed tokens.
 
     :param seconds: returns the time in seconds since 1970.
-    :raises ConfigError: no key verifies tokens, a file cannot be used, or the extra ``jwt`` is not installed.
+    :raises ConfigError: no key verifies tokens, a file cannot be used, the connections will not be encrypted, or the
+        extra ``jwt`` is not installed.
     """
     verifier = token_verifier(config, seconds)
     if verifier is None:
         reason = "verifies tokens, so tokenKeyFile or tokenPublicKeys has to be set"
+        raise config.error("bookie_auth_provider_factory_class", reason)
+    if not config.encrypts and not config.token_in_clear:
+        reason = "tokens are refused in clear, so nobody can log in: set tlsProviderFactoryClass, or tokenInClear=true"
         raise config.error("bookie_auth_provider_factory_class", reason)
     return TokenBookie(verifier, config.token_in_clear)
 

@@ -55,7 +55,9 @@ class AuthenticationConfig(TlsConfig):
         "tokenPublicKeys", (), TEXTS, "files in PEM with public keys that verify the tokens of tokenIssuer"
     )
     token_issuer: str = setting("tokenIssuer", "", TEXT, "the issuer that tokens of tokenPublicKeys have to name")
-    token_audience: str = setting("tokenAudience", "", TEXT, "the audience that tokens of tokenPublicKeys have to name")
+    token_audience: str = setting(
+        "tokenAudience", "", TEXT, "the audience that every token has to name; needed for tokenPublicKeys"
+    )
     token_roles_claim: str = setting(
         "tokenRolesClaim", "roles", TEXT, "claim of tokens with the roles of the user, a list or a text with spaces"
     )

@@ -18,7 +18,10 @@ T = TypeVar("T")
 REFRESH_SECONDS = 5.0
 """The shortest time in seconds between two checks whether files have changed."""
 
+_MOST_NAMED = 1000
 _log = Logger()
+_readable_by_all: dict[str, tuple[int, int, int]] = {}
+"""The secret files about which a warning was logged, with numbers that change when the file is changed."""
 
 
 def file_error(key: str, path: str, reason: str) -> ConfigError:
@@ -33,7 +36,7 @@ def file_error(key: str, path: str, reason: str) -> ConfigError:
 def read_small_file(key: str, path: str, limit: int, secret: bool = False, guarded: bool = False) -> bytes:
     """Return the content of a regular file.
 
-    If every user of the machine can read a secret file, a warning is logged.
+    If every user of the machine can read a secret file, a warning is logged, once until the file is changed.
 
     :param key: the key of the configuration that names the file.
     :param limit: the most bytes that the file may have.
@@ -49,7 +52,8 @@ def read_small_file(key: str, path: str, limit: int, secret: bool = False, guard
     except ValueError:
         raise file_error(key, path, "it is no path of a file") from None
     try:
-        mode = os.fstat(descriptor).st_mode
+        found = os.fstat(descriptor)
+        mode = found.st_mode
         if not S_ISREG(mode):
             raise file_error(key, path, "it is not a regular file")
         if guarded and mode & S_IWOTH:
@@ -63,8 +67,21 @@ def read_small_file(key: str, path: str, limit: int, secret: bool = False, guard
     if len(data) > limit:
         raise file_error(key, path, f"it has more than {limit} bytes")
     if secret and mode & S_IROTH:
-        _log.warn("{key} = {path!r}: every user of this machine can read the file (chmod o-r)", key=key, path=path)
+        _warn_once(key, path, (found.st_dev, found.st_ino, found.st_ctime_ns))
     return data
+
+
+def _warn_once(key: str, path: str, identity: tuple[int, int, int]) -> None:
+    """Log a warning about a file that everybody can read, unless it was logged since the file was changed.
+
+    Several parts of a process may read the same file.
+    """
+    if _readable_by_all.get(path) == identity:
+        return
+    if len(_readable_by_all) >= _MOST_NAMED:
+        _readable_by_all.clear()
+    _readable_by_all[path] = identity
+    _log.warn("{key} = {path!r}: every user of this machine can read the file (chmod o-r)", key=key, path=path)
 
 
 def read_text(key: str, path: str, limit: int, secret: bool = False, guarded: bool = False) -> str:

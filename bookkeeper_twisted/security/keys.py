@@ -119,10 +119,11 @@ class KeyAndChain:
 def read_identity(files: StoreFiles) -> KeyAndChain:
     """Read the private key of a key store and the chain of its certificate.
 
-    :raises ConfigError: a file cannot be read, contains no key or no certificate, or the certificate is not that of the
-        key.
+    If every user of the machine can read the key store or its password file, a warning is logged.
+
+    :raises ConfigError: a file cannot be read, has no key or no certificate, or the two do not belong together.
     """
-    data = _read(files.key, files.path)
+    data = _read(files.key, files.path, secret=True)
     password = _password(files)
     if files.kind == "PEM":
         identity = KeyAndChain(files, _pem_key(files, data, password), _pem_chain(files))
@@ -185,10 +186,10 @@ def key_pem(identity: KeyAndChain) -> bytes:
 # ---- files and passwords -----------------------------------------------------------------------------
 
 
-def _read(key: str, path: str) -> bytes:
+def _read(key: str, path: str, secret: bool = False) -> bytes:
     if not path:
         raise ConfigError(f"{key} is not set: it has to name a file")
-    return read_small_file(key, path, MAX_SIZE)
+    return read_small_file(key, path, MAX_SIZE, secret)
 
 
 def _password(files: StoreFiles) -> str:
@@ -197,7 +198,7 @@ def _password(files: StoreFiles) -> str:
         return files.password
     key = f"{files.name}PasswordPath"
     try:
-        password = _read(key, files.password_path).decode()
+        password = _read(key, files.password_path, secret=files.name.endswith("KeyStore")).decode()
     except UnicodeDecodeError:
         password = None
     if password is None:  # raised outside of the handler, because the first error contains the password

@@ -13,6 +13,9 @@ _ROLES = "0"
 
 _CODED = re.compile("([0-9]+):(.*)")
 
+_JAVA_SPACE = "".join(map(chr, range(33)))
+"""The characters that Java's ``trim`` removes: other spaces, such as U+00A0, are a part of a role."""
+
 
 @attrs.frozen
 class Principal:
@@ -61,13 +64,15 @@ def principal_of(certificate: "Certificate") -> Principal:
 def roles_of(unit: str) -> tuple[str, ...]:
     """Return the roles in the text of an organizational unit: the words after code 0, as in Java's ``CertUtils``.
 
-    :param unit: the text, for example ``0:role,role;1:cluster``.
+    Spaces around a role do not count.
+
+    :param unit: as ``0:role,role;1:cluster``.
     """
     codes: dict[str, str] = {}
     for part in unit.split(";"):
         if match := _CODED.fullmatch(part):
             codes[match[1]] = match[2]
-    roles = [role.strip() for role in codes.get(_ROLES, "").split(",")]
+    roles = [role.strip(_JAVA_SPACE) for role in codes.get(_ROLES, "").split(",")]
     while roles and not roles[-1]:
         roles.pop()
     return tuple(roles)

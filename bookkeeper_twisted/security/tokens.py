@@ -43,9 +43,9 @@ _MALFORMED = "the token is malformed"
 class TokenRules:
     """The claims (fields of a JSON web token) that a token must contain.
 
-    :ivar issuer: the issuer that a token must name if a public key verifies it.
-    :ivar audience: the audience that such a token must name, too.  A token that a secret has signed may name no
-        audience.
+    :ivar issuer: the issuer that tokens have to name if a public key verifies them.
+    :ivar audience: the audience that every token has to name; empty: a token that a secret has signed may not name
+        any, and no other token is accepted.
     :ivar roles_claim: name of the claim with the roles: a list of texts, or one text with spaces between roles.
     :ivar skew: most seconds by which the clock of the token's signer may differ from the clock here.
     """
@@ -146,12 +146,19 @@ class TokenVerifier:
         is_own = key.algorithm == SECRET_ALGORITHM
         if not is_own and claims.get("iss") != rules.issuer:
             raise _RefusedError("the token is of another issuer")
-        # A token that a secret has signed may name no audience.  If it names audiences, the configured one must be
-        # among them.
-        if not (is_own and "aud" not in claims) and (not rules.audience or rules.audience not in _texts(claims, "aud")):
-            raise _RefusedError("the token is for another audience")
+        # without a configured audience, only tokens of a secret are accepted, and they must not name an audience
+        if rules.audience or not is_own or "aud" in claims:
+            _check_audience(claims, rules.audience)
         principal = Principal("token", _name(claims.get("sub")), _roles(claims, rules.roles_claim))
         return VerifiedToken(principal, key, begins, expires)
+
+
+def _check_audience(claims: Mapping[str, Any], audience: str) -> None:
+    """Refuse a token that does not name the configured ``audience``, or any token if this is empty."""
+    if "aud" not in claims:
+        raise _RefusedError("the token names no audience, and tokenAudience is required")
+    if not audience or audience not in _texts(claims, "aud"):
+        raise _RefusedError("the token is for another audience")
 
 
 def token_verifier(config: AuthenticationConfig, seconds: Callable[[], float]) -> TokenVerifier | None:

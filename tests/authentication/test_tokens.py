@@ -170,6 +170,13 @@ class BookieTests(TokenCase):
         self.assertIn("bookieAuthProviderFactoryClass = 'token'", str(error))
         self.assertIn("tokenKeyFile or tokenPublicKeys", str(error))
 
+    def test_without_tls(self) -> None:
+        """A bookie that would refuse every token, as no connection is encrypted, is not made."""
+        config = self.files.config(tls_provider_factory_class="")
+        error = self.assertRaises(ConfigError, bookie_authentication, config)
+        self.assertIn("tokens are refused in clear, so nobody can log in: set tlsProviderFactoryClass", str(error))
+        bookie_authentication(self.files.config(tls_provider_factory_class="", token_in_clear=True))
+
     def test_clock(self) -> None:
         """The plugin that is found by its name goes by the clock of this machine."""
         side = bookie_authentication(self.files.config())

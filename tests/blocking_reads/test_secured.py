@@ -274,6 +274,7 @@ class AuthenticationTests(SecuredCase):
         config = AuthenticationConfig(
             sasl_jaas_config=str(path), sasl_mechanism=mechanism, sasl_jaas_client_section_name=section,
             bookie_auth_provider_factory_class="sasl", client_auth_provider_factory_class="sasl",
+            tls_provider_factory_class="TLSContextFactory",
         )  # fmt: skip
         world = SaslWorld(lambda: 0.0, bytes)
         return SaslBookie(config, world), SaslClient(config, world)

@@ -107,6 +107,10 @@ class TokenCommandTests(SynchronousTestCase):
         self.create("--output", self.token, "--audience", "here")
         self.assertEqual(self.show("--key-file", self.keys, self.token, status=1), "the token is for another audience")
         self.show("--key-file", self.keys, "--audience", "here", self.token)
+        self.create("--output", self.token)
+        reason = self.show("--key-file", self.keys, "--audience", "here", self.token, status=1)
+        self.assertIn("the token names no audience", reason)
+        self.create("--output", self.token, "--audience", "here")
         self.now += 3605
         self.assertEqual(
             self.show("--key-file", self.keys, "--audience", "here", self.token, status=1), "the token has expired"

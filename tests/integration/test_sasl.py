@@ -18,7 +18,7 @@ from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.config.fields import from_file
 from bookkeeper_twisted.embedding.production import make_bookie
 from bookkeeper_twisted.embedding.standalone import standalone_configs
-from bookkeeper_twisted.errors import BookKeeperError
+from bookkeeper_twisted.errors import BookKeeperError, ConfigError
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
 from bookkeeper_twisted.security.principals import Principal
 
@@ -146,7 +146,9 @@ class SaslTests(BookieCase):
                 await self.refused(uri, reason, wire_protocol=wire, sasl_jaas_client_section_name=user)
         nobody = {"client_auth_provider_factory_class": "", "client_auth_required": False}
         await self.refused(uri, "unauthorized access", wire_protocol="v3", **nobody)
-        await self.refused(uri, "PLAIN is refused on connections in clear", sasl_mechanism="PLAIN")
+        with self.assertRaises(ConfigError) as refused:
+            await self.connect(uri, ClientConfig(**{**self.keys, "sasl_mechanism": "PLAIN"}))
+        self.assertIn("PLAIN needs tlsProviderFactoryClass", str(refused.exception))
 
     async def test_refused_beside_tls(self) -> None:
         """A bookie that has TLS, too, closes connections in clear that it refuses."""

@@ -180,6 +180,10 @@ PLANTS = (
         "(path,)", "()", _FILES, where="jaas_credentials",
     ),
     Plant(
+        "a bookie that refuses every password begins", _SIDES,
+        "name == PLAIN and not config.encrypts", "False", _MADE, where="_mechanism",
+    ),
+    Plant(
         "a mechanism that is not there is the default", _SIDES,
         "name not in ('', DIGEST_MD5, GSSAPI, PLAIN)", "False", _MADE, where="_mechanism",
     ),

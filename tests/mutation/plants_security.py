@@ -194,6 +194,10 @@ PLANTS = (
         "codes.get(_ROLES, '')", "''.join(codes.values())", _NAMED, where="roles_of",
     ),
     Plant(
+        "a role with a space that Java keeps is the one without", _PRINCIPALS,
+        "role.strip(_JAVA_SPACE)", "role.strip()", _NAMED, where="roles_of",
+    ),
+    Plant(
         "the last unit of a certificate counts", _PRINCIPALS,
         "units[0].value", "units[-1].value", _NAMED, where="principal_of",
     ),

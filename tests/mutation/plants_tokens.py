@@ -44,15 +44,20 @@ PLANTS = (
     ),
     Plant(
         "a token for another audience is taken", _TOKENS,
-        "rules.audience not in _texts(claims, 'aud')", "False", _READ, where="TokenVerifier._checked",
+        "audience not in _texts(claims, 'aud')", "False", _READ, where="_check_audience",
     ),
     Plant(
         "a token for nobody is taken where no audience is configured", _TOKENS,
-        "not rules.audience", "False", _READ, where="TokenVerifier._checked",
+        "not audience", "False", _READ, where="_check_audience",
     ),
     Plant(
         "a token of an issuer may leave the audience out", _TOKENS,
-        "is_own and 'aud' not in claims", "'aud' not in claims", _READ, where="TokenVerifier._checked",
+        "rules.audience or not is_own or 'aud' in claims", "'aud' in claims", _READ, where="TokenVerifier._checked",
+    ),
+    Plant(
+        "a token of one's own may leave the audience out", _TOKENS,
+        "rules.audience or not is_own or 'aud' in claims", "not is_own or 'aud' in claims", _READ,
+        where="TokenVerifier._checked",
     ),
     Plant(
         "two texts are one token", _TOKENS,
@@ -125,6 +130,23 @@ PLANTS = (
         "secret and mode & S_IROTH", "False", _STORED, where="read_small_file",
     ),
     Plant(
+        "each part of a process warns of one file", _FILES,
+        "_readable_by_all.get(path) == identity", "False", _STORED, where="_warn_once",
+    ),
+    Plant(
+        "a file that was warned of once may change", _FILES,
+        "_readable_by_all.get(path) == identity", "path in _readable_by_all", _STORED, where="_warn_once",
+    ),
+    Plant(
+        "a private key of TLS that everybody can read is no warning", "security/keys.py",
+        "_read(files.key, files.path, secret=True)", "_read(files.key, files.path)", ["tests.security.test_keys"],
+        where="read_identity",
+    ),
+    Plant(
+        "a password of a private key that everybody can read is no warning", "security/keys.py",
+        "files.name.endswith('KeyStore')", "False", ["tests.security.test_keys"], where="_password",
+    ),
+    Plant(
         "an error shows the bytes of a file", _FILES,
         "pass", "raise", _STORED, where="read_text",
     ),
@@ -157,6 +179,10 @@ PLANTS = (
     Plant(
         "a client begins without TLS for its token", _SIDES,
         "not config.encrypts and not config.token_in_clear", "False", _SENT, where="token_client",
+    ),
+    Plant(
+        "a bookie that refuses every token begins", _SIDES,
+        "not config.encrypts and not config.token_in_clear", "False", _SENT, where="token_bookie",
     ),
     Plant(
         "a bookie is authenticated by any token", _SIDES,

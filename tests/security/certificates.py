@@ -127,10 +127,11 @@ class Folder:
     path: Path
 
     def put(self, name: str, content: bytes) -> str:
-        """Write a file, as a new one in the place of an old one; return its path."""
+        """Write a file for its owner alone, as a new one in the place of an old one; return its path."""
         self.path.mkdir(exist_ok=True)
         new = self.path / "new"
         new.write_bytes(content)
+        new.chmod(0o600)
         new.replace(self.path / name)
         return str(self.path / name)
 

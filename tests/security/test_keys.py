@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.dsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
+from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import ConfigError
@@ -46,6 +47,24 @@ class PemTests(FilesCase):
         identity = read_identity(self._files(bookie().key_pem(), bookie().chain_pem()))
         self.assertEqual(identity.chain, bookie().chain)
         self.assertEqual(identity.key.private_numbers(), bookie().key.private_numbers())  # type: ignore[union-attr]
+
+    def test_readable_by_all(self) -> None:
+        """A key that everybody can read is a warning, as is the password of a key; certificates are none."""
+        files = self._files(bookie().key_pem(PASSWORD), bookie().chain_pem(), self.password)
+        for path in (files.path, files.password_path, files.certificate_path):
+            Path(path).chmod(0o600)
+        for path, key in ((files.path, "tlsKeyStore"), (files.password_path, "tlsKeyStorePasswordPath")):
+            with capturedLogs() as events:
+                read_identity(files)
+                self.assertEqual(events, [])
+                Path(path).chmod(0o604)
+                read_identity(files)
+            found = [(event["log_level"].name, event["key"], event["path"]) for event in events]
+            self.assertEqual(found, [("warn", key, path)])
+        with capturedLogs() as events:
+            Path(files.certificate_path).chmod(0o644)
+            read_identity(files)
+        self.assertEqual(events, [])
 
     def test_encrypted(self) -> None:
         """An encrypted key is read with its password, in both forms of encryption."""

@@ -91,6 +91,18 @@ class SecretFileTests(FolderCase):
             [("warn", f"tokenKeyFile = {path!r}: every user of this machine can read the file (chmod o-r)")],
         )
 
+    def test_readable_once(self) -> None:
+        """The parts of a process that read one file log one warning, and another when the file was changed."""
+        path = self.put_secrets(SECRET)
+        Path(path).chmod(0o604)
+        with capturedLogs() as events:
+            read_secrets(path)
+            read_secrets(path)
+            self.assertEqual(len(events), 1)
+            Path(path).chmod(0o644)
+            read_secrets(path)
+            self.assertEqual(len(events), 2)
+
 
 class SmallFileTests(FolderCase):
     """``read_small_file``."""
@@ -169,7 +181,7 @@ class VerifierTests(FolderCase):
             token_key_file=self.put_secrets(SECRET), token_public_keys=(self.put("a.pem", public_pem("EdDSA")),),
             token_issuer="https://issuer", token_audience="cluster", token_roles_claim="groups",
         )  # fmt: skip
-        self.assertEqual(verifier.verify(sign_token(SECRET, claims(groups=["x"]))).roles, ("x",))
+        self.assertEqual(verifier.verify(sign_token(SECRET, claims(groups=["x"], aud="cluster"))).roles, ("x",))
         self.assertEqual(verifier.verify(issued("EdDSA")).name, "joe")
         self.assertRaises(UnauthorizedAccessError, verifier.verify, issued("EdDSA", aud="other"))
         self.assertRaises(UnauthorizedAccessError, verifier.verify, issued("EdDSA", iss="other"))

@@ -116,13 +116,14 @@ class SecretTests(TokenCase):
             self.assertRaises(UnauthorizedAccessError, self.verifier(SECRET).verify, token)
 
     def test_audience(self) -> None:
-        """A token may leave the audience out, but not name another one."""
+        """A token names the configured audience; where none is configured, it names none."""
         named = sign_token(SECRET, claims(aud="other"))
         self.refused(self.verifier(SECRET), named, "another audience")
         self.refused(self.verifier(SECRET, rules=ISSUER), named, "another audience")
         self.refused(self.verifier(SECRET), sign_token(SECRET, claims(aud="")), "another audience")
         self.verifier(SECRET, rules=ISSUER).verify(sign_token(SECRET, claims(aud=["other", "cluster"])))
-        self.verifier(SECRET, rules=ISSUER).verify(sign_token(SECRET, claims()))
+        self.refused(self.verifier(SECRET, rules=ISSUER), sign_token(SECRET, claims()), "names no audience")
+        self.verifier(SECRET).verify(sign_token(SECRET, claims()))
 
     def signed(self, header: str, body: str) -> str:
         """A token of two parts as they are, with the right signature."""
@@ -193,12 +194,15 @@ class IssuerTests(TokenCase):
 
     def test_audience(self) -> None:
         """The token has to name this audience, alone or among others."""
-        for audience in (None, "", "other", ["other"], []):
+        for audience in ("", "other", ["other"], []):
             token = issued("EdDSA", aud=audience)
             self.refused(self.verifier(*self.keys(), rules=ISSUER), token, "another audience")
         self.verifier(*self.keys(), rules=ISSUER).verify(issued("EdDSA", aud=["other", "cluster"]))
         bare = TokenRules(issuer="https://issuer")
         self.refused(self.verifier(*self.keys(), rules=bare), issued("EdDSA", aud=""), "another audience")
+        nameless = jwt.encode(claims(iss="https://issuer"), signers()["EdDSA"], "EdDSA")
+        for rules in (ISSUER, bare):
+            self.refused(self.verifier(*self.keys(), rules=rules), nameless, "names no audience")
 
     def test_confusion(self) -> None:
         """No token says by which algorithm it is verified: not without a signature, not with a public key as secret."""
@@ -230,7 +234,7 @@ _VALUES = st.recursive(
 @cache
 def _good_tokens() -> list[str]:
     """A token by each algorithm."""
-    return [sign_token(SECRET, claims()), *map(issued, signers())]
+    return [sign_token(SECRET, claims(aud="cluster")), *map(issued, signers())]
 
 
 class MutationTests(TokenCase):

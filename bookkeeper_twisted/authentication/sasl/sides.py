@@ -45,8 +45,8 @@ class SaslWorld:
 class SaslBookie:
     """The bookie's side of SASL: it makes an exchange for each connection of a client.
 
-    :raises ConfigError: the mechanism is unknown, the allowed ids are no regular expression, or the JAAS file cannot be
-        used.
+    :raises ConfigError: the mechanism is unknown or needs TLS, the allowed ids are no regular expression, or the JAAS
+        file cannot be used.
     """
 
     plugin = NAME
@@ -79,7 +79,7 @@ class SaslBookie:
 class SaslClient:
     """The client's side of SASL: it makes an exchange for each connection to a bookie.
 
-    :raises ConfigError: the mechanism is unknown, or the JAAS file cannot be used.
+    :raises ConfigError: the mechanism is unknown or needs TLS, or the JAAS file cannot be used.
     """
 
     plugin = NAME
@@ -109,10 +109,15 @@ class SaslClient:
 
 
 def _mechanism(config: AuthenticationConfig) -> str:
-    """Return the name of the mechanism; empty: the section of the JAAS file decides."""
+    """Return the name of the mechanism; empty: the section of the JAAS file decides.
+
+    :raises ConfigError: the mechanism is unknown, or cannot be used because the connections will not be encrypted.
+    """
     name = config.sasl_mechanism.strip().upper()
     if name not in ("", DIGEST_MD5, GSSAPI, PLAIN):
         raise config.error("sasl_mechanism", f"no such mechanism; {DIGEST_MD5}, {GSSAPI} and {PLAIN} are there")
+    if name == PLAIN and not config.encrypts:
+        raise config.error("sasl_mechanism", "passwords are refused in clear, so PLAIN needs tlsProviderFactoryClass")
     return name
 
 

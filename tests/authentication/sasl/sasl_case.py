@@ -73,10 +73,11 @@ class SaslCase(SynchronousTestCase):
         new.rename(self.path)
 
     def config(self, **more: Any) -> AuthenticationConfig:
-        """A configuration that names the file."""
+        """A configuration that names the file, and has TLS, which PLAIN needs."""
         values = {
             "sasl_jaas_config": str(self.path), "sasl_mechanism": self.mechanism,
             "bookie_auth_provider_factory_class": "sasl", "client_auth_provider_factory_class": "sasl",
+            "tls_provider_factory_class": "TLSContextFactory",
         }  # fmt: skip
         return AuthenticationConfig(**{**values, **more})  # type: ignore[arg-type]
 

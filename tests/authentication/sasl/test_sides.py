@@ -80,6 +80,13 @@ class ConfigurationTests(SaslCase):
                 self.refused(side, sasl_mechanism="CRAM-MD5"),
             )
 
+    def test_plain_in_clear(self) -> None:
+        """PLAIN without TLS is refused at the start, as nobody could be let in; DIGEST-MD5 is not."""
+        for side in (SaslBookie, SaslClient):
+            reason = self.refused(side, sasl_mechanism="PLAIN", tls_provider_factory_class="")
+            self.assertIn("saslMechanism = 'PLAIN', default: passwords are refused in clear, so PLAIN needs", reason)
+            side(self.config(tls_provider_factory_class=""), self.world)
+
     def test_allowed_ids(self) -> None:
         """What is no regular expression is refused with the key."""
         reason = self.refused(SaslBookie, sasl_jaas_client_allowed_ids="(")

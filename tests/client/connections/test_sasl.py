@@ -43,7 +43,8 @@ class _Sides:
         path.write_text(JAAS)
         path.chmod(0o600)
         config = AuthenticationConfig(
-            sasl_jaas_config=str(path), bookie_auth_provider_factory_class="sasl", **keys
+            sasl_jaas_config=str(path), bookie_auth_provider_factory_class="sasl",
+            tls_provider_factory_class="TLSContextFactory", **keys,
         )  # fmt: skip
         self.bookie_exchange = SaslPlugin().for_bookie(config).bookie_exchange
         self.client_exchange = SaslPlugin().for_client(config).client_exchange
