@@ -22,7 +22,7 @@ from ..protocol.authentication import (
     NoExchange,
     Peer,
 )
-from ..protocol.peer_lines import PeerLines
+from ..protocol.peer_lines import PeerLines, cause_of
 from ..security.principals import NOBODY, Principal
 
 PLUGIN = "BookieAuthZFactory"
@@ -82,7 +82,9 @@ class CertificateBookie:
         reason = self._refusal(peer.certified)
         if not reason:
             return NoExchange(peer)
-        self._lines.log(_log.warn, "refusing all requests of {peer}: {reason}", peer.address, reason=reason)
+        self._lines.log(
+            _log.warn, "refusing all requests of {peer}: {reason}", peer.address, reason=reason, cause=cause_of(reason)
+        )  # fmt: skip
         return _RefusingExchange(reason)
 
     def _refusal(self, certified: Principal) -> str:

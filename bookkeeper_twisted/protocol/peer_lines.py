@@ -1,10 +1,12 @@
 """Limits the log lines about peers, so that a peer that sends invalid requests cannot fill the log.
 
 Each kind of line is limited on its own, so that a peer that causes many lines of one kind hides no other kind.
+Lines of one kind may have several causes, such as the reasons why users are refused: one cause hides no other.
 Omitted lines are counted, and the next logged line of their kind says how many were omitted.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -23,20 +25,34 @@ def peer_name(address: IAddress | None) -> str:
     return f"{host}:{getattr(address, 'port', 0)}" if host else str(address)
 
 
+MAX_CAUSES = 8
+"""Most causes of lines of one kind that are logged about one host in one interval; lines with others are omitted."""
+
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
+
+
+def cause_of(reason: str) -> str:
+    """Return a ``reason`` without the texts in quotation marks, such as the names that peers have sent.
+
+    Refusals of many users have one cause then.
+    """
+    return _QUOTED.sub("''", reason)
+
+
 @attrs.define(eq=False)
 class _LinesOfKind:
     """A record of the logged and the omitted log lines of one kind.
 
-    :ivar logged_at: the time of the last logged line about each host.
+    :ivar logged_at: for each host, the time of the last logged line with each cause.
     :ivar left_out: the number of lines that were omitted since the last logged line.
     """
 
-    logged_at: dict[str, float] = attrs.field(factory=dict)
+    logged_at: dict[str, dict[str, float]] = attrs.field(factory=dict)
     left_out: int = 0
 
 
 class PeerLines:
-    """A logger that writes at most one line of a kind for each host per :data:`INTERVAL`.
+    """A logger that writes at most one line of a kind and cause for each host per :data:`INTERVAL`.
 
     :param seconds: returns the time of the clock.
     """
@@ -47,24 +63,31 @@ class PeerLines:
         self._seconds = seconds
         self._kinds: dict[str, _LinesOfKind] = {}
 
-    def log(self, write: Callable[..., None], template: str, peer: str, **fields: Any) -> None:
+    def log(self, write: Callable[..., None], template: str, peer: str, *, cause: str = "", **fields: Any) -> None:
         """Log a line about a ``peer``, or count the line as omitted.
 
         :param write: the method of a logger that logs the line.
         :param template: text with the names of fields, ``{peer}`` among them.  It is the kind of the line, so it
             contains no text that a peer has sent.
         :param peer: host and port, or another name.
+        :param cause: why the line is logged; a line with another cause is limited on its own.
         """
         host, now = peer.rpartition(":")[0] or peer, self._seconds()
         kind = self._kinds.setdefault(template, _LinesOfKind())
         if len(kind.logged_at) >= MAX_HOSTS:
-            kind.logged_at = {known: at for known, at in kind.logged_at.items() if now - at < INTERVAL}
-        last = kind.logged_at.get(host)
-        if len(kind.logged_at) >= MAX_HOSTS if last is None else now - last < INTERVAL:
+            kind.logged_at = {known: at for known, at in kind.logged_at.items() if _recent(at, now)}
+        causes = _recent(kind.logged_at.get(host, {}), now)
+        is_full = len(causes) >= MAX_CAUSES or (host not in kind.logged_at and len(kind.logged_at) >= MAX_HOSTS)
+        if is_full or cause in causes:
             kind.left_out += 1
             return
-        kind.logged_at[host] = now
+        kind.logged_at[host] = {**causes, cause: now}
         left_out, kind.left_out = kind.left_out, 0
         if left_out:
             template += " ({left_out} such lines were left out before this one)"
         write(template, peer=peer, left_out=left_out, **fields)
+
+
+def _recent(causes: Mapping[str, float], now: float) -> dict[str, float]:
+    """Return the causes of lines that were logged in this interval, with the times of these lines."""
+    return {cause: at for cause, at in causes.items() if now - at < INTERVAL}

@@ -110,12 +110,23 @@ PLANTS = (
     ),
     Plant(
         "every line that a host causes is logged", "protocol/peer_lines.py",
-        "now - last < INTERVAL", "False", _LINES, where="PeerLines.log",
+        "cause in causes", "False", _LINES, where="PeerLines.log",
     ),
     Plant(
         "any number of hosts cause lines", "protocol/peer_lines.py",
-        "len(kind.logged_at) >= MAX_HOSTS if last is None else now - last < INTERVAL",
-        "False if last is None else now - last < INTERVAL", _LINES, where="PeerLines.log",
+        "host not in kind.logged_at and len(kind.logged_at) >= MAX_HOSTS", "False", _LINES, where="PeerLines.log",
+    ),
+    Plant(
+        "a host causes any number of lines by many reasons", "protocol/peer_lines.py",
+        "len(causes) >= MAX_CAUSES", "False", _LINES, where="PeerLines.log",
+    ),
+    Plant(
+        "a refusal hides those for another reason", _GATE,
+        "cause_of(str(error))", "''", _GATED, where="AuthenticatingSession._failed",
+    ),
+    Plant(
+        "each user that is refused is a line", _GATE,
+        "cause_of(str(error))", "str(error)", _GATED, where="AuthenticatingSession._failed",
     ),
     Plant(
         "lines that were left out are not counted", "protocol/peer_lines.py",

@@ -13,7 +13,7 @@ PLANTS = (
     ),
     Plant(
         "each read over HTTP is a line", "protocol/peer_lines.py",
-        "now - last < INTERVAL", "False", ["tests.http.test_cluster_api"], where="PeerLines.log",
+        "cause in causes", "False", ["tests.http.test_cluster_api"], where="PeerLines.log",
     ),
     Plant(
         "ledgers are counted although their bookie is back", "autorecovery/auditing/detection.py",

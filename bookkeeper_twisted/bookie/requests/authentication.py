@@ -23,7 +23,7 @@ from ...errors import UnauthorizedAccessError
 from ...protocol.authentication import MAX_TOKEN, IAuthenticationExchange
 from ...protocol.connection_state import ConnectionState
 from ...protocol.interfaces import IRequestSession, IServerConnection
-from ...protocol.peer_lines import PeerLines
+from ...protocol.peer_lines import PeerLines, cause_of
 from .encryption import refuse
 
 
@@ -111,7 +111,8 @@ class AuthenticatingSession:
         if not self._connection.closed:
             peer = self._connection.peer
             if failure.check(UnauthorizedAccessError):
-                self._lines.log(self._log.info, "refusing {peer}: {error}", peer, error=failure.value)
+                error, text = failure.value, "refusing {peer}: {error}"
+                self._lines.log(self._log.info, text, peer, error=error, cause=cause_of(str(error)))
             else:
                 self._lines.log(partial(self._log.failure, failure=failure), "authenticating {peer} failed", peer)
             self._refuse(request)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from unittest import mock
 
 from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs
@@ -13,7 +14,7 @@ from bookkeeper_twisted.codec.operations import Operation, V2Op
 from bookkeeper_twisted.codec.v2 import requests_out as v2_requests_out
 from bookkeeper_twisted.codec.v3 import requests_out as v3_requests_out
 from bookkeeper_twisted.codec.wires import V2, V3
-from bookkeeper_twisted.errors import Status
+from bookkeeper_twisted.errors import Status, UnauthorizedAccessError
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
 from bookkeeper_twisted.protocol.server.connection import LONGEST_TOKEN_FRAME
 from bookkeeper_twisted.security.principals import NOBODY
@@ -81,6 +82,22 @@ class RefusalLogTests(SynchronousTestCase):
                 peer.send(_auth(3, SUCCESS))
                 self.assertTrue(peer.ended)
         self.assertEqual(len([event for event in events if "refusing" in event["log_format"]]), 1)
+
+    def test_reasons(self) -> None:
+        """A refusal of one user does not hide why others of its host are refused; the same reason is one line."""
+        provider = TokenAuthentication(admits=False)
+        rig = _rig(provider)
+        reasons = ["user 'joe' is not allowed", "user 'ann' is not allowed", "no key", "user \"o'n\" is not allowed"]
+        with capturedLogs() as events:
+            for reason in reasons:
+                exchange: Any = mock.Mock(complete=False)
+                exchange.next_token.side_effect = UnauthorizedAccessError(detail=reason)
+                with mock.patch.object(TokenAuthentication, "bookie_exchange", return_value=exchange):
+                    peer = rig.connect()
+                peer.send(_auth(3, SUCCESS))
+                self.assertTrue(peer.ended)
+        said = [str(event["error"]) for event in events if "refusing" in event["log_format"]]
+        self.assertEqual(said, [f"unauthorized access: {reason}" for reason in (reasons[0], reasons[2])])
 
 
 class ExchangeTests(SynchronousTestCase):
