@@ -5,6 +5,7 @@ but shows nothing of the file's content.
 """
 
 import os
+import weakref
 from collections.abc import Callable, Iterable
 from stat import S_IROTH, S_ISREG, S_IWOTH
 from typing import Generic, TypeVar
@@ -96,6 +97,28 @@ def read_text(key: str, path: str, limit: int, secret: bool = False, guarded: bo
         pass
     # raised outside of the handler, because the UnicodeDecodeError contains the content of the file
     raise file_error(key, path, "it is not UTF-8")
+
+
+class CopyInMemory:
+    """A copy of a file for a library that opens its files again and again, so that later changes do it no harm.
+
+    The copy is a file in memory that only this process can open; it ends with this object.  Systems other than Linux
+    have no such files: there the path is that of the file itself.
+
+    :ivar path: the path of the copy.
+    """
+
+    def __init__(self, path: str, content: bytes) -> None:
+        """:param path: of the file.
+        :param content: of the file.
+        """
+        self.path = path
+        if hasattr(os, "memfd_create"):
+            descriptor = os.memfd_create("copy")
+            weakref.finalize(self, os.close, descriptor)
+            with os.fdopen(descriptor, "wb", closefd=False) as file:
+                file.write(content)
+            self.path = f"/proc/self/fd/{descriptor}"
 
 
 class FromFiles(Generic[T]):

@@ -71,6 +71,30 @@ PLANTS = (
         "GSSAPI if section.is_for_kerberos else DIGEST_MD5", "DIGEST_MD5", _TESTS, where="_mechanism_of",
     ),
     Plant(
+        "broken keys of a bookie refuse everybody without a line", _SIDES,
+        "from_key_tab(login, lambda: kerberos.acceptor(login), self._world.seconds)", "kerberos.acceptor(login)",
+        _TESTS, where="SaslBookie._make",
+    ),
+    Plant(
+        "new keys of a client need a restart", _SIDES,
+        "from_key_tab(login, lambda: kerberos.initiator(login, self._service), self._world.seconds)",
+        "kerberos.initiator(login, self._service)", _TESTS, where="SaslClient._make",
+    ),
+    Plant(
+        "the library reads the file of keys itself, which may be broken", "security/files.py",
+        "hasattr(os, 'memfd_create')", "False", ["tests.security.test_files"], where="CopyInMemory.__init__",
+    ),
+    Plant(
+        "a client that waits for its KDC suspects the bookie", "protocol/client/authentication.py",
+        "if self._is_making: ...", "pass", ["tests.client.connections.test_authentication"],
+        where="AuthenticatedConnection._end_late",
+    ),
+    Plant(
+        "a client that waits for its bookie suspects the KDC", "protocol/client/authentication.py",
+        "self._is_making = False", "", ["tests.client.connections.test_authentication"],
+        where="AuthenticatedConnection._send",
+    ),
+    Plant(
         "a bookie may have tickets instead of keys", _JAAS,
         "if of_bookie: ...", "pass", _FORMAT, where="_kerberos_login",
     ),

@@ -3,8 +3,8 @@
 The library finds realms and their KDCs in ``krb5.conf``.  It also decides there whether the name of a bookie's host is
 looked up to find its full name (``dns_canonicalize_hostname``, ``rdns``).
 
-A bookie reads its keys for each context, so a changed file counts at once.  A client keeps its tickets in memory, and
-gets new ones by its keys before they expire.
+The library reads keys from a private copy of their file, because it opens the file for each context.  A file that is
+broken later does no harm then.  A client keeps its tickets in memory, and gets new ones by its keys before they expire.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from ...errors import ConfigError, UnauthorizedAccessError
-from ...security.files import read_small_file
+from ...security.files import CopyInMemory, read_small_file
 from .jaas import KerberosLogin
 from .kerberos import Kerberos, SecurityContext
 
@@ -47,24 +47,18 @@ class _Gssapi:
 
         See :meth:`.Kerberos.acceptor` for parameters and errors.
         """
-        read_small_file(_FILE, login.key_tab, _MAX_FILE, secret=True)
-        try:
-            credentials = self._credentials(login, "accept", {"keytab": f"FILE:{login.key_tab}"})
-        except UnauthorizedAccessError as error:
-            reason = f"{_FILE} = {login.key_tab!r}: it has no key of {login.principal!r}: {error.detail}"
-        else:
-            return lambda: _Context(self._library, usage="accept", creds=credentials)
-        raise ConfigError(reason)
+        keys, credentials = self._keys(login)
+        return lambda: _Context(self._library, keys, usage="accept", creds=credentials)
 
     def initiator(self, login: KerberosLogin, service: str) -> Callable[[str], SecurityContext]:
         """Return a function that makes the client's side of a Kerberos security context with a host, its argument.
 
         See :meth:`.Kerberos.initiator` for parameters and errors.
         """
-        store = {}
+        store, keys = {}, None
         if login.key_tab:
-            read_small_file(_FILE, login.key_tab, _MAX_FILE, secret=True)
-            store = {"client_keytab": f"FILE:{login.key_tab}", "ccache": f"MEMORY:bookkeeper-{next(_caches)}"}
+            keys, _ = self._keys(login)
+            store = {"client_keytab": f"FILE:{keys.path}", "ccache": f"MEMORY:bookkeeper-{next(_caches)}"}
         elif login.ticket_cache:
             store = {"ccache": login.ticket_cache}
         library = self._library
@@ -75,10 +69,24 @@ class _Gssapi:
                 bookie = library.Name(f"{service}@{host}", library.NameType.hostbased_service)
             # make credentials for each context: the library then replaces tickets that are about to expire
             credentials = self._credentials(login, "initiate", store)
-            mechanism = library.MechType.kerberos
-            return _Context(library, usage="initiate", name=bookie, creds=credentials, flags=flags, mech=mechanism)
+            arguments = {"name": bookie, "creds": credentials, "flags": flags, "mech": library.MechType.kerberos}
+            return _Context(library, keys, usage="initiate", **arguments)
 
         return context
+
+    def _keys(self, login: KerberosLogin) -> tuple[CopyInMemory, Any]:
+        """Read the file of keys of a ``login``.
+
+        :returns: a copy of the file, and the credentials of the library that accept tickets for the principal.
+        :raises ConfigError: the file cannot be used, or has no key of the principal.
+        """
+        keys = CopyInMemory(login.key_tab, read_small_file(_FILE, login.key_tab, _MAX_FILE, secret=True))
+        try:
+            return keys, self._credentials(login, "accept", {"keytab": f"FILE:{keys.path}"})
+        except UnauthorizedAccessError as error:
+            detail = error.detail.replace(keys.path, login.key_tab)
+            reason = f"{_FILE} = {login.key_tab!r}: it has no key of {login.principal!r}: {detail}"
+        raise ConfigError(reason)
 
     def _credentials(self, login: KerberosLogin, usage: str, store: dict[str, str]) -> Any:
         library = self._library
@@ -91,12 +99,14 @@ class _Gssapi:
 class _Context:
     """A Kerberos security context of the ``gssapi`` library, with the methods of :class:`.SecurityContext`.
 
+    :param keys: the file of keys that the library may read until the context is complete.
     :param arguments: of the context of the library.
     """
 
-    def __init__(self, library: Any, **arguments: Any) -> None:
+    def __init__(self, library: Any, keys: CopyInMemory | None, **arguments: Any) -> None:
         self.is_complete = False
         self._library = library
+        self._keys = keys
         with _refusals(library):
             self._context = library.SecurityContext(**arguments)
 

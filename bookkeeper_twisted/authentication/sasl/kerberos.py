@@ -15,7 +15,7 @@ here is "none": what protects the connection later is TLS.  Java's bookie does n
 
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredLock, execute
 from twisted.internet.interfaces import IReactorThreads
@@ -24,9 +24,11 @@ from zope.interface import implementer
 
 from ...errors import UnauthorizedAccessError
 from ...protocol.authentication import IAuthenticationExchange, IUnansweredExchange, Peer
+from ...security.files import FromFiles
 from ...security.principals import NOBODY, Principal
 from .jaas import KerberosLogin
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 NO_PROTECTION = 1
@@ -76,8 +78,30 @@ class Kerberos(Protocol):
 
         :param login: the principal of the client, and where its keys or its tickets are.
         :param service: the first part of the principals of bookies.
-        :raises ConfigError: the file with the keys cannot be read.
+        :raises ConfigError: the file with the keys cannot be used, or has no key of the principal.
         """
+
+
+def from_key_tab(
+    login: KerberosLogin, make: Callable[[], Callable[P, SecurityContext]], seconds: Callable[[], float]
+) -> Callable[P, SecurityContext]:
+    """Return a function that makes contexts from the newest file of keys that could be used.
+
+    If a changed file cannot be used, the previous keys stay in use, with one line in the log.
+
+    :param login: names the file; without a file, ``make`` is called once.
+    :param make: reads the file, and returns a function that makes contexts; raises ConfigError.
+    :param seconds: returns the time in seconds.
+    :raises ConfigError: the file cannot be used now.
+    """
+    if not login.key_tab:
+        return make()
+    made = FromFiles(f"the keys of {login.principal} in {login.key_tab}", (login.key_tab,), make, seconds)
+
+    def context(*args: P.args, **kwargs: P.kwargs) -> SecurityContext:
+        return made.get()(*args, **kwargs)
+
+    return context
 
 
 class WorkTurns:

@@ -13,7 +13,7 @@ from .credentials import jaas_credentials
 from .digest_md5 import DigestBookieExchange, DigestClientExchange
 from .gssapi_contexts import installed_kerberos
 from .jaas import JaasSection
-from .kerberos import Kerberos, KerberosBookieExchange, KerberosClientExchange, WorkTurns
+from .kerberos import Kerberos, KerberosBookieExchange, KerberosClientExchange, WorkTurns, from_key_tab
 from .plain import PlainBookieExchange, PlainClientExchange
 from .users import Account, Users, admit
 
@@ -67,7 +67,8 @@ class SaslBookie:
     def _make(self, section: JaasSection) -> _NewExchange:
         mechanism = self._mechanism or _mechanism_of(section)
         if mechanism == GSSAPI:
-            contexts = self._world.kerberos().acceptor(section.kerberos_login(of_bookie=True))
+            login, kerberos = section.kerberos_login(of_bookie=True), self._world.kerberos()
+            contexts = from_key_tab(login, lambda: kerberos.acceptor(login), self._world.seconds)
             return partial(KerberosBookieExchange, contexts, partial(admit, self._allowed), self._turns)
         users = Users(section.passwords(), self._key, self._allowed)
         if mechanism == PLAIN:
@@ -100,7 +101,8 @@ class SaslClient:
     def _make(self, section: JaasSection) -> _NewExchange:
         mechanism = self._mechanism or _mechanism_of(section)
         if mechanism == GSSAPI:
-            contexts = self._world.kerberos().initiator(section.kerberos_login(of_bookie=False), self._service)
+            login, kerberos = section.kerberos_login(of_bookie=False), self._world.kerberos()
+            contexts = from_key_tab(login, lambda: kerberos.initiator(login, self._service), self._world.seconds)
             return partial(KerberosClientExchange, contexts, self._turns)
         account = Account(*section.account())
         if mechanism == PLAIN:

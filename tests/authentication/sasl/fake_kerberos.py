@@ -5,7 +5,7 @@ from collections.abc import Callable
 import attrs
 
 from bookkeeper_twisted.authentication.sasl.jaas import KerberosLogin
-from bookkeeper_twisted.errors import UnauthorizedAccessError
+from bookkeeper_twisted.errors import ConfigError, UnauthorizedAccessError
 
 REALM = "EXAMPLE.TEST"
 
@@ -74,17 +74,24 @@ class FakeKerberos:
     """See :class:`~bookkeeper_twisted.authentication.sasl.kerberos.Kerberos`.
 
     :ivar logins: those that were used.
+    :ivar unusable: why files of keys cannot be used now; empty if they can.
     """
 
     def __init__(self) -> None:
         self.logins: list[KerberosLogin] = []
+        self.unusable = ""
 
     def acceptor(self, login: KerberosLogin) -> Callable[[], Acceptor]:
         """The bookie's sides."""
-        self.logins.append(login)
+        self._use(login)
         return lambda: Acceptor(login.principal)
 
     def initiator(self, login: KerberosLogin, service: str) -> Callable[[str], Initiator]:
         """The client's sides."""
-        self.logins.append(login)
+        self._use(login)
         return lambda host: Initiator(login.principal, f"{service}/{host}@{REALM}")
+
+    def _use(self, login: KerberosLogin) -> None:
+        if self.unusable:
+            raise ConfigError(self.unusable)
+        self.logins.append(login)

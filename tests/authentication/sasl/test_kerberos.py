@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import attrs
 from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorThreads
+from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
@@ -18,6 +20,7 @@ from bookkeeper_twisted.authentication.sasl.kerberos import WorkTurns
 from bookkeeper_twisted.authentication.sasl.sides import SaslBookie, SaslClient, SaslWorld
 from bookkeeper_twisted.errors import ConfigError
 from bookkeeper_twisted.protocol.authentication import IAuthenticationExchange, IUnansweredExchange, Peer
+from bookkeeper_twisted.security.files import REFRESH_SECONDS
 from bookkeeper_twisted.security.principals import Principal
 from bookkeeper_twisted.testing.contracts import authentication_contract
 
@@ -170,6 +173,58 @@ class ClientTests(KerberosCase):
             self.token(client, None)
             self.token(client, b"proof")
             self.assertIn(reason, self.refused(client, offer))
+
+
+class KeyTabTests(KerberosCase):
+    """Files of keys that change while a process runs."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.key_tab = Path(self.mktemp())
+        self.key_tab.touch(0o600)
+        self.write(_KERBEROS.replace("/keys", str(self.key_tab)))
+
+    def logged(self, ask: Callable[[], object]) -> list[tuple[str, str]]:
+        """The level and the begin of each line of the log when a side is used again."""
+        self.clock.advance(REFRESH_SECONDS)
+        with capturedLogs() as events:
+            ask()
+            ask()
+        return [(event["log_level"].name, formatEvent(event).partition(" have changed")[2]) for event in events]
+
+    def test_changes(self) -> None:
+        """Broken keys are one line of the log, and the previous ones stay in use; new ones are used, with a line."""
+
+        def admit() -> None:
+            self.token(bookie.bookie_exchange(BOOKIE), _TICKET)
+
+        def begin() -> None:
+            self.token(client.client_exchange(BOOKIE), None)
+
+        for ask in (admit, begin):
+            bookie, client = SaslBookie(self.config(), self.world), SaslClient(self.config(), self.world)
+            self.assertEqual(self.logged(ask), [])
+            self.kerberos.unusable = "no keys"
+            self.key_tab.write_bytes(b"1" * (1 + self.key_tab.stat().st_size))
+            reason = " and cannot be used, the previous ones stay in use: no keys"
+            self.assertEqual(self.logged(ask), [("error", reason)])
+            self.assertEqual(self.logged(ask), [])
+            self.kerberos.unusable = ""
+            self.key_tab.write_bytes(b"2" * (1 + self.key_tab.stat().st_size))
+            self.assertEqual(self.logged(ask), [("info", ": the new ones are in use")])
+
+    def test_start(self) -> None:
+        """At the start, keys that cannot be used are refused."""
+        self.kerberos.unusable = "no keys"
+        for side in (SaslBookie, SaslClient):
+            self.assertIn("no keys", str(self.assertRaises(ConfigError, side, self.config(), self.world)))
+
+    def test_cache(self) -> None:
+        """A client with a cache of tickets has no file of keys."""
+        self.write(_KERBEROS.replace("useKeyTab", "useTicketCache"))
+        side = SaslClient(self.config(), self.world)
+        self.kerberos.unusable = "no keys"
+        self.assertEqual(self.logged(lambda: self.token(side.client_exchange(BOOKIE), None)), [])
 
 
 class ChoiceTests(KerberosCase):

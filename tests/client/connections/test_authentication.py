@@ -1,8 +1,9 @@
 """The network client where bookies ask for authentication: the whole contract, and what is refused."""
 
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
@@ -10,7 +11,7 @@ from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, UnauthorizedAccessError
 from bookkeeper_twisted.protocol.authentication import AuthenticationDisabled
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
-from bookkeeper_twisted.testing.authentication import TokenAuthentication
+from bookkeeper_twisted.testing.authentication import CONTINUE, TokenAuthentication
 from bookkeeper_twisted.testing.contracts import bookie_client_contract as contract
 
 from ...bookie.rig import Rig
@@ -130,8 +131,24 @@ class SlowTests(AuthenticatedCase):
         self.settle()
         self.rig.clock.advance(ClientConfig().read_entry_timeout_sec)
         self.settle()
-        self.assertIn("no authentication in time", self.failureResultOf(reading).getErrorMessage())
+        reason = self.failureResultOf(reading).getErrorMessage()
+        self.assertIn("no authentication in time; Apache's bookies do not answer whom they refuse", reason)
         self.assertEqual(self.sockets(), [])
+
+    def test_own_timeout(self) -> None:
+        """A client whose own token takes too long says so, and does not suspect the bookie."""
+        self.provider.waits.clear()
+        for received in (None, b""):
+            silent: Any = mock.Mock(complete=False)
+            silent.next_token.side_effect = [Deferred()] if received is None else [succeed(CONTINUE), Deferred()]
+            with mock.patch.object(TokenAuthentication, "client_exchange", return_value=silent):
+                reading = self.read()
+                self.settle()
+            self.rig.clock.advance(ClientConfig().read_entry_timeout_sec)
+            self.settle()
+            reason = self.failureResultOf(reading).getErrorMessage()
+            self.assertIn("no authentication in time; this client does not have its own token yet", reason)
+            self.assertIn("its KDC does not answer", reason)
 
     def test_closed(self) -> None:
         """A client that is closed meanwhile ends the connection."""
