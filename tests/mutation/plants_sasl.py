@@ -210,6 +210,15 @@ PLANTS = (
         where="_is_empty_token",
     ),
     Plant(
+        "a token in clear for another plugin is refused within TLS", _FIRST_FRAME,
+        "first[0].plugin == self._plugin", "True", _CARRIED, where="FirstFrameSession._encrypt",
+    ),
+    Plant(
+        "a client of another plugin waits for a bookie that authenticates nobody", _FIRST_FRAME,
+        "connection.state is not ConnectionState.AUTHENTICATING or first[0].plugin == self._plugin",
+        "first[0].plugin == self._plugin", _CARRIED, where="FirstFrameSession._encrypt",
+    ),
+    Plant(
         "Apache's client waits for the answer to its first token", _FIRST_FRAME,
         "isinstance(item, AuthRequest) and not item.payload", "False", _CARRIED, where="_is_empty_token",
     ),

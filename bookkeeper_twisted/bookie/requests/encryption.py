@@ -10,7 +10,8 @@ answered as the peer's.  The session that answers requests is opened after the h
 There is one exception.  Apache's clients send the first token of SASL in clear right behind StartTLS, and wait for the
 answer within TLS.  So an AUTH request with an empty token in this place is answered after the handshake, whether it
 arrived together with StartTLS or later.  An attacker who inserts it gains nothing: the token says nothing, and the
-answer goes to the peer of the handshake.
+answer goes to the peer of the handshake.  If clients have to authenticate, the request has to name their plugin: what
+names another one is dropped, as its answer would be a refusal.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from zope.interface import implementer
 
 from ...codec.messages import AuthRequest, StartTlsRequest, StartTlsResponse
 from ...errors import Status
+from ...protocol.connection_state import ConnectionState
 from ...protocol.interfaces import IRequestSession, IServerConnection
 
 
@@ -60,15 +62,17 @@ class FirstFrameSession:
     """The session of a connection until its first frame; then it opens the session that answers later requests.
 
     :param open_session: opens the session that answers requests.
+    :param plugin: the name in AUTH requests of clients that have to authenticate.
     """
 
     def __init__(
         self, connection: IServerConnection, encryption: Encryption,
-        open_session: Callable[[IServerConnection], IRequestSession],
+        open_session: Callable[[IServerConnection], IRequestSession], plugin: str = "",
     ) -> None:  # fmt: skip
         self._connection = connection
         self._encryption = encryption
         self._open = open_session
+        self._plugin = plugin
         self._session: IRequestSession | None = None
         connection.expect_hello(self._encrypt_at_once)
         if not encryption.is_required:
@@ -104,7 +108,7 @@ class FirstFrameSession:
 
         :param behind: the frames that arrived together with the StartTLS request.
         """
-        first = [item for item in behind if _is_empty_token(item)]
+        first: list[Any] = [item for item in behind if _is_empty_token(item)]
 
         def take(item: object) -> bool:
             if _is_empty_token(item):
@@ -113,7 +117,7 @@ class FirstFrameSession:
 
         def encrypted() -> None:
             session = self._open_session()
-            if first:
+            if first and (connection.state is not ConnectionState.AUTHENTICATING or first[0].plugin == self._plugin):
                 session.received(first)
                 connection.flush()
 

@@ -92,7 +92,8 @@ class RequestProcessor:
     def open_session(self, connection: IServerConnection) -> IRequestSession:
         """Open the session of a ``connection``; if the bookie has TLS, the first frame may start the encryption."""
         if self._encryption is not None:
-            return FirstFrameSession(connection, self._encryption, self._open_session)
+            plugin = self._authentication.plugin
+            return FirstFrameSession(connection, self._encryption, self._open_session, plugin)
         return self._open_session(connection)
 
     def _open_session(self, connection: IServerConnection) -> IRequestSession:

@@ -21,6 +21,7 @@ from bookkeeper_twisted.errors import BookieHandleNotAvailableError, Status
 from bookkeeper_twisted.protocol.authentication import IAuthenticationExchange, IUnansweredExchange, Peer
 from bookkeeper_twisted.protocol.client.authentication import AuthenticatedConnection
 from bookkeeper_twisted.protocol.client.encryption import START_TLS, EncryptingConnection
+from bookkeeper_twisted.protocol.connection_state import ConnectionState
 from bookkeeper_twisted.protocol.server.connection import ServerConnection
 from bookkeeper_twisted.security.principals import NOBODY, Principal
 from bookkeeper_twisted.testing.authentication import SUCCESS, TokenAuthentication
@@ -131,6 +132,30 @@ class ApacheTests(_WithinTls):
             encrypted()
             self.assertEqual(session.items, [request])
             peer.leave()
+
+    def test_other_plugin(self) -> None:
+        """An empty token that names another plugin is dropped, unless the client need not authenticate."""
+        for plugin, state, is_taken in (
+            ("sasl", ConnectionState.AUTHENTICATING, True), ("other", ConnectionState.AUTHENTICATING, False),
+            ("other", ConnectionState.READY, True),
+        ):  # fmt: skip
+            for together in (False, True):
+                peer, request = self.rig.connect(), AuthRequest(V3.header(Operation.AUTH, 1, 0), plugin, b"")
+                start, auth = V3.encode_request(START_TLS), V3.encode_request(request)
+                peer.send(start + auth if together else start)
+                if not together:
+                    peer.transport.protocol.dataReceived(auth)
+                session = _Session()
+
+                def opened(connection: Any, session: Any = session, state: Any = state) -> Any:
+                    connection.enter(state)
+                    return session
+
+                self.patch(peer.connection._session, "_open", opened)
+                encrypted: Any = peer.connection._encrypted
+                encrypted()
+                self.assertEqual((session.items, peer.ended), ([request] if is_taken else [], False))
+                peer.leave()
 
     def test_half_token(self) -> None:
         """A token of which a part or the whole arrives with StartTLS; no second one is taken."""
