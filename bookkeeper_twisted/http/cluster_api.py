@@ -17,7 +17,7 @@ from ..codec.metadata_formats import encode_ledger_metadata
 from ..errors import MetadataError, NoSuchLedgerMetadataError
 from ..model import DigestType, LedgerMetadata
 from ..protocol.peer_lines import PeerLines
-from .api import Answer, ApiPage, ApiRequest, json_answer
+from .api import Answer, ApiPage, ApiRequest, Handler, json_answer
 
 LEDGERS_A_PAGE = 100
 ENTRIES_A_PAGE = 1000
@@ -101,8 +101,8 @@ class ClusterApi:
         return {
             "list": ApiPage(self._list_ledgers),
             "metadata": ApiPage(self._ledger_metadata),
-            "read": ApiPage(self._read_ledger, action=Permission.READ),
-            "delete": ApiPage(delete=self._delete_ledger, action=Permission.DELETE),
+            "read": ApiPage(_or_not_found(self._read_ledger), action=Permission.READ),
+            "delete": ApiPage(delete=_or_not_found(self._delete_ledger), action=Permission.DELETE),
         }
 
     # -- bookies --
@@ -195,6 +195,21 @@ class ClusterApi:
         await (await self._connect()).delete_ledger(ledger_id)
         self._log.info("ledger {ledger_id} was deleted over HTTP by {peer}", ledger_id=ledger_id, peer=question.peer)
         return json_answer(f"Deleted ledger: {ledger_id}")
+
+
+def _or_not_found(handler: Handler) -> Handler:
+    """Return a handler that answers with status 404 if there is no such ledger.
+
+    The answer about metadata has status 500, as that of Apache's bookie.
+    """
+
+    async def answer(question: ApiRequest) -> Answer:
+        try:
+            return await handler(question)
+        except NoSuchLedgerMetadataError as error:
+            return Answer(f"Not Found\n{error}", _NOT_FOUND)
+
+    return answer
 
 
 async def _host(client: BookKeeperAdmin, bookie_id: str) -> str | None:

@@ -144,6 +144,12 @@ class ClusterApiTests(HttpCase):
         self.assertEqual((answer.status, answer.body), (200, f'"Deleted ledger: {ledger_id}"'))
         self.assertEqual(self.json("ledger/list"), {})
 
+    def test_no_ledger(self) -> None:
+        """Entries and the deletion of a ledger that does not exist are 404, with the reason."""
+        for path, method in (("read", "GET"), ("delete", "DELETE")):
+            answer = self.ask(f"/api/v1/ledger/{path}?ledger_id=4242", method)
+            self.assertEqual((answer.status, answer.body), (404, "Not Found\nledger 4242 does not exist"))
+
     def test_client(self) -> None:
         """A client that could not be made is made again for the next request; the end of the site closes it."""
         good, self._connect = self._connect, lambda: fail(MetadataError("away"))  # type: ignore[method-assign]

@@ -201,8 +201,8 @@ PLANTS = (
     ),
     Plant(
         "entries are read over HTTP without permission", "http/cluster_api.py",
-        "ApiPage(self._read_ledger, action=Permission.READ)", "ApiPage(self._read_ledger)", _HTTP,
-        where="ClusterApi.ledger_pages",
+        "ApiPage(_or_not_found(self._read_ledger), action=Permission.READ)",
+        "ApiPage(_or_not_found(self._read_ledger))", _HTTP, where="ClusterApi.ledger_pages",
     ),
     Plant(
         "a refused page is shown", "http/api.py",
