@@ -237,6 +237,22 @@ PLANTS = (
         ["tests.protocol.client.test_in_flight_adds.ConfirmedTests"], where="SentAdds.confirmed",
     ),
     Plant(
+        "an acknowledgement of another entry completes an add", "protocol/client/connection.py",
+        "if adds.is_mistaken: ...", "pass", ["tests.protocol.client.test_client_wires"],
+        where="ClientConnection._complete_adds",
+    ),
+    Plant(
+        "an acknowledgement of another ledger completes an add", "protocol/client/sent_adds.py",
+        "self._entry_ids[place] == entry_id and self._ledger_ids[place] == ledger_id",
+        "self._entry_ids[place] == entry_id", ["tests.protocol.client.test_in_flight_adds.NamedTests"],
+        where="SentAdds.is_entry",
+    ),
+    Plant(
+        "entries of replies out of order are not compared", "protocol/client/sent_adds.py",
+        "self._by_number is None and isinstance(places, range)", "True",
+        ["tests.protocol.client.test_in_flight_adds.NamedTests"], where="NamedEntries.are_those",
+    ),
+    Plant(
         "the data of an entry confirm an add", "protocol/client/connection.py",
         "if self._decoder.keeps: ...\nat, end = (0, len(data))\n"
         "while at < end and self.wire.add_reply_size:\n    start = at\n"

@@ -338,7 +338,7 @@ class ClientConnection(Protocol):
         ledger_ids, entry_ids, numbers = replies.ledger_ids, replies.entry_ids, replies.txn_ids
         keys: Sequence[Any] = numbers if self.wire.numbered else list(zip(ledger_ids, entry_ids, strict=True))
         if replies.status is Status.EOK:
-            self._complete_adds(keys, None)
+            self._complete_adds(keys, None, replies if self.wire.numbered else None)
         else:
             for start, end in stretches(entry_ids, ledger_ids):
                 error = ERROR_OF_STATUS[replies.status](ledger_ids[start], entry_ids[start])
@@ -346,8 +346,11 @@ class ClientConnection(Protocol):
         for start, end in stretches(numbers) if numbers else ():
             self.in_flight.replied(numbers[start], end - start)
 
-    def _complete_adds(self, keys: Sequence[Any], error: Exception | None) -> None:
-        for adds in self.in_flight.answered_adds(keys):
+    def _complete_adds(self, keys: Sequence[Any], error: Exception | None, named: AddReplies | None = None) -> None:
+        for adds in self.in_flight.answered_adds(keys, named):
+            if adds.is_mistaken:
+                error = BookieHandleNotAvailableError("the bookie broke the protocol: it acknowledged another entry")
+                self.abort(error)
             self._complete(adds, error)
 
     def _complete(self, adds: Answered, error: Exception | None) -> None:

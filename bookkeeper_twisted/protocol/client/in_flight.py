@@ -20,9 +20,9 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from ...codec.adds import Adds
-from ...codec.runs import ReadReply
+from ...codec.runs import AddReplies, ReadReply
 from .request_ids import CONNECTION_FLOW, FLOW_SHIFT, FlowIds, RequestIds
-from .sent_adds import AddsDone, Answered, Key, SentAdds, TakenEntries
+from .sent_adds import AddsDone, AddsPart, Answered, Key, NamedEntries, SentAdds, TakenEntries
 from .sent_reads import ReadKey, ReadsByKey, SentCall, SentReads, keys_of
 
 SentRequest = Answered | SentReads | SentCall
@@ -191,21 +191,27 @@ class InFlight:
                     return part, at + len(places) * len(sent.replies) // sent.count
         return None, at
 
-    def answered_adds(self, keys: Sequence[Key]) -> Iterator[Answered]:
+    def answered_adds(self, keys: Sequence[Key], replies: AddReplies | None = None) -> Iterator[AddsPart]:
         """Remove the adds that decoded replies answer; yield them in the groups in which they were sent.
 
         :param keys: keys of the replies, in the order of arrival; unknown keys are ignored.
+        :param replies: the replies, if their keys are numbers; then their entries are compared with those that were
+            sent, and a group whose entries differ is mistaken.
         """
+        named = None if replies is None else NamedEntries(replies)
         for sent in list(self._adds):
             if keys and sent in self._adds:  # this loop may have removed these adds already, with an earlier answer
                 places, keys = sent.take(keys)
-                part = self._answered(sent, places) if places else None
-                if part is not None:
-                    yield part
+                if places:
+                    is_mistaken = named is not None and not named.are_those(sent, places)
+                    part = self._answered(sent, places, is_mistaken)
+                    if part is not None:
+                        yield part
 
-    def _answered(self, sent: SentAdds, places: Sequence[int]) -> Answered | None:
+    def _answered(self, sent: SentAdds, places: Sequence[int], is_mistaken: bool = False) -> AddsPart | None:
         """Record that some adds that were sent together are answered; their keys become free.
 
+        :param is_mistaken: whether the replies name other entries.
         :returns: the answered adds, or None if they were given up before.
         """
         if not sent.left:
@@ -216,7 +222,7 @@ class InFlight:
         if sent.done is None:
             self.abandoned -= len(places)
             return None
-        part = sent.part(places)
+        part = sent.part(places, is_mistaken)
         self._release(part)
         return part
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import attrs
 
+from ...codec.runs import AddReplies
+
 AddsDone = Callable[[str, Sequence[int], Exception | None], None]
 """``done(bookie_id, places, error)``: the outcome of the adds with the indexes ``places``; once for each add."""
 
@@ -18,6 +20,7 @@ Key = Any
 """The key that matches a reply with an add: ledger and entry, or the number of the request."""
 
 _FEW = 4
+_MOST_COMPARED = 100
 
 
 @attrs.define(eq=False, repr=False, weakref_slot=False)
@@ -76,6 +79,13 @@ class SentAdds:
             return self._ledger_ids[part], self._entry_ids[part]
         return [self._ledger_ids[place] for place in places], [self._entry_ids[place] for place in places]
 
+    def is_entry(self, place: int, ledger_id: int, entry_id: int) -> bool:
+        """Test whether the add with the index ``place`` is that of the entry ``entry_id`` of a ledger.
+
+        :param ledger_id: of the ledger.
+        """
+        return self._entry_ids[place] == entry_id and self._ledger_ids[place] == ledger_id
+
     def confirmed(self, data: bytes, at: int) -> range:
         """Mark adds as answered if the received bytes are their expected replies.
 
@@ -121,13 +131,15 @@ class SentAdds:
         self.n_answered += len(found)
         return found, others
 
-    def part(self, places: Sequence[int]) -> "AddsPart":
+    def part(self, places: Sequence[int], is_mistaken: bool = False) -> "AddsPart":
         """Return an object for some of these adds: those that were answered just now, with the indexes ``places``.
 
         Each record counts a share of the sent bytes; all shares add up to :attr:`size`.
+
+        :param is_mistaken: whether the replies name other entries.
         """
         size = self.size * (self.left + len(places)) // self.count - self.size * self.left // self.count
-        return AddsPart(self, places, size)
+        return AddsPart(self, places, size, is_mistaken)
 
     def give_up(self) -> "AddsPart":
         """Give up all unanswered adds, and return a record of them.
@@ -140,22 +152,69 @@ class SentAdds:
         return part
 
 
+class NamedEntries:
+    """The entries that numbered replies name, to be compared with the entries that were sent under these numbers.
+
+    :param replies: the replies, in the order of arrival.
+    """
+
+    __slots__ = ("_replies", "_at", "_by_number")
+
+    def __init__(self, replies: AddReplies) -> None:
+        self._replies = replies
+        self._at = 0
+        self._by_number: dict[int, tuple[int, int]] | None = None
+
+    def are_those(self, sent: SentAdds, places: Sequence[int]) -> bool:
+        """Test whether replies name the entries that were sent.
+
+        Of many replies in the order of the adds, only the first and the last are compared: comparing all of them costs
+        a client 3 % of large appends.
+
+        Call this for all answered adds, in the order in which :meth:`SentAdds.take` has taken their numbers.
+
+        :param sent: the adds.
+        :param places: the indexes of those that are answered.
+        """
+        replies = self._replies
+        if self._by_number is None and isinstance(places, range):  # usual case: replies in the order of the adds
+            start = self._at
+            self._at = end = start + len(places)
+            if not 1 < end - start <= _MOST_COMPARED:
+                ledger_ids, entry_ids = replies.ledger_ids, replies.entry_ids
+                return sent.is_entry(places[0], ledger_ids[start], entry_ids[start]) and (
+                    end == start + 1 or sent.is_entry(places[-1], ledger_ids[end - 1], entry_ids[end - 1])
+                )
+            named: tuple[list[int], list[int]] = replies.ledger_ids[start:end], replies.entry_ids[start:end]
+        else:
+            if self._by_number is None:
+                ids = zip(replies.ledger_ids, replies.entry_ids, strict=True)
+                self._by_number = dict(zip(replies.txn_ids, ids, strict=True))
+            assert sent.numbers is not None
+            found = [self._by_number[sent.numbers[place]] for place in places]
+            named = [ledger_id for ledger_id, _ in found], [entry_id for _, entry_id in found]
+        sent_ids = sent.ids_at(places)
+        return named == ([*sent_ids[0]], [*sent_ids[1]])
+
+
 class AddsPart:
     """Some of the adds that were sent together: those that were answered, or given up, at the same time.
 
     :ivar count: number of these adds.
     :ivar size: bytes of their frames.
+    :ivar is_mistaken: whether the replies that answer these adds name other entries.
     """
 
-    __slots__ = ("flow", "order", "places", "count", "size", "done")
+    __slots__ = ("flow", "order", "places", "count", "size", "done", "is_mistaken")
 
-    def __init__(self, sent: SentAdds, places: Sequence[int], size: int) -> None:
+    def __init__(self, sent: SentAdds, places: Sequence[int], size: int, is_mistaken: bool = False) -> None:
         self.flow = sent.flow
         self.order = sent.order
         self.places = places
         self.count = len(places)
         self.size = size
         self.done = sent.done
+        self.is_mistaken = is_mistaken
 
 
 Answered = SentAdds | AddsPart

@@ -6,10 +6,17 @@ from typing import Any
 from twisted.internet.defer import CancelledError
 
 from bookkeeper_twisted.codec.messages import ErrorResponse, Header, ReadRequest, ReadResponse
-from bookkeeper_twisted.codec.operations import FENCE, HIGH_PRIORITY
+from bookkeeper_twisted.codec.operations import FENCE, HIGH_PRIORITY, Operation
+from bookkeeper_twisted.codec.protobuf import wire_pb
 from bookkeeper_twisted.codec.v3.replies_out import encode_response
 from bookkeeper_twisted.codec.wires import V3
-from bookkeeper_twisted.errors import BadRequestError, RequestTimeoutError, Status, UnexpectedConditionError
+from bookkeeper_twisted.errors import (
+    BadRequestError,
+    BookieHandleNotAvailableError,
+    RequestTimeoutError,
+    Status,
+    UnexpectedConditionError,
+)
 
 from ..connected import DIGESTER, LEDGER, Answers, ConnectedTestCase, run_of
 
@@ -63,6 +70,25 @@ class V3Tests(ConnectedTestCase):
     """Version 3: every request has a number."""
 
     wire = 3
+
+    def test_another_entry(self) -> None:
+        """An add whose acknowledgement names another entry fails, as does whatever else the connection waits for."""
+        answers = self.add(run_of(0, 3))
+        self.asked()
+        later = self.add(run_of(3, 1))
+        self.asked()
+        for number in range(3):
+            numbers: Any = {"operation": Operation.ADD, "txnId": (self.ids.flow_id << 32) + number}
+            header = wire_pb.BKPacketHeader(version=wire_pb.VERSION_THREE, **numbers)
+            named = wire_pb.AddResponse(status=wire_pb.EOK, ledgerId=LEDGER, entryId=77)
+            reply = wire_pb.Response(header=header, status=wire_pb.EOK, addResponse=named).SerializeToString()
+            self.connection.dataReceived(len(reply).to_bytes(4, "big") + reply)
+        for _, _, error in (*answers, *later):
+            self.assertIsInstance(error, BookieHandleNotAvailableError)
+            self.assertIn("it acknowledged another entry", str(error))
+        counts = sorted((first, count) for first, count, _ in (*answers, *later))
+        self.assertEqual(counts, [(0, 1), (1, 2), (3, 1)])
+        self.assertTrue(self.transport.aborting)
 
     def test_same_key_twice(self) -> None:
         """The same read twice at a time gives each its own reply."""

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.adds import Adds, frames_and_replies
+from bookkeeper_twisted.codec.runs import AddReplies
+from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.client.in_flight import InFlight, SentRequest
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.client.sent_adds import AddsPart, Answered, SentAdds
@@ -297,6 +299,41 @@ class NumberTests(AddsCase):
         self.assertEqual(
             (self.outstanding.is_pending(0, 30), self.outstanding.abandoned, self.numbers(range(30))), (False, 0, [])
         )
+
+
+class NamedTests(AddsCase):
+    """V3: the entries that replies name are those that were sent under their numbers."""
+
+    def mistaken(self, numbers: Sequence[int], wrong: Sequence[int], ledger: bool = False) -> list[bool]:
+        """Whether the groups of answered adds are mistaken: three runs of forty, and then one of four hundred.
+
+        :param wrong: the indexes of the replies that name another entry.
+        :param ledger: whether it is one of another ledger.
+        """
+        self.begin(numbered=True)
+        for first, count in ((0, 40), (40, 40), (80, 40), (120, 400)):
+            self.send([(7, first + n) for n in range(count)], number=first, fresh=True)
+        replies = AddReplies(Status.EOK, [7] * len(numbers), numbers, numbers)
+        for index in wrong:
+            ids = replies.ledger_ids if ledger else replies.entry_ids
+            ids[index] += 1
+        return [part.is_mistaken for part in self.outstanding.answered_adds(list(numbers), replies)]
+
+    def test_right(self) -> None:
+        """In their order, in any other order, and one alone."""
+        self.assertEqual(self.mistaken(range(520), ()), [False] * 4)
+        self.assertEqual(self.mistaken([*range(60, 80), *range(60), 81, 700], ()), [False] * 3)
+        self.assertEqual(self.mistaken([2], ()), [False])
+
+    def test_wrong(self) -> None:
+        """Of many replies in their order the first and the last are compared, of others all."""
+        for ledger in (False, True):
+            for index, expected in ((0, 0), (17, 0), (39, 0), (79, 1), (120, 3), (519, 3)):
+                found = self.mistaken(range(520), [index], ledger)
+                self.assertEqual(found, [at == expected for at in range(4)], index)
+            self.assertEqual(self.mistaken([60, 59, *range(10), 61], [1], ledger), [False, True])
+            self.assertEqual(self.mistaken([60, 59, *range(10), 61], [5], ledger), [True, False])
+            self.assertEqual(self.mistaken([0], [0], ledger), [True])
 
 
 class EndTests(AddsCase):
