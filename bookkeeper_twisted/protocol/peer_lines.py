@@ -25,7 +25,7 @@ def peer_name(address: IAddress | None) -> str:
     return f"{host}:{getattr(address, 'port', 0)}" if host else str(address)
 
 
-MAX_CAUSES = 8
+MAX_CAUSES = 16
 """Most causes of lines of one kind that are logged about one host in one interval; lines with others are omitted."""
 
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
