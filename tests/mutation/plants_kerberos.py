@@ -86,12 +86,12 @@ PLANTS = (
     ),
     Plant(
         "a client that waits for its KDC suspects the bookie", "protocol/client/authentication.py",
-        "if self._is_making: ...", "pass", ["tests.client.connections.test_authentication"],
-        where="AuthenticatedConnection._end_late",
+        "self._late = _NO_TOKEN", "pass", ["tests.client.connections.test_authentication"],
+        where="AuthenticatedConnection._proceed",
     ),
     Plant(
         "a client that waits for its bookie suspects the KDC", "protocol/client/authentication.py",
-        "self._is_making = False", "", ["tests.client.connections.test_authentication"],
+        "self._late = _NO_ANSWER", "pass", ["tests.client.connections.test_authentication"],
         where="AuthenticatedConnection._send",
     ),
     Plant(

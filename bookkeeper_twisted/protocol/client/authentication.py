@@ -17,6 +17,11 @@ from ..authentication import IAuthenticationExchange, IClientAuthentication, IUn
 from .encryption import START_TLS, EncryptingConnection
 from .handshake import Handshake
 
+_NO_ANSWER = "no authentication in time; Apache's bookies do not answer whom they refuse"
+_NO_TOKEN = (
+    "no authentication in time; this client does not have its own token yet; with Kerberos: its KDC does not answer"
+)
+
 
 class AuthenticatedConnection(Handshake):
     """A protocol that authenticates a connection, then passes it to a new client connection.
@@ -39,9 +44,7 @@ class AuthenticatedConnection(Handshake):
         :param is_required: whether to refuse a bookie that does not authenticate its clients.
         :param is_encrypted: whether the connection is one within TLS.
         """
-        super().__init__(
-            clock, timeout, "no authentication in time; Apache's bookies do not answer whom they refuse"
-        )  # fmt: skip
+        super().__init__(clock, timeout, _NO_ANSWER)
         self._wire = wire
         self._plugin = plugin
         self._exchange = exchange
@@ -49,29 +52,12 @@ class AuthenticatedConnection(Handshake):
         self._make = make
         self._is_required = is_required
         self._number = 0
-        self._is_making = False
-        self._clock = clock
-        self._timeout = timeout
         self._begin = b""
         self._dropped = V3.refusal(START_TLS, Status.EIO) if is_encrypted else None
 
     def connectionMade(self) -> None:
-        timer = self._clock.callLater(self._timeout, self._end_late)
-
-        def ended(result: object) -> object:
-            if timer.active():
-                timer.cancel()
-            return result
-
-        self.authenticated.addBoth(ended)
+        super().connectionMade()
         self._proceed(None)
-
-    def _end_late(self) -> None:
-        """End an exchange that takes too long; say which side has not made its token."""
-        reason = "Apache's bookies do not answer whom they refuse"
-        if self._is_making:
-            reason = "this client does not have its own token yet; with Kerberos: its KDC does not answer"
-        self._fail(RequestTimeoutError(f"no authentication in time; {reason}"))
 
     def dataReceived(self, data: bytes) -> None:
         if self._dropped is not None:
@@ -103,12 +89,12 @@ class AuthenticatedConnection(Handshake):
 
     def _proceed(self, received: bytes | None) -> None:
         """Pass a received token to the exchange and send the next token, until both sides are complete."""
-        self._is_making = True
+        self._late = _NO_TOKEN
         maybeDeferred(self._exchange.next_token, received).addCallbacks(self._send, self._refuse)
 
     def _send(self, token: bytes) -> None:
-        self._is_making = False
-        if self.authenticated.called:
+        self._late = _NO_ANSWER
+        if self.ready.called:
             return
         if self._number and self._exchange.complete and not token:
             self._pass_on(self._make)

@@ -23,7 +23,7 @@ class Handshake(Protocol):
 
     def __init__(self, clock: IReactorTime, timeout: float, late: str) -> None:
         """:param timeout: most seconds from the begin of this part to its end.
-        :param late: the text of the error if it takes longer.
+        :param late: the text of the error if it takes longer; a subclass may change it on the way.
         """
         self.ready: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
         self._clock = clock
@@ -32,7 +32,7 @@ class Handshake(Protocol):
         self._timer: IDelayedCall | None = None
 
     def connectionMade(self) -> None:
-        self._timer = self._clock.callLater(self._timeout, self._fail, RequestTimeoutError(self._late))
+        self._timer = self._clock.callLater(self._timeout, lambda: self._fail(RequestTimeoutError(self._late)))
 
     def _pass_on(self, make: Callable[[], Protocol]) -> None:
         """Pass the connection to the protocol that ``make`` returns: it gets all bytes from now on."""
