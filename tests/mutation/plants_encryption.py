@@ -64,7 +64,7 @@ PLANTS = (
     ),
     Plant(
         "a client waits for a TLS handshake for ever", "protocol/client/handshake.py",
-        "self._clock.callLater(self._timeout, self._fail, RequestTimeoutError(self._late))", "None", _CLIENT,
+        "self._clock.callLater(self._timeout, lambda: self._fail(RequestTimeoutError(self._late)))", "None", _CLIENT,
         where="Handshake.connectionMade",
     ),
     Plant(
