@@ -20,6 +20,7 @@ from ...errors import NO_FILES, NO_SPACE, JournalDamageError
 from ..interfaces import IFile, IFileSystem
 from ..ledger_dirs import journal_ids, journal_name
 from .format import HEADER_SIZE, SECTOR, FileMark, pack_header, parse_header
+from .known_sizes import KnownSizes
 
 SPARE_SUFFIX = ".spare"
 _AT_ONCE = 1 << 20  # bytes of zeros that one write adds to a new file, if the journal is already waiting for the file
@@ -73,6 +74,7 @@ class JournalFiles:
     """The journal files of a directory, and its files that are prepared for later use; see the module docstring.
 
     :ivar ids: ids of the journal files, ascending.
+    :ivar sizes: the sizes that the newest files have at least.
     :ivar created, recycled: numbers of new and of recycled files that became journal files so far.
     """
 
@@ -82,6 +84,7 @@ class JournalFiles:
         self._settings = settings
         self._salt = salt
         self.ids = journal_ids(fs, directory)
+        self.sizes = KnownSizes(fs, directory)
         self.created = self.recycled = 0
         self._next_id = self.ids[-1] + 1 if self.ids else first_id
         self._spares: deque[str] = deque()
@@ -94,11 +97,12 @@ class JournalFiles:
         return posixpath.join(self._directory, journal_name(file_id))
 
     def take(self) -> tuple[IFile, FileMark]:
-        """Begin the next journal file, and return it; its header and its name are durable.
+        """Begin the next journal file, and return it; its header, its name and its size on record are durable.
 
         :raises OSError: no file could be prepared.  If the process had no file descriptor left
             (:data:`~bookkeeper_twisted.errors.NO_FILES`), call this again later.
         """
+        self.sizes.open()
         file_id = self._next_id
         try:
             blank = self._ready.popleft()
@@ -110,6 +114,8 @@ class JournalFiles:
         if blank.file_id != file_id:
             self._write_header(blank.file, file_id)
         self._name(blank, self.path(file_id))
+        # not earlier: a start refuses a directory that lacks a file whose size was written down
+        self.sizes.record(file_id, blank.filled)
         self._next_id += 1
         self.ids.append(file_id)
         if blank.recycled:
@@ -213,12 +219,14 @@ class JournalFiles:
 
     def drop(self, file_id: int) -> None:
         """Delete the journal file ``file_id``, which has no groups of records; its id is not used again."""
+        self.sizes.forget(file_id)
         self._fs.unlink(self.path(file_id))
         self._fs.sync_directory(self._directory)
         self.ids.remove(file_id)
 
     def close(self) -> None:
         """Close the prepared files; the next start finds them as spare files."""
+        self.sizes.close()
         for blank in (*self._ready, self._filling):
             if blank is not None:
                 blank.file.close()
@@ -257,11 +265,22 @@ class JournalFiles:
                 self._spares.appendleft(path)
             raise
         try:
+            if recycled:
+                self._write_end(file)
             self._write_header(file, file_id)
         except OSError:
             self._remove(file)
             raise
         return Blank(file, file_id, file.size() // SECTOR * SECTOR, recycled)
+
+    def _write_end(self, file: IFile) -> None:
+        """Write the end of a recycled file again, so that the next sync makes its size durable.
+
+        If a sync of an earlier process has failed, the file may have its size in memory only.
+        """
+        size = file.size() // SECTOR * SECTOR
+        offset = max(size - 1, 0) // self._settings.block * self._settings.block
+        file.pwrite(bytes(size - offset), offset)
 
     def _write_header(self, file: IFile, file_id: int) -> None:
         header = pack_header(FileMark.of(file_id, self._salt))

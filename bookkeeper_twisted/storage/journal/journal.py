@@ -73,7 +73,8 @@ class Journal:
         self._check()
         if self._file is not None:
             raise StorageError(f"the journal in {self.directory} is being written: too late for a replay")
-        replay = JournalReplay(self._fs, self.directory, self._files.ids, self._settings.alignment)
+        files = self._files
+        replay = JournalReplay(self._fs, self.directory, files.ids, files.sizes, self._settings.alignment)
         try:
             yield from replay.records(mark)
         except Exception as error:

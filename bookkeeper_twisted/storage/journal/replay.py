@@ -14,6 +14,11 @@ the end of the file records them as durable.
 
 The name of the newest file may be in memory only, too, if a sync of the directory failed and the process ended.  Such a
 file has no group, and no other file refers to it.  So a newest file without a group is ignored and deleted.
+
+A file may be cut short by something else than a crash, for example by an operator or a repair of the file system.  It
+may lack groups that were acknowledged, although its end looks like a torn tail, or like an empty file.  So the bookie
+must not start if a file is shorter than it was when records in it were acknowledged, or if the newest file is missing;
+:mod:`.known_sizes` tells.  A file that ends with the group "the file ends here" lacks nothing, and is accepted.
 """
 
 import posixpath
@@ -24,8 +29,14 @@ import attrs
 from ...errors import JournalDamageError
 from ..interfaces import IFile, IFileSystem, JournalPosition
 from ..ledger_dirs import journal_name
-from .format import SECTOR, pack_group
+from .format import HEADER_SIZE, SECTOR, pack_group
+from .known_sizes import KnownSizes
 from .reader import CHUNK, JournalReader
+
+_ADVICE = (
+    "put the whole file back if there is a copy of it; else this bookie has lost acknowledged entries: treat it as one "
+    "whose disk is lost"
+)
 
 
 @attrs.frozen
@@ -45,8 +56,11 @@ class JournalReplay:
         this file.
     """
 
-    def __init__(self, fs: IFileSystem, directory: str, file_ids: Sequence[int], alignment: int) -> None:
+    def __init__(
+        self, fs: IFileSystem, directory: str, file_ids: Sequence[int], sizes: KnownSizes, alignment: int
+    ) -> None:
         """:param file_ids: ids of all journal files in the directory, ascending.
+        :param sizes: the sizes that the newest journal files have at least.
         :param alignment: the group that this replay writes at the end of a file ends at a multiple of this number of
             bytes.
         """
@@ -56,6 +70,7 @@ class JournalReplay:
         self._fs = fs
         self._directory = directory
         self._ids = file_ids
+        self._sizes = sizes
         self._alignment = alignment
 
     def records(self, mark: JournalPosition) -> Iterator[bytes]:
@@ -67,6 +82,7 @@ class JournalReplay:
         ids = [file_id for file_id in self._ids if file_id >= mark.file_id]
         if mark.file_id > 0 and (not ids or ids[0] != mark.file_id):
             raise JournalDamageError(f"{self._path(mark.file_id)} is missing: the mark is in it, at {mark.offset}")
+        self._check_newest(mark)
         if ids and ids[-1] > mark.file_id and self._is_empty(ids[-1]):
             self.unused = ids.pop()
         for index, file_id in enumerate(ids):
@@ -75,7 +91,7 @@ class JournalReplay:
             try:
                 if start > file.size():
                     raise JournalDamageError(f"{file.path} ends at offset {file.size()}: the mark is in it, at {start}")
-                reader = JournalReader(file, file_id)
+                reader = self._reader(file, file_id)
                 self._check_predecessor(reader, ids)
                 for bodies in reader.records(start):
                     yield from bodies
@@ -84,13 +100,42 @@ class JournalReplay:
             finally:
                 file.close()
 
+    def _reader(self, file: IFile, file_id: int) -> JournalReader:
+        if file.size() < HEADER_SIZE:  # say that it was cut, rather than that its header is damaged
+            self._check_size(file, file_id)
+        return JournalReader(file, file_id)
+
     def _is_empty(self, file_id: int) -> bool:
         file = self._fs.open(self._path(file_id))
         try:
-            reader = JournalReader(file, file_id)
-            return reader.mark is not None and reader.first_durable() is None and not reader.tail().torn
+            reader = self._reader(file, file_id)
+            empty = reader.mark is not None and reader.first_durable() is None and not reader.tail().torn
+            if empty:
+                self._check_size(file, file_id)
+            return empty
         finally:
             file.close()
+
+    def _check_newest(self, mark: JournalPosition) -> None:
+        """Raise an error if a journal file is missing that is newer than all others in the directory.
+
+        A file that is newer than the last one on record is not missed, because nothing in it was acknowledged.
+        """
+        newest = self._sizes.newest
+        if newest.file_id > max(*self._ids[-1:], mark.file_id, 0):
+            raise JournalDamageError(
+                f"{self._path(newest.file_id)} is missing: it had at least {newest.size} bytes when records in it were "
+                f"acknowledged; {_ADVICE}"
+            )
+
+    def _check_size(self, file: IFile, file_id: int) -> None:
+        """Raise an error if a journal file is shorter than it was when records in it were acknowledged."""
+        size, least = file.size(), self._sizes.of(file_id)
+        if size < least:
+            raise JournalDamageError(
+                f"{file.path} was cut short: it has {size} bytes, but had at least {least} when records in it were "
+                f"acknowledged; {_ADVICE}"
+            )
 
     def _check_predecessor(self, reader: JournalReader, ids: Sequence[int]) -> None:
         """Raise an error if a journal file is missing: the one that the first group of the reader's file refers to."""
@@ -105,7 +150,10 @@ class JournalReplay:
 
         If it is the last file, mark its end.
         """
-        if reader.mark is None or reader.finished:
+        if reader.finished:
+            return
+        self._check_size(file, reader.file_id)
+        if reader.mark is None:
             return
         durable = self._known_durable(later)
         if durable.file_id == reader.file_id:

@@ -12,6 +12,7 @@ from bookkeeper_twisted.errors import StorageError, StorageFailedError
 from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.interfaces import IJournal, JournalPosition
 from bookkeeper_twisted.storage.journal.journal import Journal
+from bookkeeper_twisted.storage.journal.known_sizes import SIZES_NAME
 
 from ...bounds import until
 from ...simulated_disk.sim_disk import Operation, SimDisk
@@ -120,7 +121,7 @@ class LifeTests(_JournalTestCase):
         """Opening an empty directory creates nothing; the first group does."""
         self.assertEqual(self.disk.list(DIRECTORY), [])
         self.write(0)
-        self.assertEqual(self.disk.list(DIRECTORY), ["3e8.txn"])
+        self.assertEqual(self.disk.list(DIRECTORY), ["3e8.txn", SIZES_NAME])
 
     def test_replay_comes_first(self) -> None:
         """An existing journal is not written before it was replayed to its end."""
@@ -183,8 +184,9 @@ class RotationTests(_JournalTestCase):
         self.journal.prepare()
         before = len(self.disk.operations)
         self.journal.write_group([record(2)])
-        rotation = ["sync 3e8.txn", "rename 2.spare", "sync_directory current", "pwrite 3e9.txn", "sync 3e9.txn"]
-        self.assertEqual(self.names(before), rotation)
+        rotation = ["sync 3e8.txn", "rename 2.spare", "sync_directory current"]
+        known = [f"pwrite {SIZES_NAME}", f"sync {SIZES_NAME}"]
+        self.assertEqual(self.names(before), [*rotation, *known, "pwrite 3e9.txn", "sync 3e9.txn"])
 
     def test_prepared(self) -> None:
         """A prepared file is taken into use by a rename; it was filled before, step by step."""
@@ -194,7 +196,8 @@ class RotationTests(_JournalTestCase):
         self.assertEqual(len(content(self.disk, "1.spare")), 4096)
         before = len(self.disk.operations)
         journal.write_group([record(0)])
-        self.assertEqual(self.names(before)[:2], ["rename 1.spare", "sync_directory current"])
+        named = [f"create {SIZES_NAME}", "sync_directory current", "rename 1.spare", "sync_directory current"]
+        self.assertEqual(self.names(before)[:4], named)
 
     def test_prepared_for_another_id(self) -> None:
         """A file prepared for an id that was taken without it gets the right header."""
@@ -249,7 +252,7 @@ class ReleaseTests(_JournalTestCase):
         for entry_id in range(5):
             position = journal.write_group([record(entry_id, 900)])
         journal.release(position)
-        self.assertEqual(disk.list(DIRECTORY), ["3ea.txn"])
+        self.assertEqual(disk.list(DIRECTORY), ["3ea.txn", SIZES_NAME])
 
     def test_recycled_after_a_restart(self) -> None:
         """Spares of an earlier life are used."""

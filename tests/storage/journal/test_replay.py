@@ -10,6 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import JournalDamageError, StorageFailedError
 from bookkeeper_twisted.storage.interfaces import JournalPosition
 from bookkeeper_twisted.storage.journal.journal import Journal
+from bookkeeper_twisted.storage.journal.known_sizes import SIZES_NAME
 from bookkeeper_twisted.storage.journal.log_mark import read_mark
 from bookkeeper_twisted.storage.journal.replay import Cut
 from bookkeeper_twisted.storage.ledger_dirs import journal_ids
@@ -227,6 +228,117 @@ class DamageTests(_WrittenTestCase):
             disk = self.disk.crash()
             disk.fail(errno.EIO, when=nth)
             self.assertRaises(OSError, start, disk)
+
+
+class CutFileTests(_WrittenTestCase):
+    """The newest file is shorter than it was when records in it were acknowledged, or it is missing (S5)."""
+
+    def cut(self, size: int, name: str = "3e8.txn") -> None:
+        """Cuts a file, as something else than a crash does."""
+        file = self.disk.open(f"{DIRECTORY}/{name}")
+        file.truncate(size)
+        file.sync(metadata=True)
+        file.close()
+
+    def add_empty_file(self) -> None:
+        """Another life, which has named its file and ends before the first group."""
+        journal, _ = start(self.disk)
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "pwrite" and op.path.endswith(".txn"))
+        self.assertRaises(OSError, journal.write_group, [record(3)])
+        self.disk.heal()
+        self.disk.kill()
+
+    def test_cut(self) -> None:
+        """A cut is refused wherever it is, in the header, between two groups or in one, and so is an emptied file."""
+        for size in sorted({0, 3, 7, 8, 511, 512, *range(513, 2048, 101), 2047}, reverse=True):
+            self.cut(size)
+            text = self.refused()
+            self.assertIn(f"3e8.txn was cut short: it has {size} bytes, but had at least 2048", text)
+            self.assertIn("put the whole file back", text)
+
+    def test_behind_the_mark(self) -> None:
+        """A cut behind the mark is refused, too: what followed the mark is nowhere else."""
+        self.cut(self.ends[1])
+        self.assertIn(f"it has {self.ends[1]} bytes", self.refused(JournalPosition(1000, self.ends[1])))
+
+    def test_missing(self) -> None:
+        """The newest file must be there, whether it is the only one or not; below the mark none is missed."""
+        self.add_file(3)
+        self.disk.unlink(f"{DIRECTORY}/3e9.txn")
+        self.assertIn("3e9.txn is missing: it had at least 2048 bytes", self.refused())
+        self.assertIn("3e9.txn is missing", self.refused(JournalPosition(1000, self.ends[3])))
+        self.disk.unlink(f"{DIRECTORY}/3e8.txn")
+        self.assertIn("3e9.txn is missing", self.refused())
+        put(self.disk, "3ea.txn", b"BKLG\0\0\0\x06".ljust(512, b"\0"))
+        self.assertEqual(start(self.disk, JournalPosition(1002, 0))[1], [])
+
+    def test_without_groups(self) -> None:
+        """A newest file without a group is deleted only if it is whole; then it is not missed."""
+        self.add_empty_file()
+        self.cut(512, "3e9.txn")
+        self.assertIn("3e9.txn was cut short: it has 512 bytes", self.refused())
+        self.cut(2048, "3e9.txn")
+        for _ in range(2):
+            self.assertEqual(start(self.disk)[1], [0, 1, 2])
+            self.assertEqual(journal_ids(self.disk, DIRECTORY), [1000])
+
+    def test_before_a_file_without_groups(self) -> None:
+        """The file before the newest is known, too, for no group of the newest one says where it ended."""
+        journal, _ = start(self.disk)
+        journal.write_group([record(3)])
+        journal.write_group([record(4, 1 << 20)])
+        self.add_failed_rotation(journal)
+        size = self.disk.open(f"{DIRECTORY}/3e9.txn").size()
+        self.assertGreater(size, 1 << 20)
+        self.cut(1024, "3e9.txn")
+        self.assertIn("3e9.txn was cut short: it has 1024 bytes", self.refused())
+
+    def add_failed_rotation(self, journal: Journal) -> None:
+        """The journal names its next file, and ends before the first group in it."""
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "pwrite" and op.path.endswith("3ea.txn"))
+        self.assertRaises(OSError, journal.write_group, [record(5)])
+        self.disk.heal()
+        self.disk.kill()
+        self.assertEqual(journal_ids(self.disk, DIRECTORY), [1000, 1001, 1002])
+
+    def test_after_an_orderly_end(self) -> None:
+        """A file that says where it ends may lack the zeros behind: nothing was lost with them."""
+        journal, _ = start(self.disk)
+        end = journal.write_group([record(3)]).offset
+        journal.close()
+        self.disk.kill()
+        self.cut(end + 512, "3e9.txn")
+        self.assertEqual(start(self.disk)[1], [0, 1, 2, 3])
+        self.cut(end, "3e9.txn")
+        self.assertIn(f"3e9.txn was cut short: it has {end} bytes", self.refused())
+
+    def test_of_others(self) -> None:
+        """A newer file without a record, as Apache's bookie leaves one that it had no time for, is no cut file."""
+        for made in (b"", b"BKLG\0\0\0\x06", b"BKLG\0\0\0\x06".ljust(512, b"\0")):
+            disk = self.disk.crash()
+            put(disk, "3e9.txn", made)
+            self.assertEqual(start(disk)[1], [0, 1, 2])
+
+    def test_unknown_sizes(self) -> None:
+        """Without sizes, as earlier versions leave a journal, or with damaged ones a cut is not certain."""
+        self.cut(self.ends[1])
+        known = content(self.disk, SIZES_NAME)
+        for made in (None, b"", known[:40], known[:7] + b"X" + known[8:], known[:39] + b"\xff" + known[40:]):
+            disk = self.disk.crash()
+            disk.unlink(f"{DIRECTORY}/{SIZES_NAME}")
+            if made is not None:
+                put(disk, SIZES_NAME, made)
+            self.assertEqual(start(disk)[1], [0])
+
+    def test_sizes_over_restarts(self) -> None:
+        """The sizes of one life are kept by the next one."""
+        for entry_id in range(3, 7):
+            self.add_file(entry_id)
+            disk = self.disk.crash()
+            newest = f"{journal_ids(disk, DIRECTORY)[-1]:x}.txn"
+            file = disk.open(f"{DIRECTORY}/{newest}")
+            file.truncate(600)
+            self.assertIn(newest, str(self.assertRaises(JournalDamageError, start, disk)))
 
 
 class MarkTests(_WrittenTestCase):
