@@ -10,6 +10,7 @@ Two lanes (worker threads) share a JournalFiles object: ``take`` runs on the jou
 on one other lane.  They pass files to each other through deques, whose operations are atomic.
 """
 
+import errno
 import posixpath
 from collections import deque
 from itertools import count
@@ -23,6 +24,7 @@ from .format import HEADER_SIZE, SECTOR, FileMark, pack_header, parse_header
 from .known_sizes import KnownSizes
 
 SPARE_SUFFIX = ".spare"
+_CANNOT_ALLOCATE = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 _AT_ONCE = 1 << 20  # bytes of zeros that one write adds to a new file, if the journal is already waiting for the file
 
 
@@ -36,7 +38,8 @@ class JournalSettings:
         pages are written, and the kernel never has to read the rest of a page of a recycled file.
     :ivar max_backups: number of files that are kept as backups although a replay no longer needs them, because all
         their records are in the storage.
-    :ivar preallocate: a new file is filled with zeros up to this size before its use.
+    :ivar preallocate: a new file is filled with zeros up to this size before its use; a file that is used up before
+        ``max_size`` grows by this size at a time.
     :ivar fill_step: most bytes of zeros that one call of
         :meth:`~bookkeeper_twisted.storage.interfaces.IJournal.prepare` writes.
     :ivar reuse: whether files that are no longer needed are recycled: overwritten as the next journal files.
@@ -60,7 +63,7 @@ class Blank:
     """A journal file that was prepared for later use, and has no records yet.
 
     :ivar file_id: the file id in its header.
-    :ivar filled: the offset up to which the file has disk blocks.
+    :ivar filled: the size of the file, in whole sectors; a new file has disk blocks up to this offset.
     :ivar recycled: whether it is an old journal file that is used again.
     """
 
@@ -89,6 +92,7 @@ class JournalFiles:
         self._next_id = self.ids[-1] + 1 if self.ids else first_id
         self._spares: deque[str] = deque()
         self._filling: Blank | None = None
+        self._may_grow = True
         self._ready: deque[Blank] = deque()
         self._names = count(self._collect_spares() + 1)
 
@@ -116,6 +120,7 @@ class JournalFiles:
         self._name(blank, self.path(file_id))
         # not earlier: a start refuses a directory that lacks a file whose size was written down
         self.sizes.record(file_id, blank.filled)
+        self._may_grow = True
         self._next_id += 1
         self.ids.append(file_id)
         if blank.recycled:
@@ -123,6 +128,30 @@ class JournalFiles:
         else:
             self.created += 1
         return blank.file, FileMark.of(file_id, self._salt)
+
+    def make_room(self, file: IFile, end: int) -> None:
+        """Make the newest file longer if a group that ends at offset ``end`` exceeds its size on record.
+
+        The new size is durable and on record before the group is written, so a later start notices if this group is cut
+        off.  The last group of a file may exceed ``max_size``; it needs no more room.  If the disk is full, or cannot
+        allocate space in advance, the file does not grow here, but by each write of a group.
+
+        :param file: the newest file.
+        """
+        known, limit = self.sizes.newest, self._settings.max_size
+        if end <= known.size or known.size >= limit or not self._may_grow:
+            return
+        size = max(end, min(known.size + self._settings.preallocate, limit))
+        size += -size % SECTOR
+        try:
+            file.allocate(size)
+        except OSError as error:
+            if error.errno not in (*NO_SPACE, *_CANNOT_ALLOCATE):
+                raise
+            self._may_grow = False
+            return
+        file.sync(metadata=True)
+        self.sizes.record(known.file_id, size)
 
     def _name(self, blank: Blank, path: str) -> None:
         """Rename a prepared file to its name as a journal file.

@@ -158,6 +158,7 @@ class Journal:
         group, end = pack_group(
             self._mark, start, records, self.durable, self._settings.alignment, self._settings.block, last
         )
+        self._files.make_room(file, end)
         # if earlier groups are synced already, one call can both write and sync this group
         at_once = sync and (self.durable == self.position or start == HEADER_SIZE)
         file.pwritev(group, start, durable=at_once)

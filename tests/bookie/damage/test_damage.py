@@ -22,7 +22,8 @@ class DamageTests(SynchronousTestCase):
 
     def _files(self, seed: int) -> None:
         tally = sweep_simulated(700, seed)
-        self._good(tally, {"journal", "entry log", "lastMark", "lastId", "IDENTITY", "BOOKIE_STATUS", "damage.json"})
+        others = {"lastMark", "lastId", "IDENTITY", "BOOKIE_STATUS", "damage.json", "journalSizes"}
+        self._good(tally, {"journal", "entry log", *others})
         self.assertGreater(tally.unreadable["entry log"], 50)
         self.assertGreater(tally.refused["journal"], 1)
 

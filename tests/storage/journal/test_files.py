@@ -8,6 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.journal.files import JournalFiles, JournalSettings
 from bookkeeper_twisted.storage.journal.format import FileMark, parse_header
+from bookkeeper_twisted.storage.journal.known_sizes import KnownSizes
 
 from ...bounds import until
 from .journals import DIRECTORY, SMALL, content, new_disk
@@ -202,6 +203,44 @@ class JournalFilesTests(SynchronousTestCase):
         for _ in range(4):
             files.take()
         self.assertEqual(files.ids, [1000, 1001, 1002, 1003, 1004])
+
+    def test_make_room(self) -> None:
+        """A file that is used up grows by what is preallocated, up to the size of a file; that is on record first."""
+        files = self.open(attrs.evolve(SMALL, preallocate=1024, max_size=2600))
+        file, _ = files.take()
+        sizes = []
+        for end in (512, 1024, 1536, 2048, 2560, 2561, 3000):
+            files.make_room(file, end)
+            after = self.disk.crash(())
+            known = KnownSizes(after, DIRECTORY).of(1000)
+            self.assertEqual(len(content(after, "3e8.txn")), known)
+            sizes.append(known)
+        self.assertEqual(sizes, [1024, 1024, 2048, 2048, 3072, 3072, 3072])
+        files.take()
+        self.assertEqual(files.sizes.of(1001), 1024)
+
+    def test_make_room_for_a_large_group(self) -> None:
+        """A group that exceeds the next size gets as much room as it takes."""
+        files = self.open(attrs.evolve(SMALL, preallocate=1024, max_size=8192))
+        file, _ = files.take()
+        files.make_room(file, 5000)
+        self.assertEqual((files.sizes.of(1000), file.size()), (5120, 5120))
+
+    def test_no_room(self) -> None:
+        """A file that cannot grow in advance is used as it is, and not asked again; any other failure is one."""
+        settings = attrs.evolve(SMALL, preallocate=1024, max_size=8192)
+        for number in (errno.ENOSPC, errno.EDQUOT, errno.EOPNOTSUPP, errno.EINVAL):
+            files = self.open(settings)
+            file, _ = files.take()
+            self.disk.fail(number, when=lambda op: op.name == "allocate")
+            files.make_room(file, 2048)
+            files.make_room(file, 2048)
+            self.assertEqual((files.sizes.newest.size, file.size()), (1024, 1024))
+            files.make_room(files.take()[0], 2048)
+            self.assertEqual(files.sizes.newest.size, 2048)
+        for name in ("allocate", "sync", "pwrite"):
+            self.disk.fail(errno.EIO, when=lambda op, name=name: op.name == name)  # type: ignore[misc]
+            self.assertRaises(OSError, files.make_room, file, 4096)
 
     def test_close(self) -> None:
         """What was prepared is found again after an orderly end."""

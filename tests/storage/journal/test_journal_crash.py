@@ -5,6 +5,7 @@ import errno
 import struct
 from collections.abc import Callable, Sequence
 
+import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import JournalDamageError
@@ -46,11 +47,13 @@ class Life:
     durable, ``("kept", id)`` when all entries up to this one are durable elsewhere.
     """
 
-    def __init__(self, disk: SimDisk, facts: Facts, journal_type: type[Journal] = Journal) -> None:
+    def __init__(
+        self, disk: SimDisk, facts: Facts, journal_type: type[Journal] = Journal, settings: JournalSettings = SETTINGS
+    ) -> None:
         self.facts = facts
         self.unsynced: list[int] = []
         self.mark = LogMark(disk, LEDGERS, "lastMark")
-        self.journal = journal_type.open(disk, JOURNAL, SETTINGS, 1000)
+        self.journal = journal_type.open(disk, JOURNAL, settings, 1000)
         self.replayed = [entry_id_of(body) for body in self.journal.replay(self.mark.position)]
 
     def add(self, *entries: tuple[int, int], sync: bool = True) -> None:
@@ -143,6 +146,19 @@ def rotation(disk: SimDisk, facts: Facts, journal_type: type[Journal] = Journal)
             life.journal.prepare()
 
 
+def growing(disk: SimDisk, facts: Facts, journal_type: type[Journal] = Journal) -> None:
+    """Files that grow between groups, synced and not, and are recycled."""
+    life = Life(disk, facts, journal_type, attrs.evolve(SETTINGS, max_size=5000, preallocate=1024))
+    for entry_id in range(36):
+        life.add((entry_id, 600), sync=entry_id % 4 != 1)
+        if entry_id % 12 == 11:
+            life.checkpoint()
+        if entry_id % 5 == 4:
+            life.journal.prepare()
+    assert life.journal.files_recycled >= 1
+    assert [op for op in disk.operations if op.name == "allocate"]
+
+
 def recycling(disk: SimDisk, facts: Facts, journal_type: type[Journal] = Journal) -> None:
     """Checkpoints release files, which come back under new ids."""
     life = Life(disk, facts, journal_type)
@@ -204,6 +220,10 @@ class CrashTests(SynchronousTestCase):
     def test_recycling(self) -> None:
         """Records of a file's former life never come back, and no file goes too early (S7, safety 3.4)."""
         self._survives(recycling, 600)
+
+    def test_growing(self) -> None:
+        """A file that grows has its new size before anything says so (S5)."""
+        self._survives(growing, 500)
 
     def test_reopening(self) -> None:
         """Starts after an orderly end and after a kill go on where the last one ended."""
@@ -274,6 +294,7 @@ class FailedSyncTests(SynchronousTestCase):
         """A file that was being made ready is a whole one when it is taken, whatever the failed sync lost."""
         self._survives(rotation, ".spare", 7)
         self._survives(recycling, ".spare", 10)
+        self._survives(growing, ".spare", 4)
 
     def test_directories(self) -> None:
         """A released file may keep its old name beside its new one: it is not recycled under it."""
@@ -300,6 +321,12 @@ class FailedSyncTests(SynchronousTestCase):
         """A start does not treat as durable what it has read in pages that never reached the disk."""
         self._survives(rotation, ".txn", 10)
         self._survives(deferred_sync, ".txn", 2)
+        self._survives(growing, ".txn", 20)
+
+    def test_sizes(self) -> None:
+        """What is on record of the sizes is true, whatever the failed sync lost."""
+        self._survives(rotation, "Sizes", 4)
+        self._survives(growing, "Sizes", 8)
 
 
 class _LazyFiles(JournalFiles):

@@ -159,8 +159,9 @@ class DamageTests(_WrittenTestCase):
         self.assertIn("3e8.txn: ends at offset 2560", self.refused())
 
     def test_shortened_older_file(self) -> None:
-        """An older file that was cut is noticed."""
+        """An older file that was cut is noticed, though its size is not on record."""
         self.add_file(3)
+        self.add_file(4)
         file = self.disk.open(f"{DIRECTORY}/3e8.txn")
         file.truncate(self.ends[2])
         file.sync(metadata=True)
@@ -250,10 +251,10 @@ class CutFileTests(_WrittenTestCase):
 
     def test_cut(self) -> None:
         """A cut is refused wherever it is, in the header, between two groups or in one, and so is an emptied file."""
-        for size in sorted({0, 3, 7, 8, 511, 512, *range(513, 2048, 101), 2047}, reverse=True):
+        for size in sorted({0, 3, 7, 8, 511, 512, *range(513, 4096, 301), *self.ends, 4095}, reverse=True):
             self.cut(size)
             text = self.refused()
-            self.assertIn(f"3e8.txn was cut short: it has {size} bytes, but had at least 2048", text)
+            self.assertIn(f"3e8.txn was cut short: it has {size} bytes, but had at least 4096", text)
             self.assertIn("put the whole file back", text)
 
     def test_behind_the_mark(self) -> None:
