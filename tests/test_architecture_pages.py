@@ -29,7 +29,8 @@ OUTSIDE = frozenset(
     # of Python
     | {"bytearray", "gc.freeze()", "itemgetter", "mmap", "pack_into", "struct", "zip"}
     # of the wire, of files, of rules
-    | {"txnId", "flow id << 32 | sequence", "current/reserve", "metadata.db-reserve", "durable_before", "DUMMY"}
+    | {"txnId", "flow id << 32 | sequence", "durable_before", "DUMMY"}
+    | {"current/reserve", "current/journalSizes", "metadata.db-reserve"}
     | {"Aq", "E", "Wq", "Wq - Aq + 1", "n", "n mod E"}
     # of programs that look at others
     | {"py-spy record --native"}

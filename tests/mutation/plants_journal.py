@@ -6,6 +6,8 @@ _JOURNAL = ["tests.storage.journal.test_journal", "tests.storage.journal.test_jo
 _REPLAY = ["tests.storage.journal.test_reader", "tests.storage.journal.test_replay"]
 _FORMAT = ["tests.storage.journal.test_format"]
 _FILES = ["tests.storage.journal.test_files", "tests.storage.journal.test_journal"]
+_SIZES = ["tests.storage.journal.test_known_sizes", "tests.storage.journal.test_replay"]
+_CRASHES = "tests.storage.journal.test_journal_crash"
 _MARK = ["tests.storage.journal.test_log_mark"]
 _COOKIES = ["tests.storage.test_cookies"]
 
@@ -191,6 +193,80 @@ PLANTS = (
         "a recycled file keeps its first old group", "storage/journal/files.py",
         'header.ljust(max(self._settings.block, 2 * HEADER_SIZE), b"\\0")', "header", _FILES,
         where="JournalFiles._write_header",
+    ),
+    Plant(
+        "a journal file that was cut passes", "storage/journal/replay.py",
+        "size < least", "False", _REPLAY, where="JournalReplay._check_size",
+    ),
+    Plant(
+        "a journal file of zeros passes for one of Apache's", "storage/journal/replay.py",
+        "self._sizes.of(reader.file_id)", "False", _REPLAY, where="JournalReplay._judge",
+    ),
+    Plant(
+        "a cut file without a group is deleted", "storage/journal/replay.py",
+        "if empty:\n    self._check_size(file, file_id)", "", _REPLAY, where="JournalReplay._is_empty",
+    ),
+    Plant(
+        "a file that says where it ends must have its zeros", "storage/journal/replay.py",
+        "if reader.finished:\n    return\nself._check_size(file, reader.file_id)",
+        "self._check_size(file, reader.file_id)\nif reader.finished:\n    return", _REPLAY,
+        where="JournalReplay._judge",
+    ),
+    Plant(
+        "a missing newest file passes", "storage/journal/replay.py",
+        "self._check_newest()", "", _REPLAY, where="JournalReplay.records",
+    ),
+    Plant(
+        "the size of a new file is not on record", "storage/journal/files.py",
+        "self.sizes.record(file_id, blank.filled)", "", _REPLAY, where="JournalFiles.take",
+    ),
+    Plant(
+        "a size is on record before the file has its name", "storage/journal/files.py",
+        "self._name(blank, self.path(file_id))\nself.sizes.record(file_id, blank.filled)",
+        "self.sizes.record(file_id, blank.filled)\nself._name(blank, self.path(file_id))",
+        [_CRASHES + ".CrashTests.test_rotation"],
+        where="JournalFiles.take",
+    ),
+    Plant(
+        "the size of a recycled file may be in memory only", "storage/journal/files.py",
+        "if recycled:\n    self._write_end(file)", "", [_CRASHES + ".FailedSyncTests.test_spares"],
+        where="JournalFiles._blank",
+    ),
+    Plant(
+        "a larger size is on record before it is durable", "storage/journal/files.py",
+        "file.sync(metadata=True)", "", [_CRASHES + ".CrashTests.test_growing"], where="JournalFiles.make_room",
+    ),
+    Plant(
+        "a file grows by its groups", "storage/journal/journal.py",
+        "self._files.make_room(file, end)", "", _REPLAY, where="Journal._write",
+    ),
+    Plant(
+        "the last group of a file makes it grow", "storage/journal/files.py",
+        "known.size >= limit", "False", _FILES, where="JournalFiles.make_room",
+    ),
+    Plant(
+        "a full disk is asked for room before each group", "storage/journal/files.py",
+        "not self._may_grow", "False", _FILES, where="JournalFiles.make_room",
+    ),
+    Plant(
+        "a deleted file stays on record", "storage/journal/files.py",
+        "self.sizes.forget(file_id)", "", _SIZES, where="JournalFiles.drop",
+    ),
+    Plant(
+        "sizes are not synced", "storage/journal/known_sizes.py",
+        "self._file.sync(metadata=True)", "", _SIZES, where="KnownSizes._write",
+    ),
+    Plant(
+        "the file of the sizes may be without a name", "storage/journal/known_sizes.py",
+        "self._fs.sync_directory(self._directory)", "", _SIZES, where="KnownSizes.open",
+    ),
+    Plant(
+        "damaged sizes count", "storage/journal/known_sizes.py",
+        "_SUM.pack(crc32c(sizes)) == data[_SIZES.size :]", "True", _REPLAY, where="KnownSizes._parse",
+    ),
+    Plant(
+        "only the newest size is kept", "storage/journal/known_sizes.py",
+        "self.previous = self.newest", "pass", _SIZES, where="KnownSizes.record",
     ),
     Plant(
         "a mark may move back", "storage/journal/log_mark.py",

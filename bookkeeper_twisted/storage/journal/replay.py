@@ -17,8 +17,9 @@ file has no group, and no other file refers to it.  So a newest file without a g
 
 A file may be cut short by something else than a crash, for example by an operator or a repair of the file system.  It
 may lack groups that were acknowledged, although its end looks like a torn tail, or like an empty file.  So the bookie
-must not start if a file is shorter than it was when records in it were acknowledged, or if the newest file is missing;
-:mod:`.known_sizes` tells.  A file that ends with the group "the file ends here" lacks nothing, and is accepted.
+must not start if a file is shorter than it was when records in it were acknowledged, if it has lost its header, or if
+the newest file is missing; :mod:`.known_sizes` tells.  A file that ends with the group "the file ends here" lacks
+nothing, and is accepted.
 """
 
 import posixpath
@@ -82,7 +83,7 @@ class JournalReplay:
         ids = [file_id for file_id in self._ids if file_id >= mark.file_id]
         if mark.file_id > 0 and (not ids or ids[0] != mark.file_id):
             raise JournalDamageError(f"{self._path(mark.file_id)} is missing: the mark is in it, at {mark.offset}")
-        self._check_newest(mark)
+        self._check_newest()
         if ids and ids[-1] > mark.file_id and self._is_empty(ids[-1]):
             self.unused = ids.pop()
         for index, file_id in enumerate(ids):
@@ -116,13 +117,13 @@ class JournalReplay:
         finally:
             file.close()
 
-    def _check_newest(self, mark: JournalPosition) -> None:
+    def _check_newest(self) -> None:
         """Raise an error if a journal file is missing that is newer than all others in the directory.
 
         A file that is newer than the last one on record is not missed, because nothing in it was acknowledged.
         """
         newest = self._sizes.newest
-        if newest.file_id > max(*self._ids[-1:], mark.file_id, 0):
+        if newest.file_id > max(self._ids, default=0):
             raise JournalDamageError(
                 f"{self._path(newest.file_id)} is missing: it had at least {newest.size} bytes when records in it were "
                 f"acknowledged; {_ADVICE}"
@@ -154,6 +155,8 @@ class JournalReplay:
             return
         self._check_size(file, reader.file_id)
         if reader.mark is None:
+            if self._sizes.of(reader.file_id):  # our bookie wrote the file, with a file mark in its header
+                raise JournalDamageError(f"{reader.path} has lost its header; {_ADVICE}")
             return
         durable = self._known_durable(later)
         if durable.file_id == reader.file_id:

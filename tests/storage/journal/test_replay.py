@@ -257,6 +257,15 @@ class CutFileTests(_WrittenTestCase):
             self.assertIn(f"3e8.txn was cut short: it has {size} bytes, but had at least 4096", text)
             self.assertIn("put the whole file back", text)
 
+    def test_zeros(self) -> None:
+        """A file of zeros is one that Apache's bookie may leave, but not where ours has written down its size."""
+        for rest in (b"", content(self.disk, "3e8.txn")[:8]):
+            disk = self.disk.crash()
+            overwrite(disk, "3e8.txn", 0, rest.ljust(4096, b"\0"))
+            self.assertIn("3e8.txn has lost its header", str(self.assertRaises(JournalDamageError, start, disk)))
+            disk.unlink(f"{DIRECTORY}/{SIZES_NAME}")
+            self.assertEqual(start(disk)[1], [])
+
     def test_behind_the_mark(self) -> None:
         """A cut behind the mark is refused, too: what followed the mark is nowhere else."""
         self.cut(self.ends[1])
