@@ -1,8 +1,9 @@
 """HTTP over TLS: wraps the connections of a site (an HTTP server) in TLS; the limits of the site still hold.
 
 A connection belongs to its site from the moment it is accepted, so half-open and slow handshakes count against the
-site's connections and time limits like any other connection.  A handshake costs as much CPU time as many requests,
-because a private key signs it.  So handshakes and requests take turns.
+site's connections and time limits like any other connection.  A handshake costs as much as many requests, because a
+private key signs it, and so do many records without data, as KeyUpdates are.  So all that arrives takes turns with
+requests.
 
 The module needs the packages of the extra ``tls``.
 """
@@ -43,8 +44,12 @@ def http_tls(config: HttpConfig, seconds: Callable[[], float]) -> ServerTls:
     return ServerTls(settings, seconds)
 
 
+MOST_AT_ONCE = 16 * 1024
+"""Most bytes that are received at a time: some hundred of the smallest records, which take six milliseconds."""
+
+
 class EncryptedHttpConnection(TlsLayer):
-    """The TLS of one connection; each step of its handshake waits for the connection's turn.
+    """The TLS of one connection; each step of its handshake, and each chunk of records, waits for its turn.
 
     :param channel: the HTTP connection inside TLS.
     :param transport: the TCP connection below TLS.
@@ -57,21 +62,18 @@ class EncryptedHttpConnection(TlsLayer):
         channel.handshaken = False
 
     def dataReceived(self, data: bytes) -> None:
-        if self._channel.handshaken:
-            super().dataReceived(data)
-            return
         if not self._arrived:
             self._channel.site.enter(self)
         self._arrived.append(data)
-        self.pauseProducing()
+        self._below.put_off(True)
 
     def serve(self) -> None:
-        """Take the turn of this connection: continue the TLS handshake with the bytes that have arrived.
+        """Take the turn of this connection: process the bytes that have arrived.
 
         The TLS layer ignores bytes of a connection that was lost or dropped meanwhile.
         """
         arrived, self._arrived = b"".join(self._arrived), []
-        self.resumeProducing()
+        self._below.put_off(False)
         super().dataReceived(arrived)
 
 
@@ -86,6 +88,7 @@ class _AcceptedConnection(Protocol):
     def connectionMade(self) -> None:
         if ITCPTransport.providedBy(self.transport):
             self.transport.setTcpNoDelay(True)
+            self.transport.bufferSize = MOST_AT_ONCE  # type: ignore[attr-defined]
         self._begin(self.transport)
 
 

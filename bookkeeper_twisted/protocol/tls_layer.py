@@ -54,6 +54,7 @@ class _Beneath:
     them to the transport by one write.  The transport knows it as its producer, and tells it when it is full.
 
     :ivar is_closing: whether the layer has asked the transport to close, or has lost it.
+    :ivar is_held: whether the protocol above wants to receive nothing now.
     """
 
     def __init__(self, transport: Any, answers_wait: Callable[[int], None] | None) -> None:
@@ -65,7 +66,8 @@ class _Beneath:
         self._waiting: list[bytes] | None = None
         self._producer: Any = None
         self._is_full = False
-        self._is_held = False
+        self.is_held = False
+        self._is_put_off = False
         self._answers = 0  # bytes that OpenSSL has written by itself since the transport became full
 
     def __getattr__(self, name: str) -> Any:
@@ -113,13 +115,18 @@ class _Beneath:
 
     def hold(self, is_held: bool) -> None:
         """Stop or resume reading for the protocol above; resumed reading waits until the peer has read the answers."""
-        self._is_held = is_held
+        self.is_held = is_held
+        self._read_or_wait()
+
+    def put_off(self, is_put_off: bool) -> None:
+        """Stop or resume reading for the layer, which has received bytes and waits for its turn to process them."""
+        self._is_put_off = is_put_off
         self._read_or_wait()
 
     def _read_or_wait(self) -> None:
         if self.is_closing:
             return
-        if self._is_held or self._answers > MAX_ANSWERS:
+        if self.is_held or self._is_put_off or self._answers > MAX_ANSWERS:
             self._transport.pauseProducing()
         else:
             self._transport.resumeProducing()
@@ -334,7 +341,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
 
 def begin_tls(
     protocol: Any, creator: Any, is_client: bool, clock: IReactorTime,
-    answers_wait: Callable[[int], None] | None = None,
+    answers_wait: Callable[[int], None] | None = None, layer_of: Callable[..., TlsLayer] = TlsLayer,
 ) -> TlsLayer:  # fmt: skip
     """Begin TLS on the connection of a ``protocol``, which receives nothing until the handshake is complete.
 
@@ -342,11 +349,12 @@ def begin_tls(
 
     :param creator: makes the TLS connection (``IOpenSSLServerConnectionCreator``, or the client's).
     :param answers_wait: called with the number of bytes that OpenSSL has written by itself into a full transport.
+    :param layer_of: the class of the layer.
     :returns: the layer, which is the transport of the protocol from now on.
     """
     transport = protocol.transport
     factory = TLSMemoryBIOFactory(creator, is_client, cast(IProtocolFactory, None), clock)
-    layer = TlsLayer(factory, protocol, transport, clock, answers_wait)
+    layer = layer_of(factory, protocol, transport, clock, answers_wait)
     protocol.transport = layer
     transport.protocol = layer
     layer.begin()

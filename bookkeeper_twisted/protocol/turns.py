@@ -2,17 +2,26 @@
 
 In one turn of the reactor, the requests of all connections together may take :data:`TURN` seconds, however many
 connections there are.  Bytes that arrive after that are kept undecoded for a later turn.  In that turn connections with
-few kept bytes come first, then those with many, and last, in rotation, those whose requests used up their share of
-time.  So a peer with small requests waits for a turn or two, whatever other peers request.
+few kept bytes come first, and those that have begun but had less than their share of time.  Connections with many kept
+bytes are next, and last, in rotation, those whose requests used up their share; one of these goes on in each turn.  So
+a peer with small requests waits for a turn or two, whatever other peers request.
+
+Peers that are not let in (their handshakes, tokens and refused requests) never use the time of those that are: all of
+them together have :data:`STRANGERS_TURN` seconds of each turn.  In it, peers that go on and peers that begin alternate,
+so that neither half-open handshakes nor new ones can fill all of it.
 """
 
 from collections.abc import Callable
 from typing import Protocol
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
 
 TURN = 0.02
 """Seconds of a reactor turn after which no connection begins another request."""
+
+STRANGERS_TURN = 0.005
+"""Seconds of a reactor turn after which nothing more is done for peers that are not let in."""
 
 SHARE = 0.005
 """Seconds of a reactor turn after which one connection begins no other request."""
@@ -32,48 +41,88 @@ class Waiting(Protocol):
 
     def take_turn(self) -> None: ...
 
+    def abort(self) -> None:
+        """Drop the connection, because its turn has failed."""
+
+
+class _Budget:
+    """The time of a reactor turn for one kind of peers.
+
+    :ivar most: seconds of a turn after which no other work begins.
+    :ivar spent: seconds of the present turn that were used.
+    """
+
+    __slots__ = ("most", "spent")
+
+    def __init__(self, most: float) -> None:
+        self.most = most
+        self.spent = 0.0
+
+    @property
+    def is_spent(self) -> bool:
+        return self.spent >= self.most
+
 
 class Turns:
     """A scheduler of connections: it decides which of them may process requests now, and for how long.
 
+    A stranger is a peer that is not let in: its handshake or its authentication is not complete.
+
     :param flush: a function that writes the replies made so far.
     """
 
-    __slots__ = ("_clock", "_flush", "_spent", "_began", "_share", "_little", "_much", "_more", "_next")
+    _log = Logger()
+
+    __slots__ = (
+        "_clock", "_flush", "_admitted", "_strangers", "_measured", "_began", "_share", "_little", "_much", "_more",
+        "_beginning", "_entering", "_last_outside", "_next",
+    )  # fmt: skip
 
     def __init__(self, clock: IReactorTime, flush: Callable[[], None]) -> None:
         self._clock = clock
         self._flush = flush
-        self._spent = 0.0
+        self._admitted = self._measured = _Budget(TURN)
+        self._strangers = _Budget(STRANGERS_TURN)
         self._began: float | None = None
         self._share = SHARE
         self._little: dict[Waiting, None] = {}
         self._much: dict[Waiting, None] = {}
         self._more: dict[Waiting, None] = {}
+        self._beginning: dict[Waiting, None] = {}
+        self._entering = self._last_outside = dict[Waiting, None]()
         self._next: IDelayedCall | None = None
 
     @property
     def is_spent(self) -> bool:
         """Test whether the requests of this reactor turn have used up the time for requests."""
-        return self._spent >= TURN
+        return self._admitted.is_spent
 
-    def begin(self) -> bool:
-        """Begin to measure the time that the requests of a connection take.
+    def is_spent_for(self, is_stranger: bool) -> bool:
+        """Test whether the time of this reactor turn for some peers is used up.
 
+        :param is_stranger: True for the time of strangers, False for that of all other peers.
+        """
+        return (self._strangers if is_stranger else self._admitted).is_spent
+
+    def begin(self, is_stranger: bool = False) -> bool:
+        """Begin to measure the time that the work for a connection takes.
+
+        :param is_stranger: whether the peer is not let in.
         :returns: False if the time is measured already, because the work of another connection has led to these
             requests.  Otherwise the caller must call :meth:`end`.
         """
         if self._began is not None:
             return False
+        self._measured = self._strangers if is_stranger else self._admitted
         self._began = self._clock.seconds()
         return True
 
     def end(self) -> None:
         """End the measurement that :meth:`begin` began."""
         assert self._began is not None
-        self._spent += self._clock.seconds() - self._began
+        self._measured.spent += self._clock.seconds() - self._began
         self._began = None
-        if self._spent >= _COUNTED:
+        if self._measured.spent >= _COUNTED:
             self._go_on_later()
 
     def is_over(self) -> bool:
@@ -81,25 +130,41 @@ class Turns:
         if self._began is None:
             return self.is_spent
         elapsed = self._clock.seconds() - self._began
-        return elapsed >= self._share or self._spent + elapsed >= TURN
+        return elapsed >= self._share or self._measured.spent + elapsed >= self._measured.most
 
     def wait(self, connection: Waiting, n_bytes: int | None = None) -> None:
         """Call ``take_turn`` of a ``connection`` in a later turn of the reactor.
 
-        :param n_bytes: number of bytes kept for later; None if the connection used up its share and has more requests.
+        :param n_bytes: number of bytes kept for later; None if requests of the connection have begun and it has more.
         """
-        waiting = self._more if n_bytes is None else self._little if n_bytes <= SMALL else self._much
+        if n_bytes is None:
+            has_had_share = self._began is not None and self._clock.seconds() - self._began >= self._share
+            waiting = self._more if has_had_share else self._little
+        else:
+            waiting = self._little if n_bytes <= SMALL else self._much
         waiting[connection] = None
+        self._go_on_later()
+
+    def wait_outside(self, connection: Waiting, begins: bool = False) -> None:
+        """Call ``take_turn`` of the ``connection`` of a stranger in a later turn of the reactor.
+
+        :param begins: whether nothing was done for the peer so far.
+        """
+        (self._beginning if begins else self._entering)[connection] = None
         self._go_on_later()
 
     def withdraw(self, connection: Waiting) -> None:
         """Remove a ``connection`` from those that wait for a turn, if it is among them."""
-        for waiting in (self._little, self._much, self._more):
+        for waiting in (self._little, self._much, self._more, self._beginning, self._entering):
             waiting.pop(connection, None)
 
     @property
     def _n_waiting(self) -> int:
         return len(self._little) + len(self._much) + len(self._more)
+
+    @property
+    def _n_outside(self) -> int:
+        return len(self._beginning) + len(self._entering)
 
     def _go_on_later(self) -> None:
         if self._next is None:
@@ -108,20 +173,41 @@ class Turns:
     def _go_on(self) -> None:
         """Let waiting connections process requests, each at most once, until the time of this turn is used up."""
         self._next = None
-        self._spent = 0.0
+        self._admitted.spent = self._strangers.spent = 0.0
+        is_owed = bool(self._more)
         for _ in range(self._n_waiting):
-            if self.is_spent:
+            if self._admitted.is_spent:
                 break
-            waiting = self._little or self._much or self._more
-            connection = next(iter(waiting))
-            del waiting[connection]
-            self._share = SHARE if waiting is self._more else SMALL_SHARE
-            self.begin()
-            try:
-                connection.take_turn()
-                self._flush()
-            finally:
-                self.end()
-                self._share = SHARE
-        if self._n_waiting:
+            # The last share of each turn is for those that had one before: others who come all the time must not
+            # keep them from going on.
+            is_last = is_owed and self._admitted.spent >= TURN - SHARE
+            waiting = (self._more if is_last else self._little) or self._little or self._much or self._more
+            is_owed = is_owed and waiting is not self._more
+            self._serve(waiting, SHARE if waiting is self._more else SMALL_SHARE, is_stranger=False)
+        for _ in range(self._n_outside):
+            if self._strangers.is_spent:
+                break
+            other = self._beginning if self._last_outside is self._entering else self._entering
+            self._last_outside = other or self._last_outside
+            self._serve(self._last_outside, SMALL_SHARE, is_stranger=True)
+        if self._n_waiting or self._n_outside:
             self._go_on_later()
+
+    def _serve(self, waiting: dict[Waiting, None], share: float, is_stranger: bool) -> None:
+        """Let the first of the ``waiting`` connections have its turn.
+
+        :param share: seconds after which it begins no other request.
+        """
+        connection = next(iter(waiting))
+        del waiting[connection]
+        self._share = share
+        self.begin(is_stranger)
+        try:
+            connection.take_turn()
+            self._flush()
+        except Exception:
+            self._log.failure("a connection could not go on")
+            connection.abort()
+        finally:
+            self.end()
+            self._share = SHARE

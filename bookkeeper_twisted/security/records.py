@@ -26,6 +26,9 @@ GROUP = 64 * 1024
 The buffer in which OpenSSL keeps them grows to this size, and stays as long as the connection.
 """
 
+HEAD = 5
+"""Bytes in front of the body of a record, whose length is the last two of them."""
+
 _OF_MODULE = ("_lib", "_ffi")
 _OF_LIBRARY = (
     "BIO_get_mem_data", "BIO_read", "BIO_write", "SSL_get_error", "SSL_read", "SSL_write", "SSL_ERROR_WANT_READ",
@@ -63,6 +66,37 @@ if DIRECT:
     _WANT_READ = _lib.SSL_ERROR_WANT_READ
     _new, _view, _address = _ffi.new_allocator(should_clear_after_alloc=False), _ffi.buffer, _ffi.from_buffer
     _start = _ffi.new("char **")  # BIO_get_mem_data stores an address here, which is not used
+
+
+class RecordEnds:
+    """Finds the ends of records in the encrypted bytes of a peer, from the first byte of TLS on."""
+
+    __slots__ = ("_head", "_body")
+
+    def __init__(self) -> None:
+        self._head = b""  # the first bytes of a record whose head is not complete
+        self._body = 0  # bytes of the last record that have not arrived
+
+    def find(self, data: bytes, at: int, most: int) -> int:
+        """Return the offset at which the given number of records has ended; the rest of the last call's record is free.
+
+        :param data: bytes that begin where the last call ended, at the offset ``at``.
+        :param most: most records.
+        :returns: at most the length of ``data``.
+        """
+        size = len(data)
+        at += self._body
+        while most and at < size:
+            most -= 1
+            missing = HEAD - len(self._head)
+            head = self._head + data[at : at + missing]
+            if len(head) < HEAD:
+                self._head, at = head, size
+                break
+            self._head = b""
+            at += missing + int.from_bytes(head[3:], "big")
+        self._body = max(at - size, 0)
+        return min(at, size)
 
 
 class RecordConnection(SSL.Connection):

@@ -284,6 +284,12 @@ class RefusedTests(EncryptedCase):
 class BoundsTests(EncryptedCase):
     """The bounds of connections hold before, in and after the handshake."""
 
+    def serve_one(self) -> None:
+        """Let one connection have its turn."""
+        (call,) = [call for call in self.clock.calls if "_serve_one" in repr(call.func)]
+        self.clock.calls.remove(call)
+        call.func()
+
     def test_half_open(self) -> None:
         """Connections that never begin their handshake are those that go for new ones."""
         peers = [self.peer() for _ in range(MAX_CONNECTIONS)]
@@ -300,6 +306,8 @@ class BoundsTests(EncryptedCase):
         for peer in peers:
             peer.connection.send(_GET.encode() % b"/")
             peer.protocol.dataReceived(peer.pending())
+        for _ in peers:
+            self.serve_one()  # decrypts the request of one; none is answered before the others are decrypted
         self.assertIsNone(self.factory.buildProtocol(None))
 
     def test_silent(self) -> None:
@@ -328,10 +336,24 @@ class BoundsTests(EncryptedCase):
             peer.protocol.dataReceived(peer.pending())
             self.assertEqual((peer.transport.value(), peer.transport.producerState), (b"", "paused"))
         for number in range(1, 6):
-            (call,) = [call for call in self.clock.calls if "_serve_one" in repr(call.func)]
-            self.clock.calls.remove(call)
-            call.func()
+            self.serve_one()
             self.assertEqual([bool(peer.transport.value()) for peer in peers], [True] * number + [False] * (5 - number))
+            self.assertEqual(peers[number - 1].transport.producerState, "producing")
+
+    def test_records(self) -> None:
+        """Within TLS, too, a connection is not read and nothing is decrypted until its turn."""
+        peers = [self.peer() for _ in range(5)]
+        for peer in peers:
+            peer.exchange()
+        for peer in peers:
+            peer.connection.send(b"G")
+            peer.protocol.dataReceived(peer.pending())
+            self.assertEqual(peer.transport.producerState, "paused")
+        self.assertEqual([peer.protocol._channel._begun for peer in peers], [False] * 5)
+        for number in range(1, 6):
+            self.serve_one()
+            begun = [peer.protocol._channel._begun for peer in peers]
+            self.assertEqual(begun, [True] * number + [False] * (5 - number))
             self.assertEqual(peers[number - 1].transport.producerState, "producing")
 
     def test_gone_before_its_turn(self) -> None:

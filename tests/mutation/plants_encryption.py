@@ -97,7 +97,8 @@ PLANTS = (
     ),
     Plant(
         "a peer that does not read makes OpenSSL write without end", _LAYER,
-        "self._is_held or self._answers > MAX_ANSWERS", "self._is_held", _LAYERS, where="_Beneath._read_or_wait",
+        "self.is_held or self._is_put_off or self._answers > MAX_ANSWERS", "self.is_held or self._is_put_off",
+        _LAYERS, where="_Beneath._read_or_wait",
     ),
     Plant(
         "reading goes on when the transport is empty, although the connection wants none", _LAYER,
@@ -250,16 +251,16 @@ PLANTS = (
     ),
     Plant(
         "a bookie takes the handshake of TLS for a frame", _SERVER,
-        "hello is not None and data[:1] == HANDSHAKE", "False", _FIRST, where="ServerConnection.dataReceived",
+        "hello is not None and data[:1] == HANDSHAKE", "False", _FIRST, where="ServerConnection._receive",
     ),
     Plant(
         "TLS may begin behind frames in clear", _SERVER,
         "hello, self._hello = self._hello, None", "hello = self._hello", _FIRST,
-        where="ServerConnection.dataReceived",
+        where="ServerConnection._receive",
     ),
     Plant(
         "the first bytes of a handshake are lost", _SERVER,
-        "self.transport.protocol.dataReceived(data)", "pass", _CLIENT, where="ServerConnection.dataReceived",
+        "self.transport.protocol.dataReceived(data)", "pass", _CLIENT, where="ServerConnection._receive",
     ),
     Plant(
         "a client with direct TLS begins in clear", _STARTING,

@@ -124,7 +124,7 @@ PLANTS = (
     ),
     Plant(
         "replies that were made in a turn of their own are not sent", "protocol/turns.py",
-        "self._flush()", "", _TURNS, where="Turns._go_on",
+        "self._flush()", "", _TURNS, where="Turns._serve",
     ),
     Plant(
         "a batch read gathers its entries from any number of places", "bookie/requests/batch_processor.py",
@@ -164,16 +164,16 @@ PLANTS = (
     ),
     Plant(
         "the requests of all connections take any time of a turn", "protocol/turns.py",
-        "self._spent >= TURN", "False", _ALL, where="Turns.is_spent",
+        "self.spent >= self.most", "False", _ALL, where="_Budget.is_spent",
     ),
     Plant(
         "those who ask for little wait behind all others", "protocol/turns.py",
-        "self._little or self._much or self._more", "self._more or self._much or self._little", _ALL,
-        where="Turns._go_on",
+        "(self._more if is_last else self._little) or self._little or self._much or self._more",
+        "self._more or self._much or self._little", _ALL, where="Turns._go_on",
     ),
     Plant(
         "time that was taken counts in all later turns", "protocol/turns.py",
-        "self._spent = 0.0", "", _ALL, where="Turns._go_on",
+        "self._admitted.spent = self._strangers.spent = 0.0", "", _ALL, where="Turns._go_on",
     ),
     Plant(
         "what many requests waited for is answered in one turn", "bookie/requests/request_processor.py",

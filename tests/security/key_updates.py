@@ -8,8 +8,8 @@ from OpenSSL import SSL
 SUITE = "TLS_AES_128_GCM_SHA256"
 """The suite that a connection has to have."""
 
-_UPDATE = bytes((24, 0, 0, 1, 1))
-"""The message: an update, and a request for one in return."""
+_UPDATE = bytes((24, 0, 0, 1))
+"""The message: an update; a byte behind it says whether one in return is requested."""
 
 _HANDSHAKE = b"\x16"
 
@@ -33,9 +33,12 @@ class KeyUpdates:
         if label == self._label:
             self._secret = bytes.fromhex(secret.decode())
 
-    def records(self, count: int) -> bytes:
-        """Return the records of the next messages."""
-        return b"".join(self._record(_UPDATE + _HANDSHAKE) for _ in range(count))
+    def records(self, count: int, requests: bool = True) -> bytes:
+        """Return the records of the next messages.
+
+        :param requests: whether each requests an update in return.
+        """
+        return b"".join(self._record(_UPDATE + bytes([requests]) + _HANDSHAKE) for _ in range(count))
 
     def data(self, data: bytes) -> bytes:
         """Return a record of application data."""

@@ -163,3 +163,35 @@ class MissingTests(SynchronousTestCase):
         names = records.missing(other)
         self.assertEqual((names[0], len(names)), ("_ffi", 1 + 6 + 4))
         self.assertEqual([event["log_level"] for event in events], [LogLevel.warn])
+
+
+class RecordEndsTests(SynchronousTestCase):
+    """Where records end in what a peer sends."""
+
+    skip = missing()
+
+    def test_pieces(self) -> None:
+        """However the bytes are cut, each given number of records ends where it ends, and not before."""
+        from bookkeeper_twisted.security.records import RecordEnds
+
+        bodies = (0, 1, 5, 300, 2, 0, 0, 7, 16_384, 3)
+        stream = b"".join(b"\x17\x03\x03" + size.to_bytes(2, "big") + b"\xff" * size for size in bodies)
+        marks, at = [0], 0
+        for size in bodies:
+            at += 5 + size
+            marks.append(at)
+        for most in (1, 2, 3, 100):
+            for chunk in (1, 2, 4, 5, 6, 7, 100, 1 << 15):
+                ends, found, begun = RecordEnds(), [], 0
+                for first in range(0, len(stream), chunk):
+                    data, at = stream[first : first + chunk], 0
+                    while at < len(data):
+                        end = ends.find(data, at, most)
+                        records = sum(1 for mark in marks if first + at <= mark < first + end)
+                        self.assertLessEqual(records, most)
+                        begun += records
+                        at = end
+                        found.append(first + end)
+                self.assertEqual((begun, found[-1]), (len(bodies), len(stream)))
+                if chunk > len(stream):
+                    self.assertEqual(found, [*marks[most:-1:most], len(stream)])

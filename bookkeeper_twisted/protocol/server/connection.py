@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.interfaces import (
     IDelayedCall,
@@ -23,7 +23,7 @@ from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
 from ..turns import Turns
 from .greeting import HANDSHAKE, Greeting
 from .limits import SECONDS_STALLED, SECONDS_TO_CLOSE
-from .shared_limits import SharedLimits
+from .shared_limits import SharedLimits, is_stranger
 
 if TYPE_CHECKING:
     from ..tls_layer import TlsLayer
@@ -34,6 +34,13 @@ _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 LONGEST_TOKEN_FRAME = 2 * MAX_TOKEN
 """Bytes of the longest frame of a peer that is not authenticated: a token, and what is around it."""
+
+STRANGERS_CHUNK = 16 * 1024
+"""Most bytes that are received at a time from a peer that is not let in."""
+
+STRANGERS_PIECE = 8 * 1024
+"""Most bytes of a peer that is not let in that are decoded at a time: its requests are refused without a look at the
+clock, some hundred in a few milliseconds."""
 
 
 @implementer(IServerConnection, IPushProducer)
@@ -62,6 +69,7 @@ class ServerConnection(Protocol):
         self._reply_count = 0
         self._unsent = 0
         self._unread = 0
+        self._socket: Any = None  # the TCP transport, also beneath TLS
         self._gathers = False
         self._paused = False
         self._held = False
@@ -84,7 +92,8 @@ class ServerConnection(Protocol):
             return
         if ITCPTransport.providedBy(self.transport):
             self.transport.setTcpNoDelay(self._factory.tcp_no_delay)
-            self.transport.bufferSize = self._factory.limits.chunk  # type: ignore[attr-defined]
+            self._socket = self.transport
+            self._socket.bufferSize = min(self._factory.limits.chunk, STRANGERS_CHUNK)
         self._gathers = IGatheringTransport.providedBy(self.transport)
         self.transport.registerProducer(self, True)  # type: ignore[union-attr]
         self._session = self._factory.open_session(self)
@@ -93,23 +102,32 @@ class ServerConnection(Protocol):
         if self._session is None or self.state in _ENDING:
             return
         self.heard_at = self._factory.clock.seconds()
-        hello, self._hello = self._hello, None
-        if hello is not None and data[:1] == HANDSHAKE:
-            hello()
-            self.transport.protocol.dataReceived(data)  # type: ignore[union-attr]  # the protocol until TLS begins
-            return
-        if self._waits or self.turns.is_spent:
+        outside = is_stranger(self)
+        if self._waits or self.turns.is_spent_for(outside):
             self._put_off += data
             self._wait(len(self._put_off))
             return
-        counts = self.turns.begin()
+        counts = self.turns.begin(outside)
         try:
             self._receive(data)
         finally:
             if counts:
                 self.turns.end()
 
+    @property
+    def is_stranger(self) -> bool:
+        """Test whether the peer is not let in: it has asked for nothing yet, or its authentication is not complete."""
+        return is_stranger(self)
+
     def _receive(self, data: bytes) -> None:
+        hello, self._hello = self._hello, None
+        if hello is not None and data[:1] == HANDSHAKE:
+            hello()
+            self.transport.protocol.dataReceived(data)  # type: ignore[union-attr]  # the protocol until TLS begins
+            return
+        if len(data) > STRANGERS_PIECE and is_stranger(self):
+            data, self._put_off = data[:STRANGERS_PIECE], data[STRANGERS_PIECE:]
+            self._wait()
         items = self._decoder.receive(data)
         if self.state in _ASKING and (items or self.expecting_since is None):
             self._expect_rest()
@@ -137,7 +155,7 @@ class ServerConnection(Protocol):
         self._factory.incomplete.hold(self, 0)
         self._factory.handshakes.ended(self)
         self._put_off = b""
-        self._hello = None
+        self._hello = self._socket = None
         self._encrypted = None  # the callback refers to this connection
         self.turns.withdraw(self)
         closing, self._closing = self._closing, None  # drop the timer: even one that fired refers to this connection
@@ -216,6 +234,8 @@ class ServerConnection(Protocol):
             self._factory.handshakes.ended(self)
             self._decoder.limit(self._factory.limits.max_frame_size)
             self._expect_rest()
+            if self._socket is not None:
+                self._socket.bufferSize = self._factory.limits.chunk
             if not self._factory.peers.identified(self):
                 self.end()
 
@@ -226,7 +246,7 @@ class ServerConnection(Protocol):
 
     def is_late(self, latest: float) -> bool:
         """Test whether the peer has owed bytes since ``latest`` or longer, although the bookie was ready to read."""
-        if self._held or self._waits or self.state in _ENDING:
+        if self._held or (self._waits and not is_stranger(self)) or self.state in _ENDING:
             return False
         return self.expecting_since is not None and self.expecting_since <= latest
 
@@ -294,10 +314,11 @@ class ServerConnection(Protocol):
 
     def _begin_tls(self, creator: IOpenSSLServerConnectionCreator) -> "TlsLayer":
         from ..tls_layer import begin_tls  # needs packages that only bookies with TLS have
+        from .tls import ServerTlsLayer
 
         self._gathers = True
         self.transport.unregisterProducer()  # type: ignore[union-attr]
-        layer = begin_tls(self, creator, False, self._factory.clock, self._count_unread)
+        layer = begin_tls(self, creator, False, self._factory.clock, self._count_unread, ServerTlsLayer)
         layer.registerProducer(self, True)
         self._factory.handshakes.begun(self)
         return layer
@@ -349,6 +370,10 @@ class ServerConnection(Protocol):
         else:
             self.transport.resumeProducing()  # type: ignore[union-attr]
 
+    def read_on(self) -> None:
+        """Resume reading from the transport, unless there is another reason not to read."""
+        self.hold(self._held)
+
     @property
     def turns(self) -> Turns:
         return self._factory.turns
@@ -367,7 +392,10 @@ class ServerConnection(Protocol):
         """
         if not self._waits and self.state not in _ENDING:
             self._waits = True
-            self.turns.wait(self, n_bytes)
+            if is_stranger(self):
+                self.turns.wait_outside(self, begins=self.state is ConnectionState.CONNECTING)
+            else:
+                self.turns.wait(self, n_bytes)
             self.transport.pauseProducing()  # type: ignore[union-attr]
 
     def take_turn(self) -> None:
@@ -378,7 +406,7 @@ class ServerConnection(Protocol):
         if can_go_on and (self._put_off or self._decoder.ready):
             data, self._put_off = self._put_off, b""
             self._receive(data)
-        self.hold(self._held)
+        self.read_on()
 
     def reply(self, data: bytes, count: int = 1) -> None:
         if self.closed:

@@ -4,6 +4,8 @@ Apache's clients send the first token of SASL in clear right behind StartTLS.  I
 itself while the bookie waits for the handshake.  A record of TLS begins with a byte from 20 on, and a frame this short
 with a 0, so neither can be read as the other.
 
+Handshakes take turns with requests: when the time of a reactor turn is spent, the first record waits here.
+
 TLS begins with the last byte of the first record, as what OpenSSL holds for a connection is some 50 times as much as
 the record: a peer that sends it slowly, or not at all, costs little.
 """
@@ -56,11 +58,15 @@ class Greeting(Protocol):
         self._take = take
         self._begin = begin
         self._received = b""
+        self._waits = False
 
     def dataReceived(self, data: bytes) -> None:
         if self._connection.closed:
             return
         received = self._received + data
+        if self._waits:
+            self._received = received
+            return
         self._received = b""
         if self._take is not None and received[:1] == _FRAME:
             size = LENGTH_SIZE
@@ -76,7 +82,34 @@ class Greeting(Protocol):
         elif _is_too_long(received):
             self._connection.transport.abortConnection()
         elif received:
+            self._begin_in_turn(received)
+
+    def _begin_in_turn(self, received: bytes) -> None:
+        """Begin TLS now, or in a later turn of the reactor; the transport is not read until then."""
+        turns = self._connection.turns
+        if turns.is_spent_for(True):
+            self._received, self._waits = received, True
+            self._connection.transport.pauseProducing()
+            turns.wait_outside(self, begins=True)
+            return
+        counts = turns.begin(True)
+        try:
             self._begin().dataReceived(received)
+        finally:
+            if counts:
+                turns.end()
+
+    def take_turn(self) -> None:
+        """Begin TLS with the bytes that have arrived."""
+        self._waits = False
+        received, self._received = self._received, b""
+        if not self._connection.closed:
+            self._connection.read_on()
+            self._begin().dataReceived(received)
+
+    def abort(self) -> None:
+        """Drop the connection, because its turn has failed."""
+        self._connection.abort()
 
     def _is_taken(self, frame: bytes) -> bool:
         """Test whether a frame is the one that may come in clear; no other follows it."""
@@ -85,6 +118,7 @@ class Greeting(Protocol):
         return take is not None and len(items) == 1 and take(items[0])
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._connection.turns.withdraw(self)
         self._connection.connectionLost(reason)
 
 

@@ -211,5 +211,8 @@ class TokenLimitTests(SynchronousTestCase):
             peer = rig.connect()
             header = V3.header(Operation.AUTH, 1, 0)
             peer.send(requests_out.encode_request(AuthRequest(header, "TestAuthProviderPlugin", bytes(size))))
+            rig.drain()
+            while rig.clock.calls and not peer.ended:
+                rig.clock.advance(0)
             self.assertEqual((peer.ended, bool(tokens)), (True, seen))
             self.assertIn(int(Status.EUA).to_bytes(2, "little")[:1], peer.replies())

@@ -1,5 +1,6 @@
 """The bytes of a peer between StartTLS and its first TLS record."""
 
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.connection import ServerDecoder
@@ -7,6 +8,7 @@ from bookkeeper_twisted.codec.messages import AuthRequest
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.protocol.server.greeting import LONGEST, Greeting
+from bookkeeper_twisted.protocol.turns import Turns
 
 
 def token(wire: int = 3, payload: bytes = b"", plugin: str = "sasl") -> bytes:
@@ -28,6 +30,7 @@ class _Layer:
         self.begun = 0
         self.received = b""
         self.taken: list[object] = []
+        self.turns = Turns(Clock(), lambda: None)
         self.greeting = Greeting(self, ServerDecoder(), self.take, self.begin)
 
     def take(self, item: object) -> bool:

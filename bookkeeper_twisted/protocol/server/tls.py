@@ -1,0 +1,126 @@
+"""The TLS of a bookie's connections, whose handshakes and records take turns with requests.
+
+A handshake costs about a millisecond, and a record some ten microseconds even if it carries no data, as a KeyUpdate
+does.  So bytes that arrive when the time of a reactor turn is spent are kept encrypted, and the transport is not read
+until the turn of the connection comes.  In it, few records are decrypted between two looks at the clock.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+
+from twisted.internet.interfaces import IProtocol, IReactorTime
+from twisted.internet.protocol import connectionDone
+from twisted.protocols.tls import TLSMemoryBIOFactory
+from twisted.python.failure import Failure
+
+from ...security.records import RecordEnds
+from ..tls_layer import TlsLayer
+from ..turns import Turns
+
+MOST_RECORDS = 128
+"""Most records that are decrypted between two looks at the clock: a millisecond or two, if they carry little data."""
+
+
+class TurnTaking(Protocol):
+    """A connection whose records take turns; :class:`.ServerConnection` is one."""
+
+    @property
+    def turns(self) -> Turns: ...
+
+    @property
+    def is_stranger(self) -> bool: ...
+
+
+class ServerTlsLayer(TlsLayer):
+    """The TLS layer of one connection of a bookie.
+
+    :param protocol: the connection, whose turns these are.
+    """
+
+    def __init__(
+        self, factory: TLSMemoryBIOFactory, protocol: TurnTaking, transport: Any, clock: IReactorTime,
+        answers_wait: Callable[[int], None] | None,
+    ) -> None:  # fmt: skip
+        super().__init__(factory, cast(IProtocol, protocol), transport, clock, answers_wait)
+        self._connection: Any = protocol
+        self._turns = protocol.turns
+        self._ends = RecordEnds()
+        self._arrived = b""
+        self._at = 0  # offset in the arrived bytes up to which they are decrypted
+        self._waits = False
+        self._works = False
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._arrived:
+            self._arrived, self._at = self._arrived[self._at :] + data, 0
+            self._wait()
+            return
+        self._arrived = data
+        outside = self._connection.is_stranger
+        if self._turns.is_spent_for(outside):
+            self._wait(len(data))
+            return
+        counts = self._turns.begin(outside)
+        try:
+            self._work()
+        finally:
+            if counts:
+                self._turns.end()
+
+    def _work(self) -> None:
+        """Decrypt the bytes that have arrived, until the turn is over or the connection must not be read."""
+        below, self._works = self._below, True
+        try:
+            while self._arrived and not below.is_held and not below.is_closing:
+                data, at = self._arrived, self._at
+                end = self._ends.find(data, at, MOST_RECORDS)
+                self._arrived, self._at = (data, end) if end < len(data) else (b"", 0)
+                super().dataReceived(data[at:end])
+                if self._arrived and self._turns.is_over():
+                    break
+        finally:
+            self._works = False
+        if self._arrived:
+            self._wait()
+
+    def _wait(self, n_bytes: int | None = None) -> None:
+        """Go on in a later turn of the reactor, and do not read from the transport until then.
+
+        A connection that must not be read goes on when it is read again.
+
+        :param n_bytes: as in :meth:`.Turns.wait`.
+        """
+        if self._waits or self._works or self._below.is_held or self._below.is_closing:
+            return
+        self._waits = True
+        self._below.put_off(True)
+        if self._connection.is_stranger:
+            self._turns.wait_outside(self)
+        else:
+            self._turns.wait(self, n_bytes)
+
+    def take_turn(self) -> None:
+        self._waits = False
+        self._work()
+        if not self._waits:
+            self._below.put_off(False)
+
+    def abort(self) -> None:
+        """Drop the connection, because its turn has failed."""
+        self.abortConnection()
+
+    def resumeProducing(self) -> None:
+        super().resumeProducing()
+        if self._arrived:
+            self._wait(len(self._arrived) - self._at)
+
+    def loseConnection(self) -> None:
+        super().loseConnection()
+        if self._arrived:
+            self._wait(len(self._arrived) - self._at)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._turns.withdraw(self)
+        self._arrived = b""
+        self._connection = None
+        super().connectionLost(reason)
