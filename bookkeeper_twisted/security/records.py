@@ -78,14 +78,16 @@ class RecordEnds:
         self._body = 0  # bytes of the last record that have not arrived
 
     def find(self, data: bytes, at: int, most: int) -> int:
-        """Return the offset at which the given number of records has ended; the rest of the last call's record is free.
+        """Return the offset at which the given number of records has ended; a part of a record counts as one.
 
         :param data: bytes that begin where the last call ended, at the offset ``at``.
         :param most: most records.
         :returns: at most the length of ``data``.
         """
         size = len(data)
-        at += self._body
+        if self._body:
+            at += self._body
+            most -= 1
         while most and at < size:
             most -= 1
             missing = HEAD - len(self._head)

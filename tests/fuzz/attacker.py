@@ -1,6 +1,8 @@
 """Many connections to a bookie at once, in a process of their own: ``python -m tests.fuzz.attacker PORT KIND COUNT``.
 
-Prints a line when all are open, and ends when its input does.  It uses nothing of the project but StartTLS.
+Prints a line when all are open, and ends when its input does.  Connections of the kinds of :data:`BURSTS` are silent
+until it reads a line; then they all send at once, and another line is printed when all is sent.  It uses nothing of the
+project but StartTLS, and KeyUpdates, which OpenSSL does not make.
 """
 
 import resource
@@ -11,6 +13,13 @@ import sys
 _START_TLS = bytes.fromhex("0000000b0a06080310091801d20600")
 _PER_ADDRESS = 10_000
 _RECORD = 16_384
+BURSTS = ("refused", "updates", "first-flights")
+"""Reads of peers that have proven nothing, KeyUpdates that ask for no answer, and first flights of handshakes."""
+
+_READ = bytes.fromhex("0000000f0a06080310011801a2060408011001")
+_READS, _UPDATES = 40_000, 6_000
+"""Reads, or KeyUpdates, of one connection."""
+
 _EACH = 0.2
 """Seconds between two bytes of a slow connection."""
 
@@ -44,10 +53,83 @@ def opened(port: int, number: int) -> socket.socket:
     return made
 
 
+def _shaken(peer: socket.socket, kind: str) -> bytes:
+    """Make the handshake of TLS; return what a connection of the kind sends within it."""
+    from OpenSSL import SSL
+
+    from ..security.key_updates import SUITE, KeyUpdates
+
+    context = SSL.Context(SSL.TLS_METHOD)
+    context.set_cipher_list(b"ECDHE+AESGCM")
+    context.set_tls13_ciphersuites(SUITE.encode())
+    updates = KeyUpdates(context, "CLIENT_TRAFFIC_SECRET_0")
+    end = SSL.Connection(context, None)
+    end.set_connect_state()
+    while True:
+        try:
+            end.do_handshake()
+            break
+        except SSL.WantReadError:
+            peer.sendall(end.bio_read(1 << 16))
+            end.bio_write(peer.recv(1 << 16))
+    peer.sendall(end.bio_read(1 << 16))
+    if kind == "updates":
+        return updates.records(_UPDATES, requests=False)
+    sent = bytearray()
+    for _ in range(_READS // 1000):
+        end.sendall(_READ * 1000)
+        sent += end.bio_read(1 << 16)
+    return bytes(sent)
+
+
+def _send_all(sending: dict[socket.socket, memoryview]) -> None:
+    """Send bytes over all connections at once, as far as the other end reads."""
+    waiting = selectors.DefaultSelector()
+    for peer in sending:
+        waiting.register(peer, selectors.EVENT_WRITE)
+    while sending:
+        waiting.select()
+        for peer, data in list(sending.items()):
+            try:
+                sending[peer] = data[peer.send(data) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                sending[peer] = data[:0]
+            if not sending[peer]:
+                waiting.unregister(peer)
+                del sending[peer]
+
+
+def burst(port: int, kind: str, count: int) -> None:
+    """Open silent connections, and let them send all at once when a line is read."""
+    sending: dict[socket.socket, memoryview] = {}
+    for number in range(count):
+        peer = opened(port, number)
+        data = hello() if kind == "first-flights" else b""
+        if not data:
+            peer.sendall(_START_TLS)
+            peer.recv(100)
+            data = _shaken(peer, kind)
+        peer.setblocking(False)
+        sending[peer] = memoryview(data)
+    peers = list(sending)
+    print("open", flush=True)
+    sys.stdin.readline()
+    _send_all(sending)
+    print("sent", flush=True)
+    sys.stdin.read()
+    for peer in peers:
+        peer.close()
+
+
 def main(port: int, kind: str, count: int) -> None:
     """See the module."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if kind in BURSTS:
+        burst(port, kind, count)
+        return
     flight = long_hello() if kind == "long" else hello()
     peers = []
     for number in range(count):

@@ -3,6 +3,10 @@
 Prints one JSON object: for each flood, of a bookie of its own, the memory above what the bookie had before, and how
 long a healthy client waits for an answer before, while the connections open, and when all are open.  The status is 1 if
 more than 300 MiB were taken, or if the p99 of the client was more than three times that without a flood.
+
+The connections of some floods are silent until all are open, and then send all at once.  For these it prints the most
+CPU time that the reactor of the bookie worked while one read of a healthy client waited, which the load of the machine
+hardly changes.  The status is 1, too, if that was more than 0.1 s, two turns of the reactor.
 """
 
 import argparse
@@ -14,22 +18,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.protocol import ProcessProtocol
-from twisted.internet.task import react
+from twisted.internet.task import deferLater, react
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.cli.main import begin
-from examples.bookie_process import ROOT
+from examples.bookie_process import ROOT, BookieProcess
 
 from ..integration.peer import Bystander, descriptors, resident_bytes
+from .attacker import BURSTS
 from .secured import SecuredRun
 
 MIB = 1024 * 1024
 MOST_MEMORY = 300
 MOST_TIMES = 3.0
+MOST_CPU = 0.1
 _TURNS = 200
 """Turns of the healthy client before a flood, and at least as many with all connections open."""
+
+_CLIENTS = 4
+"""Healthy clients of a burst: the longest wait is that of the unluckiest."""
 
 _SECONDS = 5.0
 
@@ -39,11 +48,14 @@ class Attacker(ProcessProtocol):
 
     def __init__(self) -> None:
         self.ready: Deferred[None] = Deferred()
+        self.sent: Deferred[None] = Deferred()
         self.gone: Deferred[None] = Deferred()
 
     def outReceived(self, data: bytes) -> None:
         if not self.ready.called:
             self.ready.callback(None)
+        elif not self.sent.called:
+            self.sent.callback(None)
 
     def errReceived(self, data: bytes) -> None:
         sys.stderr.write(data.decode())
@@ -61,12 +73,57 @@ class Floods(SecuredRun):
 
     async def measure(self, kinds: dict[str, int]) -> dict[str, Any]:
         """Returns the figures of all floods."""
-        return {kind: {"connections": count, **await self._flood(kind, count)} for kind, count in kinds.items()}
+        return {
+            kind: {"connections": count, **await (self._burst if kind in BURSTS else self._flood)(kind, count)}
+            for kind, count in kinds.items()
+        }
 
     async def _turn(self, bystander: Bystander) -> float:
         began = self.reactor.seconds()
         await bystander.is_served()
         return float(self.reactor.seconds() - began)
+
+    def _attack(self, process: BookieProcess, kind: str, count: int) -> Attacker:
+        attacker = Attacker()
+        command = [sys.executable, "-m", "tests.fuzz.attacker", str(process.port), kind, str(count)]
+        self.reactor.spawnProcess(attacker, sys.executable, command, env=None, path=str(ROOT))
+        return attacker
+
+    async def _burst(self, kind: str, count: int) -> dict[str, Any]:
+        process = await self._start()
+        clients = [Bystander(await self.connect(process.port)) for _ in range(_CLIENTS)]
+        await clients[0].is_served()
+        attacker = self._attack(process, kind, count)
+        await attacker.ready
+        waits: list[float] = []
+        ending: list[bool] = []
+
+        async def read(client: Bystander) -> None:
+            while not ending:
+                before = _cpu_seconds(process)
+                await client.finds(0, 1)
+                waits.append(_cpu_seconds(process) - before)
+                await deferLater(self.reactor, 0.005)
+
+        reading = gatherResults([Deferred.fromCoroutine(read(client)) for client in clients])
+        base = resident_bytes(process)
+        began = _cpu_seconds(process)
+        attacker.transport.write(b"go\n")  # type: ignore[union-attr]
+        await attacker.sent
+        await deferLater(self.reactor, self.seconds)
+        ending.append(True)
+        await reading
+        taken = _cpu_seconds(process) - began
+        more = resident_bytes(process) - base
+        attacker.transport.closeStdin()  # type: ignore[union-attr]
+        await attacker.gone
+        for client in clients:
+            await client.peer.leave()
+        await process.end()
+        return {
+            "mib_more": round(more / MIB, 1), "cpu_s": round(taken, 2), "reads": len(waits),
+            "longest_wait_cpu_s": round(max(waits), 3),
+        }  # fmt: skip
 
     async def _flood(self, kind: str, count: int) -> dict[str, Any]:
         process = await self._start()
@@ -74,9 +131,7 @@ class Floods(SecuredRun):
         await bystander.is_served()
         before = [await self._turn(bystander) for _ in range(self.turns)]
         base = most = resident_bytes(process)
-        attacker = Attacker()
-        command = [sys.executable, "-m", "tests.fuzz.attacker", str(process.port), kind, str(count)]
-        self.reactor.spawnProcess(attacker, sys.executable, command, env=None, path=str(ROOT))
+        attacker = self._attack(process, kind, count)
         opening: list[float] = []
         held: list[float] = []
         while not attacker.ready.called:
@@ -99,6 +154,11 @@ class Floods(SecuredRun):
         }  # fmt: skip
 
 
+def _cpu_seconds(process: BookieProcess) -> float:
+    """Returns the CPU time of the thread that runs the reactor of a bookie."""
+    return int(Path(f"/proc/{process.transport.pid}/schedstat").read_text().split()[0]) / 1e9
+
+
 def _waits(times: Sequence[float]) -> dict[str, float]:
     ordered = sorted(times)
     return {
@@ -115,17 +175,24 @@ def failures(found: dict[str, Any]) -> list[str]:
     """Names what is over the targets."""
     return [
         *(f"{kind}: memory" for kind, each in found.items() if each["mib_more"] > MOST_MEMORY),
-        *(f"{kind}: p99" for kind, each in found.items() if _p99(each, "open") > MOST_TIMES * _p99(each, "before")),
+        *(
+            f"{kind}: p99"
+            for kind, each in found.items()
+            if "open" in each and _p99(each, "open") > MOST_TIMES * _p99(each, "before")
+        ),
+        *(f"{kind}: CPU" for kind, each in found.items() if each.get("longest_wait_cpu_s", 0) > MOST_CPU),
     ]
 
 
 def main(arguments: list[str]) -> int:
     """Runs what the command line says; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.floods")
-    for kind, count in (("idle", 5000), ("half-open", 5000), ("long", 2000), ("slow", 500)):
+    floods = (("idle", 5000), ("half-open", 5000), ("long", 2000), ("slow", 500))
+    bursts = (("refused", 20), ("updates", 20), ("first-flights", 5000))
+    for kind, count in (*floods, *bursts):
         parser.add_argument(f"--{kind}", type=int, default=count, metavar="N", help="connections; 0: leave it out")
     options = parser.parse_args(arguments)
-    kinds = {"idle": options.idle, "half-open": options.half_open, "long": options.long, "slow": options.slow}
+    kinds = {kind: int(getattr(options, kind.replace("-", "_"))) for kind, _ in (*floods, *bursts)}
     folder = Path(tempfile.mkdtemp(prefix="bookkeeper-floods-"))
     found: dict[str, Any] = {}
 

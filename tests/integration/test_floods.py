@@ -8,6 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 from ..protocol.tls_ends import missing
 
 _KINDS = {"idle": 50, "half-open": 50, "slow": 10}
+_BURSTS = {"refused": 1, "updates": 1, "first-flights": 50}
 
 
 class FloodTests(TestCase):
@@ -33,6 +34,22 @@ class FloodTests(TestCase):
             self.assertLess(found[kind]["mib_more"], 60)
 
 
+    async def test_bursts(self) -> None:
+        """Silent connections send all at once, and healthy clients are served; their waits are measured."""
+        from ..fuzz.floods import Floods
+
+        class Short(Floods):
+            turns, seconds = 5, 0.5
+
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        found = await Short(reactor, folder, 0, 1).measure(_BURSTS)
+        for kind in _BURSTS:
+            self.assertGreater(found[kind]["cpu_s"], 0.02)
+            self.assertGreater(found[kind]["reads"], 4)
+            self.assertLess(found[kind]["longest_wait_cpu_s"], 0.1)
+
+
 class FailureTests(SynchronousTestCase):
     """What fails the command."""
 
@@ -46,4 +63,7 @@ class FailureTests(SynchronousTestCase):
             return {"mib_more": mib, "before": {"p99_ms": 10.0}, "open": {"p99_ms": p99}}
 
         self.assertEqual(failures({"idle": figures(300, 30)}), [])
+        burst = {"mib_more": 1, "longest_wait_cpu_s": 0.1}
+        self.assertEqual(failures({"refused": burst}), [])
+        self.assertEqual(failures({"updates": {**burst, "longest_wait_cpu_s": 0.11}}), ["updates: CPU"])
         self.assertEqual(failures({"idle": figures(301, 30), "slow": figures(1, 31)}), ["idle: memory", "slow: p99"])

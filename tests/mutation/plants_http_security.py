@@ -128,16 +128,16 @@ PLANTS = (
     ),
     Plant(
         "handshakes do not take turns", _TLS,
-        "if self._channel.handshaken: ...", "if True:\n    super().dataReceived(data)\n    return", _SECURE,
+        "if not self._arrived: ...", "super().dataReceived(data)\nreturn", _SECURE,
         where="EncryptedHttpConnection.dataReceived",
     ),
     Plant(
         "a connection is read while its handshake waits", _TLS,
-        "self.pauseProducing()", "pass", _SECURE, where="EncryptedHttpConnection.dataReceived",
+        "self._below.put_off(True)", "pass", _SECURE, where="EncryptedHttpConnection.dataReceived",
     ),
     Plant(
         "a connection is not read on after a step of its handshake", _TLS,
-        "self.resumeProducing()", "pass", _SECURE, where="EncryptedHttpConnection.serve",
+        "self._below.put_off(False)", "pass", _SECURE, where="EncryptedHttpConnection.serve",
     ),
     Plant(
         "a connection beyond the bound is an error of the server", _TLS,

@@ -102,10 +102,11 @@ PLANTS = (
     ),
     Plant(
         "a body of a record in two chunks is taken for a head", _ENDS,
-        "at += self._body", "", _OF_ENDS, where="RecordEnds.find",
+        "if self._body: ...", "", _OF_ENDS, where="RecordEnds.find",
     ),
     Plant(
-        "a connection over HTTPS is read while records of it wait", _HTTP,
-        "self._below.put_off(True)", "pass", _OF_HTTP, where="EncryptedHttpConnection.dataReceived",
+        "records over HTTPS do not take turns", _HTTP,
+        "if not self._arrived: ...", "if self._channel.handshaken:\n    super().dataReceived(data)\n    return",
+        _OF_HTTP, where="EncryptedHttpConnection.dataReceived",
     ),
 )  # fmt: skip

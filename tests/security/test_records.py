@@ -195,3 +195,21 @@ class RecordEndsTests(SynchronousTestCase):
                 self.assertEqual((begun, found[-1]), (len(bodies), len(stream)))
                 if chunk > len(stream):
                     self.assertEqual(found, [*marks[most:-1:most], len(stream)])
+
+    def test_cut(self) -> None:
+        """Two chunks, wherever they are cut, end where records end, and at the cut."""
+        from bookkeeper_twisted.security.records import RecordEnds
+
+        bodies = (0, 1, 300, 2, 0, 7)
+        stream, marks = b"", []
+        for size in bodies:
+            stream += b"\x17\x03\x03" + size.to_bytes(2, "big") + b"\x01" * size
+            marks.append(len(stream))
+        for cut in range(1, len(stream)):
+            ends, found = RecordEnds(), []
+            for first, data in ((0, stream[:cut]), (cut, stream[cut:])):
+                at = 0
+                while at < len(data):
+                    at = ends.find(data, at, 1)
+                    found.append(first + at)
+            self.assertEqual(found, sorted({*marks, cut}))
