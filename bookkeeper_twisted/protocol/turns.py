@@ -102,7 +102,8 @@ class Turns:
 
         :param is_stranger: True for the time of strangers, False for that of all other peers.
         """
-        return (self._strangers if is_stranger else self._admitted).is_spent
+        budget = self._strangers if is_stranger else self._admitted
+        return budget.spent >= budget.most
 
     def begin(self, is_stranger: bool = False) -> bool:
         """Begin to measure the time that the work for a connection takes.

@@ -41,11 +41,11 @@ PLANTS = (
     ),
     Plant(
         "refused requests count as those of peers that are let in", _CONNECTION,
-        "is_stranger(self)", "False", _OF_TLS, where="ServerConnection._wait",
+        "self.is_stranger", "False", _OF_TLS, where="ServerConnection._wait",
     ),
     Plant(
         "who sends requests all the time need not be let in in time", _CONNECTION,
-        "self._waits and not is_stranger(self)", "self._waits", _OF_TLS, where="ServerConnection.is_late",
+        "self._waits and not self.is_stranger", "self._waits", _OF_TLS, where="ServerConnection.is_late",
     ),
     Plant(
         "much is received at a time from a peer that is not let in", _CONNECTION,
@@ -74,7 +74,11 @@ PLANTS = (
     ),
     Plant(
         "records are decrypted when the turn is spent", _TLS,
-        "self._turns.is_spent_for(outside)", "False", _OF_TLS, where="ServerTlsLayer.dataReceived",
+        "turns.is_spent_for(outside)", "False", _OF_TLS, where="ServerTlsLayer.dataReceived",
+    ),
+    Plant(
+        "what arrives on a connection that is being dropped is kept", _TLS,
+        "not self._below.is_closing", "True", _OF_TLS, where="ServerTlsLayer.dataReceived",
     ),
     Plant(
         "a peer is read while records of it wait", _TLS,

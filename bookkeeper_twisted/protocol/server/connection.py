@@ -47,6 +47,7 @@ clock, some hundred in a few milliseconds."""
 class ServerConnection(Protocol):
     """A bookie's connection to one peer.  It is the producer of replies, which its transport pauses when full.
 
+    :ivar is_stranger: whether the peer is not let in: it has asked for nothing, or has not authenticated.
     :ivar heard_at: time in seconds at which bytes were last received.
     :ivar has_asked: whether the peer has sent a complete frame.
     :ivar expecting_since: time since which the peer should complete a frame or the authentication; None between frames,
@@ -59,6 +60,7 @@ class ServerConnection(Protocol):
         self.peer = peer
         self.host = host
         self.state = ConnectionState.CONNECTING
+        self.is_stranger = True
         self.closed = False
         self.principal = NOBODY
         self.is_encrypted = False
@@ -102,7 +104,7 @@ class ServerConnection(Protocol):
         if self._session is None or self.state in _ENDING:
             return
         self.heard_at = self._factory.clock.seconds()
-        outside = is_stranger(self)
+        outside = self.is_stranger
         if self._waits or self.turns.is_spent_for(outside):
             self._put_off += data
             self._wait(len(self._put_off))
@@ -114,18 +116,13 @@ class ServerConnection(Protocol):
             if counts:
                 self.turns.end()
 
-    @property
-    def is_stranger(self) -> bool:
-        """Test whether the peer is not let in: it has asked for nothing yet, or its authentication is not complete."""
-        return is_stranger(self)
-
     def _receive(self, data: bytes) -> None:
         hello, self._hello = self._hello, None
         if hello is not None and data[:1] == HANDSHAKE:
             hello()
             self.transport.protocol.dataReceived(data)  # type: ignore[union-attr]  # the protocol until TLS begins
             return
-        if len(data) > STRANGERS_PIECE and is_stranger(self):
+        if self.is_stranger and len(data) > STRANGERS_PIECE:
             data, self._put_off = data[:STRANGERS_PIECE], data[STRANGERS_PIECE:]
             self._wait()
         items = self._decoder.receive(data)
@@ -228,6 +225,7 @@ class ServerConnection(Protocol):
 
     def enter(self, state: ConnectionState) -> None:
         self.state = following(self.state, state)
+        self.is_stranger = is_stranger(self)
         if state is ConnectionState.AUTHENTICATING:
             self._decoder.limit(min(LONGEST_TOKEN_FRAME, self._factory.limits.max_frame_size))
         elif state is ConnectionState.READY:
@@ -246,7 +244,7 @@ class ServerConnection(Protocol):
 
     def is_late(self, latest: float) -> bool:
         """Test whether the peer has owed bytes since ``latest`` or longer, although the bookie was ready to read."""
-        if self._held or (self._waits and not is_stranger(self)) or self.state in _ENDING:
+        if self._held or (self._waits and not self.is_stranger) or self.state in _ENDING:
             return False
         return self.expecting_since is not None and self.expecting_since <= latest
 
@@ -392,7 +390,7 @@ class ServerConnection(Protocol):
         """
         if not self._waits and self.state not in _ENDING:
             self._waits = True
-            if is_stranger(self):
+            if self.is_stranger:
                 self.turns.wait_outside(self, begins=self.state is ConnectionState.CONNECTING)
             else:
                 self.turns.wait(self, n_bytes)

@@ -51,31 +51,37 @@ class ServerTlsLayer(TlsLayer):
         self._works = False
 
     def dataReceived(self, data: bytes) -> None:
-        if self._arrived:
-            self._arrived, self._at = self._arrived[self._at :] + data, 0
-            self._wait()
+        turns, outside = self._turns, self._connection.is_stranger
+        if self._arrived or self._below.is_held or turns.is_spent_for(outside):
+            if not self._below.is_closing:
+                self._arrived, self._at = self._arrived[self._at :] + data, 0
+                self._wait(len(self._arrived))
             return
-        self._arrived = data
-        outside = self._connection.is_stranger
-        if self._turns.is_spent_for(outside):
-            self._wait(len(data))
-            return
-        counts = self._turns.begin(outside)
+        counts = turns.begin(outside)
         try:
-            self._work()
+            end = self._ends.find(data, 0, MOST_RECORDS)
+            if end == len(data):
+                super().dataReceived(data)
+            else:
+                self._arrived = data
+                self._work(end)
         finally:
             if counts:
-                self._turns.end()
+                turns.end()
 
-    def _work(self) -> None:
-        """Decrypt the bytes that have arrived, until the turn is over or the connection must not be read."""
+    def _work(self, end: int = 0) -> None:
+        """Decrypt the bytes that have arrived, until the turn is over or the connection must not be read.
+
+        :param end: the offset at which the first piece ends, if it is known already.
+        """
         below, self._works = self._below, True
         try:
             while self._arrived and not below.is_held and not below.is_closing:
                 data, at = self._arrived, self._at
-                end = self._ends.find(data, at, MOST_RECORDS)
+                end = end or self._ends.find(data, at, MOST_RECORDS)
                 self._arrived, self._at = (data, end) if end < len(data) else (b"", 0)
                 super().dataReceived(data[at:end])
+                end = 0
                 if self._arrived and self._turns.is_over():
                     break
         finally:

@@ -11,6 +11,7 @@ from bookkeeper_twisted.codec.messages import ReadRequest
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.v3 import requests_out
 from bookkeeper_twisted.codec.wires import V3
+from bookkeeper_twisted.protocol.connection_state import ConnectionState
 from bookkeeper_twisted.protocol.server.connection import STRANGERS_CHUNK, STRANGERS_PIECE, ServerConnection
 from bookkeeper_twisted.protocol.turns import SHARE, STRANGERS_TURN, TURN, Turns
 from bookkeeper_twisted.testing.authentication import TokenAuthentication
@@ -107,7 +108,7 @@ class RefusedRequestTests(SynchronousTestCase):
         rig = Rig(options=EngineOptions(authentication=TokenAuthentication()))
         costs = self._pieces(rig)
         healthy = rig.connect()
-        healthy.connection.state = healthy.connection.state.READY
+        healthy.connection.enter(ConnectionState.READY)
         for _ in range(20):
             rig.connect().send(bytes([0, 0, 0, 8]) * 3)
             rig.connect().send(read(1) * 10_000)
@@ -337,6 +338,14 @@ class RecordTurnTests(BookieLayerCase):
         self.rig.drain()
         self.assertTrue(self.transport.is_read)
         self.assertTrue(self.transport.value())
+
+    def test_dropped(self) -> None:
+        """A connection that is being dropped keeps nothing of what still arrives."""
+        self.transport.protocol.dataReceived(self.updates.records(3000, False))
+        self.transport.protocol.abortConnection()
+        kept = len(self.transport.protocol._arrived)
+        self.transport.protocol.dataReceived(self.updates.records(10, False))
+        self.assertEqual(len(self.transport.protocol._arrived), kept)
 
     def test_lost(self) -> None:
         """A connection that is lost has no turn."""
