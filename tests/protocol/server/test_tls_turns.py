@@ -339,6 +339,17 @@ class RecordTurnTests(BookieLayerCase):
         self.assertTrue(self.transport.is_read)
         self.assertTrue(self.transport.value())
 
+    def test_held_in_its_turn(self) -> None:
+        """Nor is anything decrypted in the turn of a connection that must not be read any more when it comes."""
+        self.transport.protocol.dataReceived(self.updates.records(3000, False))
+        self.connection.hold(True)
+        before = len(self.costs.done)
+        self.costs.turn()
+        self.assertEqual((len(self.costs.done), self.transport.is_read), (before, False))
+        self.connection.hold(False)
+        self.assertGreater(self._turns(), 2)
+        self.assertTrue(self.transport.is_read)
+
     def test_dropped(self) -> None:
         """A connection that is being dropped keeps nothing of what still arrives."""
         self.transport.protocol.dataReceived(self.updates.records(3000, False))
