@@ -8,6 +8,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import configuration_reference  # noqa: E402
 import errors_reference  # noqa: E402
+import http_reference  # noqa: E402
 import metrics_reference  # noqa: E402
 import spark_options  # noqa: E402
 
@@ -20,6 +21,7 @@ nitpicky = False
 
 configuration_reference.write_reference(HERE / "_build" / "configuration.inc")
 errors_reference.write_reference(HERE / "_build" / "errors.inc")
+http_reference.write_reference(HERE / "_build" / "http.inc")
 APACHE = HERE.parent / "tests" / "vectors" / "metrics" / "bookie.txt"
 metrics_reference.write_reference(HERE / "_build" / "metrics.inc", APACHE.read_text())
 spark_options.write_reference(HERE / "_build" / "spark_options.inc")

@@ -19,15 +19,7 @@ from ..security.principals import NOBODY, Principal
 from ..security.tokens import token_verifier
 from .api import Answer, json_answer
 from .principals import CredentialsError, Verifier, identify, shown_name
-
-OPEN = frozenset({"metrics", "heartbeat", "api/v1/bookie/is_ready", "api/v1/bookie/state"})
-"""The paths that everyone may read: what scrapers and the probes of orchestrators ask for."""
-
-_WRITING_READS = frozenset({"api/v1/bookie/sanity"})
-"""The paths whose GET changes a state: the check of a bookie writes a ledger, reads it and deletes it."""
-
-_OF_ADMINISTRATORS = frozenset({"api/v1/ledger/read"})
-"""The paths whose GET shows entries."""
+from .routes import Access, Route
 
 _READING = frozenset({b"GET", b"HEAD"})
 _ROLE = "role:"
@@ -84,10 +76,27 @@ class AccessGuard:
         self._identifies = verifier is not None or certificates
         self._checks = self._mode != NONE
         self._in_clear = config.token_in_clear
+        self._open: frozenset[str] = frozenset()
+        self._of_administrators: frozenset[str] = frozenset()
+        self._changing: frozenset[str] = frozenset()
         self._lines = PeerLines(seconds)
         self.unauthenticated = instruments.counter("http_server_unauthenticated")
         self.forbidden = instruments.counter("http_server_forbidden")
         self.failed_handshakes = instruments.counter("http_server_failed_handshakes")
+
+    def know(self, routes: Iterable[Route]) -> None:
+        """Take the rules of access from the description of the server's operations.
+
+        Without this call, only principals are answered.
+
+        :param routes: describe the operations.
+        """
+        reads = [route for route in routes if route.method == "GET"]
+        self._open = frozenset(route.path.strip("/") for route in reads if route.access is Access.ANYONE)
+        self._of_administrators = frozenset(
+            route.path.strip("/") for route in reads if route.access is Access.ADMINISTRATOR
+        )
+        self._changing = frozenset(route.path.strip("/") for route in reads if route.changes)
 
     def opened(self, local: bool) -> str:
         """Record whether other machines reach the server, because this decides whether its requests are checked.
@@ -98,7 +107,8 @@ class AccessGuard:
         self._checks = self._mode != NONE and not (self._mode == AUTO and local)
         self._in_clear = self._in_clear or local
         if self._checks:
-            needed = "asks for a token or certificate, except at " + ", ".join(f"/{path}" for path in sorted(OPEN))
+            open_paths = ", ".join(f"/{path}" for path in sorted(self._open))
+            needed = f"asks for a token or certificate, except at {open_paths}"
             return needed if self._identifies else f"{needed}; {_NOBODY_CAN}; httpAuthentication=none opens everything"
         if local:
             return "for this machine alone: httpServerHost=0.0.0.0 opens it"
@@ -110,7 +120,7 @@ class AccessGuard:
         :param path: the path of the page, without slashes at its ends.
         :returns: None if the request may be answered.
         """
-        reads = request.method in _READING and path not in _WRITING_READS
+        reads = request.method in _READING and path not in self._changing
         refusal = self._refusal(request, path, reads)
         if refusal is not None:
             counter = self.forbidden if refusal.status == 403 else self.unauthenticated
@@ -127,12 +137,12 @@ class AccessGuard:
             principal, wrong = identify(request, self._verifier, self._in_clear), ""
         except CredentialsError as error:
             principal, wrong = NOBODY, str(error)
-        if self._checks and not (reads and path in OPEN) and principal.kind == NOBODY.kind:
+        if self._checks and not (reads and path in self._open) and principal.kind == NOBODY.kind:
             challenge = b'Bearer realm="bookkeeper"' + (b', error="invalid_token"' if wrong else b"")
             return RefusedRequest(401, wrong or "a token or a certificate is needed", challenge)
         if self._read_only and not reads:
             return RefusedRequest(403, "httpReadOnly=true: no request may change a state")
-        if self._checks and (not reads or path in _OF_ADMINISTRATORS) and not self._is_admin(principal):
+        if self._checks and (not reads or path in self._of_administrators) and not self._is_admin(principal):
             name = shown_name(principal) or "a principal without a name"
             return RefusedRequest(403, f"{name} is none of httpAdminPrincipals")
         return None

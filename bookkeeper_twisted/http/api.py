@@ -28,6 +28,7 @@ from ..protocol.peer_lines import peer_name
 from ..security.principals import NOBODY, Principal
 from .channel import BoundedSite
 from .principals import principal_of
+from .routes import ANY_METHOD, Route, handlers_of
 
 _REFUSALS: Mapping[type[BookKeeperError], int] = {
     IncorrectParameterError: 400,
@@ -189,6 +190,7 @@ class ApiPage(Resource):
     :param action: the permission that each method needs; None: PUT and DELETE need the permission to administer, other
         methods none.
     :param others: handler of all other methods.
+    :param routes: describe the operations of the page.
     """
 
     isLeaf = True
@@ -196,9 +198,10 @@ class ApiPage(Resource):
 
     def __init__(
         self, get: Handler | None = None, put: Handler | None = None, delete: Handler | None = None, hint: str = "",
-        action: Permission | None = None, others: Handler | None = None,
+        action: Permission | None = None, others: Handler | None = None, routes: Sequence[Route] = (),
     ) -> None:  # fmt: skip
         super().__init__()
+        self.routes = routes
         self._others = others
         self._action = action
         self._hint = hint
@@ -239,6 +242,28 @@ class ApiPage(Resource):
             return Answer(f"Internal Server Error\n{failure.getErrorMessage()}", 500)
         self._log.failure("a request of the HTTP server failed", failure)
         return Answer("Internal Server Error", 500)
+
+
+def pages_of(api: object) -> dict[str, IResource]:
+    """Make the pages whose handlers are the routed methods of an object ``api``.
+
+    :returns: the pages by their paths, without the first slash.
+    """
+    handlers: dict[str, dict[str, Handler]] = {}
+    routes: dict[str, list[Route]] = {}
+    for route, name in handlers_of(type(api)):
+        path = route.path.strip("/")
+        handlers.setdefault(path, {})[route.method] = getattr(api, name)
+        routes.setdefault(path, []).append(route)
+    return {path: _page(handlers[path], routes[path]) for path in handlers}
+
+
+def _page(handlers: Mapping[str, Handler], routes: Sequence[Route]) -> ApiPage:
+    hint = next((route.hint for route in routes if route.hint), "")
+    action = next((route.action for route in routes if route.action is not None), None)
+    return ApiPage(
+        handlers.get("GET"), handlers.get("PUT"), handlers.get("DELETE"), hint, action, handlers.get(ANY_METHOD), routes
+    )  # fmt: skip
 
 
 async def _if_permitted(handler: Handler, access: AccessControl, action: Permission, question: ApiRequest) -> Answer:

@@ -8,7 +8,6 @@ from typing import Any
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from twisted.web.resource import Resource
 
 from ..autorecovery.metrics import ReplicationMetrics
 from ..autorecovery.operations.admin import AutorecoveryAdmin
@@ -19,8 +18,9 @@ from ..client.steps import for_each
 from ..errors import BookKeeperError, IncorrectParameterError
 from ..instruments import Instruments
 from ..model import UnderreplicatedLedger, check_bookie_id
-from .api import Answer, ApiPage, ApiRequest, check_members, json_answer
+from .api import Answer, ApiRequest, check_members, json_answer
 from .cluster_api import Connect
+from .routes import Parameter, Route, routed
 
 _NOT_FOUND = 404
 _DECOMMISSION_BODY = '{"bookie_src" : "<bookie id>", "delete_cookie" : false}'
@@ -45,24 +45,18 @@ class AutorecoveryApi:
         for running in list(self._working.values()):
             running.cancel()
 
-    def pages(self) -> Mapping[str, Resource]:
-        """Return the pages by their path below ``/api/v1/autorecovery``."""
-        return {
-            "status": ApiPage(self._status, put=self._set_status),
-            "list_under_replicated_ledger": ApiPage(self._list),
-            "who_is_auditor": ApiPage(self._auditor),
-            "trigger_audit": ApiPage(put=self._trigger),
-            "lost_bookie_recovery_delay": ApiPage(self._delay, put=self._set_delay),
-            "decommission": ApiPage(put=self._decommission),
-            "bookie": ApiPage(put=self._recover),
-        }
-
     async def _admin(self) -> AutorecoveryAdmin:
         return AutorecoveryAdmin((await self._connect()).client.metadata)
 
+    @routed(Route("GET", "/api/v1/autorecovery/status", "whether auditors and workers are to work"))
     async def _status(self, question: ApiRequest) -> Answer:
         return json_answer({"enabled": await (await self._admin()).is_enabled()})
 
+    @routed(
+        Route("PUT", "/api/v1/autorecovery/status", "starts or stops the work of auditors and workers",
+              parameters=(Parameter("enabled", "whether they are to work", "boolean", required=True),),
+              refusals=(400,)),
+    )  # fmt: skip
     async def _set_status(self, question: ApiRequest) -> Answer:
         wanted = question.parameters.get("enabled")
         if wanted not in ("true", "false"):
@@ -70,6 +64,15 @@ class AutorecoveryApi:
         await (await self._admin()).set_enabled(wanted == "true")
         return json_answer({"enabled": wanted == "true"})
 
+    @routed(
+        Route("GET", "/api/v1/autorecovery/list_under_replicated_ledger",
+              "ids of the ledgers that are marked as underreplicated",
+              parameters=(Parameter("missingreplica", "only those whose replicas on this bookie are missing"),
+                          Parameter("excludingmissingreplica", "only those whose replicas on this bookie are not"),
+                          Parameter("printmissingreplica", "whether to show bookies", "boolean"),
+                          Parameter("printreplicationworkerid", "whether to show the worker that has each ledger, and "
+                                    "why it does not repair it", "boolean")), refusals=(404,)),
+    )  # fmt: skip
     async def _list(self, question: ApiRequest) -> Answer:
         """Answer with the ids of underreplicated ledgers, and with details about them if query parameters ask for them.
 
@@ -91,17 +94,34 @@ class AutorecoveryApi:
             return json_answer({str(ledger_id): list(mark.replicas) for ledger_id, mark in found.items()})
         return json_answer(list(found))
 
+    @routed(
+        Route("GET", "/api/v1/autorecovery/who_is_auditor", "bookie id of the auditor", refusals=(404,), is_text=True),
+    )  # fmt: skip
     async def _auditor(self, question: ApiRequest) -> Answer:
         auditor = await (await self._admin()).auditor()
         return Answer("No auditor elected", _NOT_FOUND) if auditor is None else Answer(f"Auditor: {auditor}")
 
+    @routed(
+        Route("PUT", "/api/v1/autorecovery/trigger_audit", "has the auditor look for lost bookies now",
+              refusals=(400,), is_text=True),
+    )  # fmt: skip
     async def _trigger(self, question: ApiRequest) -> Answer:
         await (await self._admin()).trigger_audit()
         return Answer("Success trigger audit.")
 
+    @routed(
+        Route("GET", "/api/v1/autorecovery/lost_bookie_recovery_delay",
+              "seconds between the loss of a bookie and the audit", is_text=True)
+    )
     async def _delay(self, question: ApiRequest) -> Answer:
         return Answer(f"lostBookieRecoveryDelay value: {await (await self._admin()).lost_bookie_delay()}")
 
+    @routed(
+        Route("PUT", "/api/v1/autorecovery/lost_bookie_recovery_delay",
+              "changes the seconds between the loss of a bookie and the audit",
+              body=(Parameter("delay_seconds", "the seconds", "integer", required=True),),
+              refusals=(400, 404), is_text=True),
+    )  # fmt: skip
     async def _set_delay(self, question: ApiRequest) -> Answer:
         body = _members(question, "delay_seconds")
         if body is None:
@@ -112,6 +132,14 @@ class AutorecoveryApi:
         await (await self._admin()).set_lost_bookie_delay(seconds)
         return Answer(f"Success set lostBookieRecoveryDelay to {seconds}")
 
+    @routed(
+        Route("PUT", "/api/v1/autorecovery/decommission",
+              "copies what a bookie keeps to others, and waits until nothing needs it; goes on "
+              "after the answer",
+              body=(Parameter("bookie_src", "id of the bookie", required=True),
+                    Parameter("delete_cookie", "whether to delete its cookie at the end", "boolean")),
+              refusals=(400, 404), is_text=True),
+    )  # fmt: skip
     async def _decommission(self, question: ApiRequest) -> Answer:
         """Begin the decommission of a bookie; it continues after the answer and logs its result."""
         body = _members(question, "bookie_src", "delete_cookie")
@@ -140,6 +168,13 @@ class AutorecoveryApi:
             await client.delete_cookie(work.bookie_id)
         self._log.info("bookie {bookie_id} is decommissioned", bookie_id=work.bookie_id)
 
+    @routed(
+        Route("PUT", "/api/v1/autorecovery/bookie", "copies what lost bookies kept to others; goes on after the answer",
+              body=(Parameter("bookie_src", "ids of the bookies", "array", required=True),
+                    Parameter("bookie_dest", "has no effect, as in Apache's bookie", "array"),
+                    Parameter("delete_cookie", "whether to delete their cookies at the end", "boolean")),
+              refusals=(400, 404), is_text=True),
+    )  # fmt: skip
     async def _recover(self, question: ApiRequest) -> Answer:
         """Begin to copy the entries of lost bookies to others; this continues after the answer and logs its result.
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from twisted.web.resource import Resource
-
 from ..bookie.admin import CollectionStatus, DirectoryWork, IBackgroundWork, IBookieAdmin, WorkProgress
 from ..errors import IncorrectParameterError
-from .api import Answer, ApiPage, ApiRequest, json_answer, switch
+from .api import Answer, ApiRequest, json_answer, switch
+from .routes import Parameter, Route, routed
 
 FINDINGS_A_PAGE = 1000
 
@@ -23,24 +22,6 @@ class BackgroundApi:
     def __init__(self, admin: IBookieAdmin) -> None:
         self._admin = admin
 
-    def pages(self) -> Mapping[str, Resource]:
-        """Return the pages by their path below ``/api/v1/bookie``."""
-        return {
-            "gc": ApiPage(self._is_forced, put=self._collect, hint=_COLLECTING),
-            "gc_details": ApiPage(self._details),
-            "gc/suspend_compaction": ApiPage(self._is_suspended, put=self._suspend, hint=_SUSPENDING),
-            "gc/resume_compaction": ApiPage(put=self._resume, hint=_RESUMING),
-            "gc/cancel_compaction": ApiPage(put=self._cancel),
-            "gc/progress": ApiPage(self._progress),
-            "entry_location_compact": ApiPage(self._locations, put=self._compact_locations, hint=_LOCATIONS),
-            "entry_logs": ApiPage(self._entry_logs),
-            "scrub": ApiPage(self._scrub, put=self._start_scrub),
-            "scrub/findings": ApiPage(self._findings),
-            "scrub/suspend": ApiPage(put=self._suspend_scrub),
-            "scrub/resume": ApiPage(put=self._resume_scrub),
-            "scrub/cancel": ApiPage(put=self._cancel_scrub),
-        }
-
     def _work(self) -> IBackgroundWork:
         return self._admin.background()
 
@@ -50,18 +31,35 @@ class BackgroundApi:
 
     # -- garbage collection --
 
+    @routed(Route("GET", "/api/v1/bookie/gc", "whether a forced run is at work", refusals=(503,), hint=_COLLECTING))
     async def _is_forced(self, question: ApiRequest) -> Answer:
         return json_answer({"is_in_force_gc": _text(self._work().collection().forced)})
 
+    @routed(
+        Route("PUT", "/api/v1/bookie/gc",
+              "forces a run of the garbage collection, with compactions of both kinds by default",
+              body=(Parameter("forceMajor", "major compactions", "boolean"),
+                    Parameter("forceMinor", "minor compactions", "boolean")), refusals=(400, 503)),
+    )  # fmt: skip
     async def _collect(self, question: ApiRequest) -> Answer:
         major, minor = question.switches({"forceMajor": True, "forceMinor": True})
         self._work().collect(major, minor)
         return json_answer(f"Triggered GC on BookieServer: {self._admin.bookie_id}")
 
+    @routed(
+        Route("GET", "/api/v1/bookie/gc_details",
+              "for each directory: what is at work, when the last compactions ended, how many "
+              "there were", refusals=(503,)),
+    )  # fmt: skip
     async def _details(self, question: ApiRequest) -> Answer:
         status = self._work().collection()
         return json_answer([_details(status, directory) for directory in status.directories])
 
+    @routed(
+        Route("GET", "/api/v1/bookie/gc/progress",
+              "bytes copied and to be copied, seconds to the end, damaged entry logs, the last "
+              "failure", refusals=(503,)),
+    )  # fmt: skip
     async def _progress(self, question: ApiRequest) -> Answer:
         """Answer with the progress of garbage collection; Apache's bookie has no such page."""
         status = self._work().collection()
@@ -80,6 +78,12 @@ class BackgroundApi:
             }
         )
 
+    @routed(
+        Route("GET", "/api/v1/bookie/entry_logs",
+              "the entry logs; the bytes of each ledger in one, if the request names it",
+              parameters=(Parameter("directory", "the directory of an entry log"),
+                          Parameter("log_id", "its id", "integer")), refusals=(400, 404, 503)),
+    )  # fmt: skip
     async def _entry_logs(self, question: ApiRequest) -> Answer:
         """Answer with a list of the entry logs, or with the bytes of each ledger in the log that the request names."""
         directory = question.parameters.get("directory")
@@ -93,6 +97,10 @@ class BackgroundApi:
 
     # -- suspension --
 
+    @routed(
+        Route("GET", "/api/v1/bookie/gc/suspend_compaction",
+              "which compactions are suspended", refusals=(503,), hint=_SUSPENDING)
+    )
     async def _is_suspended(self, question: ApiRequest) -> Answer:
         status = self._work().collection()
         return json_answer(
@@ -102,11 +110,21 @@ class BackgroundApi:
             }
         )
 
+    @routed(
+        Route("PUT", "/api/v1/bookie/gc/suspend_compaction", "suspends compactions",
+              body=(Parameter("suspendMajor", "major compactions", "boolean"),
+                    Parameter("suspendMinor", "minor compactions", "boolean")), refusals=(400, 503)),
+    )  # fmt: skip
     async def _suspend(self, question: ApiRequest) -> Answer:
         major, minor = _kinds(question, "suspendMajor", "suspendMinor")
         self._work().suspend_compaction(major, minor)
         return self._confirmation("Suspend", major, minor)
 
+    @routed(
+        Route("PUT", "/api/v1/bookie/gc/resume_compaction", "resumes compactions",
+              body=(Parameter("resumeMajor", "major compactions", "boolean"),
+                    Parameter("resumeMinor", "minor compactions", "boolean")), refusals=(400, 503), hint=_RESUMING),
+    )  # fmt: skip
     async def _resume(self, question: ApiRequest) -> Answer:
         major, minor = _kinds(question, "resumeMajor", "resumeMinor")
         self._work().resume_compaction(major, minor)
@@ -116,12 +134,18 @@ class BackgroundApi:
         kinds = [kind for kind, wanted in (("majorGC", major), ("minorGC", minor)) if wanted]
         return json_answer(", ".join(f"{verb} {kind} on BookieServer: {self._server()}" for kind in kinds))
 
+    @routed(Route("PUT", "/api/v1/bookie/gc/cancel_compaction", "ends the compaction at work", refusals=(503,)))
     async def _cancel(self, question: ApiRequest) -> Answer:
         self._work().cancel_compaction()
         return json_answer(f"Cancelled compaction on BookieServer: {self._server()}")
 
     # -- locations of entries --
 
+    @routed(
+        Route("GET", "/api/v1/bookie/entry_location_compact",
+              "false for each index: it uses the space of deleted rows again, so it "
+              "is never compacted", refusals=(503,), hint=_LOCATIONS),
+    )  # fmt: skip
     async def _locations(self, question: ApiRequest) -> Answer:
         """Answer that no index is being compacted; the answer names each index.
 
@@ -129,6 +153,12 @@ class BackgroundApi:
         """
         return json_answer(dict.fromkeys(self._indexes(), False))
 
+    @routed(
+        Route("PUT", "/api/v1/bookie/entry_location_compact",
+              "does nothing, because there is never anything to compact",
+              body=(Parameter("entryLocationRocksDBCompact", "whether to compact", "boolean"),
+                    Parameter("entryLocations", "paths of indexes, separated by commas")), refusals=(400, 503)),
+    )  # fmt: skip
     async def _compact_locations(self, question: ApiRequest) -> Answer:
         body = question.members("entryLocationRocksDBCompact", "entryLocations")
         if not body:
@@ -148,6 +178,7 @@ class BackgroundApi:
 
     # -- scrub --
 
+    @routed(Route("GET", "/api/v1/bookie/scrub", "state and progress of the scrub", refusals=(503,)))
     async def _scrub(self, question: ApiRequest) -> Answer:
         status = self._work().scrub()
         return json_answer(
@@ -161,6 +192,10 @@ class BackgroundApi:
             }
         )
 
+    @routed(
+        Route("GET", "/api/v1/bookie/scrub/findings", "the damage that the scrub found, a thousand to a page",
+              parameters=(Parameter("page", "number of the page, from 1 on", "integer"),), refusals=(400, 503)),
+    )  # fmt: skip
     async def _findings(self, question: ApiRequest) -> Answer:
         """Answer with one page of the damage that the scrub found: at most a thousand ranges of damaged entries."""
         page = max(1, question.number("page", 1))
@@ -178,18 +213,25 @@ class BackgroundApi:
             ]
         )
 
+    @routed(Route("PUT", "/api/v1/bookie/scrub", "begins a pass of the scrub", refusals=(503,)))
     async def _start_scrub(self, question: ApiRequest) -> Answer:
         self._work().start_scrub()
         return json_answer(f"Triggered scrub on BookieServer: {self._admin.bookie_id}")
 
+    @routed(Route("PUT", "/api/v1/bookie/scrub/suspend", "suspends the scrub, the next passes too", refusals=(503,)))
     async def _suspend_scrub(self, question: ApiRequest) -> Answer:
         self._work().suspend_scrub()
         return json_answer(f"Suspend scrub on BookieServer: {self._server()}")
 
+    @routed(
+        Route("PUT", "/api/v1/bookie/scrub/cancel",
+              "ends the pass at work; the next timed one goes on there", refusals=(503,))
+    )
     async def _cancel_scrub(self, question: ApiRequest) -> Answer:
         self._work().cancel_scrub()
         return json_answer(f"Cancelled scrub on BookieServer: {self._server()}")
 
+    @routed(Route("PUT", "/api/v1/bookie/scrub/resume", "resumes the scrub", refusals=(503,)))
     async def _resume_scrub(self, question: ApiRequest) -> Answer:
         self._work().resume_scrub()
         return json_answer(f"Resume scrub on BookieServer: {self._server()}")

@@ -1,18 +1,25 @@
 """The HTTP pages about one bookie: ``/heartbeat``, its state, its disks and files."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
-from twisted.web.resource import Resource
 
 from ..authorization.interfaces import Permission
 from ..bookie.admin import BookieState, IBookieAdmin, Phase
 from ..errors import BookKeeperError, NotServingError
-from .api import Answer, ApiPage, ApiRequest, json_answer
+from .api import Answer, ApiRequest, json_answer
+from .routes import ANY_METHOD, Access, Parameter, Route, routed
 
 CheckSanity = Callable[[], Awaitable[bool]]
 """A function that writes entries to the bookie, reads them back and returns whether they are the same."""
+
+HEARTBEAT = (
+    Route("GET", "/heartbeat", "OK while the process serves, else what it does instead", refusals=(503,), is_text=True,
+          access=Access.ANYONE),
+    Route(ANY_METHOD, "/heartbeat", "the same: like Apache's, it takes any method", refusals=(503,), is_text=True),
+)  # fmt: skip
+"""The operations of ``/heartbeat``."""
 
 _UNAVAILABLE = 503
 _FAILED = 500
@@ -32,38 +39,26 @@ class BookieApi:
         self._check_sanity = check_sanity
         self._one_at_a_time = DeferredLock()
 
-    def pages(self) -> Mapping[str, Resource]:
-        """Return the pages by their path below ``/api/v1/bookie``."""
-        pages: dict[str, Resource] = {
-            "state": ApiPage(self._state),
-            "state/readonly": ApiPage(self._read_only, put=self._set_read_only),
-            "is_ready": ApiPage(self._is_ready),
-            "info": ApiPage(self._info),
-            "list_disk_file": ApiPage(self._list_disk_file),
-            "last_log_mark": ApiPage(self._last_log_mark),
-            "expand_storage": ApiPage(put=self._expand_storage),
-        }
-        if self._check_sanity is not None:
-            pages["sanity"] = ApiPage(self._sanity, action=Permission.ADMIN_GET)  # the check writes a ledger
-        return pages
-
-    def heartbeat(self) -> ApiPage:
-        """Return the page ``/heartbeat``: it answers OK while the bookie serves, otherwise 503 with its phase.
-
-        The page accepts every HTTP method, like that of Apache's bookie.
-        """
-        return ApiPage(self._heartbeat, others=self._heartbeat)
-
     def _serves(self) -> bool:
         return self._admin.state().phase is Phase.SERVING
 
+    @routed(*HEARTBEAT)
     async def _heartbeat(self, question: ApiRequest) -> Answer:
         state = self._admin.state()
         return Answer("OK\n") if state.phase is Phase.SERVING else Answer(_describe(state), _UNAVAILABLE)
 
+    @routed(
+        Route("GET", "/api/v1/bookie/is_ready",
+              "OK once the bookie serves", refusals=(503,), is_text=True, access=Access.ANYONE),
+    )  # fmt: skip
     async def _is_ready(self, question: ApiRequest) -> Answer:
         return Answer("OK") if self._serves() else Answer("Bookie is not fully started yet", _UNAVAILABLE)
 
+    @routed(
+        Route("GET", "/api/v1/bookie/state",
+              "running, read-only, shutting down, adds of high priority; ``reasons`` if it is "
+              "read-only or has failed", access=Access.ANYONE),
+    )  # fmt: skip
     async def _state(self, question: ApiRequest) -> Answer:
         state = self._admin.state()
         found: dict[str, object] = {
@@ -74,9 +69,15 @@ class BookieApi:
         }
         return json_answer(found | ({"reasons": state.reasons} if state.reasons else {}))
 
+    @routed(Route("GET", "/api/v1/bookie/state/readonly", "whether the bookie is read-only"))
     async def _read_only(self, question: ApiRequest) -> Answer:
         return json_answer({"readOnly": self._admin.state().read_only})
 
+    @routed(
+        Route("PUT", "/api/v1/bookie/state/readonly",
+              "makes the bookie read-only or writable, until the end of its process",
+              body=(Parameter("readOnly", "what it should be", "boolean", required=True),), refusals=(400, 503)),
+    )  # fmt: skip
     async def _set_read_only(self, question: ApiRequest) -> Answer:
         """Make the bookie read-only or writable, as the body says.
 
@@ -93,6 +94,7 @@ class BookieApi:
             return Answer(f"Bookie stays read-only: {'; '.join(state.reasons)}", 400)
         return json_answer({"readOnly": state.read_only})
 
+    @routed(Route("GET", "/api/v1/bookie/info", "total and free bytes of its ledger disks"))
     async def _info(self, question: ApiRequest) -> Answer:
         """Answer with total and free space of all disks.
 
@@ -102,6 +104,10 @@ class BookieApi:
         free, total = sum(free for _, free in disks), sum(total for total, _ in disks)
         return json_answer({"freeSpace": free, "totalSpace": total})
 
+    @routed(
+        Route("GET", "/api/v1/bookie/sanity", "writes entries to this bookie, reads them back, deletes the ledger",
+              refusals=(503,), access=Access.ADMINISTRATOR, changes=True, action=Permission.ADMIN_GET),
+    )  # fmt: skip
     async def _sanity(self, question: ApiRequest) -> Answer:
         """Answer whether the bookie stores entries and returns them; only one such check runs at a time."""
         state = self._admin.state()
@@ -121,6 +127,10 @@ class BookieApi:
         finally:
             self._one_at_a_time.release()
 
+    @routed(
+        Route("GET", "/api/v1/bookie/list_disk_file", "names of its files",
+              parameters=(Parameter("file_type", "``journal``, ``entrylog`` or ``index``; all without it"),)),
+    )  # fmt: skip
     async def _list_disk_file(self, question: ApiRequest) -> Answer:
         """Answer with file names, each followed by a tab; the parameter ``file_type`` selects one type of files."""
         files = await self._admin.files()
@@ -129,6 +139,7 @@ class BookieApi:
         shown = {wanted: kinds[wanted]} if wanted in kinds else kinds
         return json_answer({f"{kind} files": "".join(f"{name}\t" for name in names) for kind, names in shown.items()})
 
+    @routed(Route("GET", "/api/v1/bookie/last_log_mark", "from where each journal would be replayed"))
     async def _last_log_mark(self, question: ApiRequest) -> Answer:
         marks = await self._admin.marks()
         return json_answer(
@@ -138,6 +149,11 @@ class BookieApi:
             }
         )
 
+    @routed(
+        Route("PUT", "/api/v1/bookie/expand_storage",
+              "OK if all configured directories belong to the bookie; new ones join with a "
+              "start and ``allowStorageExpansion=true``", is_text=True),
+    )  # fmt: skip
     async def _expand_storage(self, question: ApiRequest) -> Answer:
         """Check that all configured directories belong to the bookie.
 

@@ -1,14 +1,15 @@
 """The HTTP pages about the cluster: its bookies, their disk space, and ledgers; a client reads them."""
 
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import wraps
+from typing import Any
 
 import attrs
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from twisted.web.resource import Resource
 
 from ..authorization.interfaces import Permission
 from ..autorecovery.operations.admin import cluster_info
@@ -17,7 +18,8 @@ from ..codec.metadata_formats import encode_ledger_metadata
 from ..errors import MetadataError, NoSuchLedgerMetadataError
 from ..model import DigestType, LedgerMetadata
 from ..protocol.peer_lines import PeerLines
-from .api import Answer, ApiPage, ApiRequest, Handler, json_answer
+from .api import Answer, ApiRequest, json_answer
+from .routes import Access, Parameter, Route, routed
 
 LEDGERS_A_PAGE = 100
 ENTRIES_A_PAGE = 1000
@@ -26,6 +28,7 @@ MAX_BYTES = 32 * 1024 * 1024
 
 _AT_ONCE = 100
 _NOT_FOUND = 404
+_LEDGER_ID = Parameter("ledger_id", "the id of the ledger", "integer", required=True)
 
 Connect = Callable[[], Awaitable[BookKeeperAdmin]]
 """A function that returns the shared client, and connects it at the first call."""
@@ -72,6 +75,25 @@ class SharedClient:
         return self._client.close().addErrback(lambda failure: None)
 
 
+_Method = Callable[["ClusterApi", ApiRequest], Coroutine[Deferred[Any], Any, Answer]]
+
+
+def _or_not_found(method: _Method) -> _Method:
+    """Make a handler answer with status 404 if there is no such ledger.
+
+    The answer about metadata has status 500, as that of Apache's bookie.
+    """
+
+    @wraps(method)
+    async def answer(self: "ClusterApi", question: ApiRequest) -> Answer:
+        try:
+            return await method(self, question)
+        except NoSuchLedgerMetadataError as error:
+            return Answer(f"Not Found\n{error}", _NOT_FOUND)
+
+    return answer
+
+
 class ClusterApi:
     """Answers HTTP requests about the cluster.
 
@@ -88,25 +110,13 @@ class ClusterApi:
         self._connect = connect
         self._reads = PeerLines(clock.seconds)
 
-    def bookie_pages(self) -> Mapping[str, Resource]:
-        """Return the pages by their path below ``/api/v1/bookie``."""
-        return {
-            "list_bookies": ApiPage(self._list_bookies),
-            "list_bookie_info": ApiPage(self._list_bookie_info),
-            "cluster_info": ApiPage(self._cluster_info),
-        }
-
-    def ledger_pages(self) -> Mapping[str, Resource]:
-        """Return the pages by their path below ``/api/v1/ledger``."""
-        return {
-            "list": ApiPage(self._list_ledgers),
-            "metadata": ApiPage(self._ledger_metadata),
-            "read": ApiPage(_or_not_found(self._read_ledger), action=Permission.READ),
-            "delete": ApiPage(delete=_or_not_found(self._delete_ledger), action=Permission.DELETE),
-        }
-
     # -- bookies --
 
+    @routed(
+        Route("GET", "/api/v1/bookie/list_bookies", "ids of the bookies that are registered",
+              parameters=(Parameter("type", "``rw``: the writable ones, by default; ``ro``: those that are read-only"),
+                          Parameter("print_hostnames", "whether to show their hosts", "boolean"))),
+    )  # fmt: skip
     async def _list_bookies(self, question: ApiRequest) -> Answer:
         client = await self._connect()
         read_only = question.parameters.get("type") == "ro"
@@ -117,6 +127,7 @@ class ClusterApi:
                 names[bookie_id] = await _host(client, bookie_id)
         return json_answer(names)
 
+    @routed(Route("GET", "/api/v1/bookie/list_bookie_info", "disk space of each bookie and of all"))
     async def _list_bookie_info(self, question: ApiRequest) -> Answer:
         client = await self._connect()
         spaces = {b: space for b, space in (await client.disk_space()).items() if isinstance(space, DiskSpace)}
@@ -124,11 +135,19 @@ class ClusterApi:
         whole = DiskSpace(sum(s.total for s in spaces.values()), sum(s.free for s in spaces.values()))
         return json_answer({**lines, "ClusterInfo: ": _space(whole)})
 
+    @routed(Route("GET", "/api/v1/bookie/cluster_info", "numbers of bookies, the auditor, whether ledgers are marked"))
     async def _cluster_info(self, question: ApiRequest) -> Answer:
         return json_answer(await cluster_info(await self._connect()))
 
     # -- ledgers --
 
+    @routed(
+        Route("GET", "/api/v1/ledger/list", "ids of all ledgers",
+              parameters=(Parameter("print_metadata", "whether to show metadata, a hundred ledgers a page", "boolean"),
+                          Parameter("page", "number of the page, from 1 on", "integer"),
+                          Parameter("decode_meta", "whether to show metadata as JSON objects", "boolean")),
+              refusals=(400,)),
+    )  # fmt: skip
     async def _list_ledgers(self, question: ApiRequest) -> Answer:
         """Answer with the ids of all ledgers; with parameter ``print_metadata``, with one page of ids and metadata."""
         client = await self._connect()
@@ -153,6 +172,10 @@ class ClusterApi:
                 break
         return json_answer(found)
 
+    @routed(
+        Route("GET", "/api/v1/ledger/metadata", "the metadata of a ledger, without its password",
+              parameters=(_LEDGER_ID,), refusals=(400, 404)),
+    )  # fmt: skip
     async def _ledger_metadata(self, question: ApiRequest) -> Answer:
         ledger_id = question.number("ledger_id", -1)
         if ledger_id < 0:
@@ -160,6 +183,15 @@ class ClusterApi:
         metadata = await (await self._connect()).client.ledger_metadata(ledger_id)
         return json_answer({str(ledger_id): _as_json(ledger_id, metadata)})
 
+    @routed(
+        Route("GET", "/api/v1/ledger/read", "entries of a ledger as text, a thousand at most",
+              parameters=(_LEDGER_ID,
+                          Parameter("start_entry_id", "the first entry", "integer"),
+                          Parameter("end_entry_id", "the last entry", "integer"),
+                          Parameter("page", "number of a page of a thousand entries, from 1 on", "integer")),
+              refusals=(400, 404), access=Access.ADMINISTRATOR, action=Permission.READ),
+    )  # fmt: skip
+    @_or_not_found
     async def _read_ledger(self, question: ApiRequest) -> Answer:
         """Answer with at most one page of entries of a ledger, as ASCII text; replace bytes that are not ASCII."""
         ledger_id, first = question.number("ledger_id", -1), question.number("start_entry_id", 0)
@@ -188,6 +220,12 @@ class ClusterApi:
                 first += _AT_ONCE
         return json_answer(found)
 
+    @routed(
+        Route("DELETE", "/api/v1/ledger/delete",
+              "deletes a ledger", parameters=(_LEDGER_ID,),
+              refusals=(400, 404), action=Permission.DELETE),
+    )  # fmt: skip
+    @_or_not_found
     async def _delete_ledger(self, question: ApiRequest) -> Answer:
         ledger_id = question.number("ledger_id", -1)
         if ledger_id < 0:
@@ -195,21 +233,6 @@ class ClusterApi:
         await (await self._connect()).delete_ledger(ledger_id)
         self._log.info("ledger {ledger_id} was deleted over HTTP by {peer}", ledger_id=ledger_id, peer=question.peer)
         return json_answer(f"Deleted ledger: {ledger_id}")
-
-
-def _or_not_found(handler: Handler) -> Handler:
-    """Return a handler that answers with status 404 if there is no such ledger.
-
-    The answer about metadata has status 500, as that of Apache's bookie.
-    """
-
-    async def answer(question: ApiRequest) -> Answer:
-        try:
-            return await handler(question)
-        except NoSuchLedgerMetadataError as error:
-            return Answer(f"Not Found\n{error}", _NOT_FOUND)
-
-    return answer
 
 
 async def _host(client: BookKeeperAdmin, bookie_id: str) -> str | None:

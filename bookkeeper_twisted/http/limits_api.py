@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping
 
 from twisted.logger import Logger
-from twisted.web.resource import Resource
 
 from ..bookie.admin import IBookieAdmin
 from ..errors import IncorrectParameterError, NoSuchThrottleError
 from ..limits.adaptive import AdaptiveStatus, ISpeedLimits
 from ..limits.ratelimit import Rate
 from ..limits.throttle import ThrottleStatus
-from .api import Answer, ApiPage, ApiRequest, check_members, json_answer
+from .api import Answer, ApiRequest, check_members, json_answer
+from .routes import Parameter, Route, routed
 
 _ADAPTIVE, _REPLICATION_ADAPTIVE, _LIMITERS = "adaptive", "replicationAdaptive", "limiters"
 _BOUND = "latencyBoundMs"
@@ -51,16 +51,25 @@ class LimitsApi:
     def __init__(self, groups: Callable[[], Groups]) -> None:
         self._groups = groups
 
-    def pages(self) -> Mapping[str, Resource]:
-        """Return the page by its path below ``/api/v1/bookie``."""
-        return {"throttles": ApiPage(self._limits, put=self._set_limits)}
-
+    @routed(
+        Route("GET", "/api/v1/bookie/throttles",
+              "each speed limit: the limit, what of it is in force, what was granted, how long "
+              "requests waited", refusals=(503,)),
+    )  # fmt: skip
     async def _limits(self, question: ApiRequest) -> Answer:
         found = {key: group.limits() for key, group in self._groups().items()}
         bounds: dict[str, object] = {key: _adaptive(limits.adaptive) for key, limits in found.items()}
         limiters = {each.name: _limiter(each) for limits in found.values() for each in limits.throttles}
         return json_answer(bounds | {_LIMITERS: dict(sorted(limiters.items()))})
 
+    @routed(
+        Route("PUT", "/api/v1/bookie/throttles",
+              "changes speed limits, until the end of the process; the answer is that of GET",
+              body=(Parameter(_LIMITERS, "for each, ``entriesPerSecond``, ``bytesPerSecond``; 0: no limit", "object"),
+                    Parameter(_ADAPTIVE, "``latencyBoundMs`` of a bookie's background work", "object"),
+                    Parameter(_REPLICATION_ADAPTIVE, "``latencyBoundMs`` of autorecovery", "object")),
+              refusals=(400, 404, 503)),
+    )  # fmt: skip
     async def _set_limits(self, question: ApiRequest) -> Answer:
         """Change the limits that the body of the request names; answer with all limits, as after a GET request."""
         groups, body = self._groups(), question.json()
@@ -90,13 +99,15 @@ class ConfigurationApi:
     def __init__(self, admin: IBookieAdmin) -> None:
         self._admin = admin
 
-    def pages(self) -> Mapping[str, Resource]:
-        """Return the page by its path below ``/api/v1/config``."""
-        return {"server_config": ApiPage(self._configuration, put=self._configure)}
-
+    @routed(Route("GET", "/api/v1/config/server_config", "the configuration in force"))
     async def _configuration(self, question: ApiRequest) -> Answer:
         return json_answer(self._admin.configuration())
 
+    @routed(
+        Route("PUT", "/api/v1/config/server_config", "changes keys of garbage collection, compaction, scrub and speed "
+              "limits, until the end of the process", body=(Parameter("*", "the value of the key of this name"),),
+              refusals=(400, 404, 503), is_text=True),
+    )  # fmt: skip
     async def _configure(self, question: ApiRequest) -> Answer:
         if not question.body.strip():
             return Answer("Request body not found. should contains k-v pairs", 404)

@@ -8,6 +8,8 @@ from twisted.web.pages import errorPage
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
+from .routes import Access, Route
+
 _SLICE = 0.0005
 _REST = 9
 _LONGEST_REST = 1.0
@@ -26,6 +28,9 @@ class MetricsPage(Resource):
     """
 
     isLeaf = True
+    routes = (
+        Route("GET", "/metrics", "all metrics in Prometheus text format", is_text=True, access=Access.ANYONE),
+    )
     _log = Logger()
 
     def __init__(self, pieces: Callable[[], Iterator[bytes]], clock: Any) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from twisted.web.resource import Resource
+from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request
 
 from ..authorization.access import AccessControl
@@ -12,34 +12,61 @@ from ..bookie.admin import IBookieAdmin
 from ..limits.adaptive import ISpeedLimits
 from ..metrics import pieces, process_registry
 from .access import AccessGuard
-from .api import Answer, ApiPage, ApiRequest, begin_answer
+from .api import Answer, ApiRequest, begin_answer, pages_of
 from .autorecovery_api import AutorecoveryApi
 from .background_api import BackgroundApi
-from .bookie_api import BookieApi, CheckSanity
+from .bookie_api import HEARTBEAT, BookieApi, CheckSanity
 from .channel import BoundedSite
 from .cluster_api import ClusterApi, SharedClient
 from .hosts import HostNames
 from .limits_api import ConfigurationApi, LimitsApi, limits_of_autorecovery, limits_of_bookie
 from .metrics_page import MetricsPage
+from .openapi import DescriptionApi
+from .routes import ANY_METHOD, Route, routed, routes_of
 
 _LOOPBACK = HostNames()
 _NO_PAGE = Answer("<html><body><h1>Resource not found</h1></body></html>", 404, "text/html; charset=utf-8")
 
 
+class _AutorecoveryProcess:
+    """Answers ``/heartbeat`` of a process without a bookie."""
+
+    @routed(*HEARTBEAT)
+    async def _alive(self, question: ApiRequest) -> Answer:
+        return Answer("OK\n")
+
+
+ROUTES = sorted(
+    {*routes_of(BookieApi, BackgroundApi, LimitsApi, ConfigurationApi, ClusterApi, AutorecoveryApi, DescriptionApi),
+     *MetricsPage.routes},
+    key=lambda route: (route.path, route.method == ANY_METHOD, route.method),
+)  # fmt: skip
+"""All operations, sorted by path; an HTTP server has those of its pages."""
+
+
 class _Paths(Resource):
-    """The pages of an HTTP server by their full paths; the root page lists all paths, one per line."""
+    """The pages of an HTTP server by their full paths, beside them those that describe the server.
+
+    :param pages: the pages by their paths, without the first slash.
+    :param guard: decides which requests the server answers; None: it answers all of them.
+    :param has_api: whether to have the page with the OpenAPI document.
+    """
 
     isLeaf = True
 
-    def __init__(self, pages: Mapping[str, Resource], guard: AccessGuard | None = None) -> None:
+    def __init__(
+        self, pages: Mapping[str, IResource], guard: AccessGuard | None = None, has_api: bool = True
+    ) -> None:  # fmt: skip
         super().__init__()
         self._guard = guard
-        paths = "".join(f"/{path}\n" for path in sorted(pages))
-
-        async def listing(question: ApiRequest) -> Answer:
-            return Answer(paths)
-
-        self._pages = {"": ApiPage(listing), **pages}
+        routes: list[Route] = []
+        self._pages = {**pages_of(DescriptionApi(routes)), **pages}
+        if not has_api:
+            del self._pages["api/v1/openapi.json"]
+        for page in self._pages.values():
+            routes += page.routes  # type: ignore[attr-defined]
+        if guard is not None:
+            guard.know(ROUTES)
 
     def render(self, request: Request) -> object:
         path = request.path.decode("ascii", "replace").strip("/")
@@ -66,21 +93,19 @@ def make_site(
     :param hosts: the accepted values of ``Host``.
     :param guard: decides which requests the server answers; None: it answers all of them.
     """
-    bookie, limits = BookieApi(admin, check_sanity), LimitsApi(lambda: limits_of_bookie(admin))
     closing: list[Callable[[], object]] = []
-    pages: dict[str, Resource] = {
+    pages: dict[str, IResource] = {
         "metrics": _with_process(admin.metrics, clock),
-        "heartbeat": bookie.heartbeat(),
-        **_below("api/v1/bookie", bookie.pages()),
-        **_below("api/v1/bookie", BackgroundApi(admin).pages()),
-        **_below("api/v1/bookie", limits.pages()),
-        **_below("api/v1/config", ConfigurationApi(admin).pages()),
+        **pages_of(BookieApi(admin, check_sanity)),
+        **pages_of(BackgroundApi(admin)),
+        **pages_of(LimitsApi(lambda: limits_of_bookie(admin))),
+        **pages_of(ConfigurationApi(admin)),
     }
+    if check_sanity is None:
+        del pages["api/v1/bookie/sanity"]
     if client is not None:
-        cluster = ClusterApi(client, clock)
-        pages |= _below("api/v1/bookie", cluster.bookie_pages()) | _below("api/v1/ledger", cluster.ledger_pages())
         autorecovery = AutorecoveryApi(client, clock)
-        pages |= _below("api/v1/autorecovery", autorecovery.pages())
+        pages |= pages_of(ClusterApi(client, clock)) | pages_of(autorecovery)
         closing = [autorecovery.close, client.close]
     return _guarded(pages, clock, hosts, closing, lambda: admin.access, guard)
 
@@ -105,9 +130,9 @@ def make_autorecovery_site(
     autorecovery = AutorecoveryApi(client, clock)
     pages = {
         "metrics": _with_process(metrics, clock),
-        "heartbeat": ApiPage(_alive, others=_alive),
-        **_below("api/v1/bookie", LimitsApi(lambda: limits_of_autorecovery(limits)).pages()),
-        **_below("api/v1/autorecovery", autorecovery.pages()),
+        **pages_of(_AutorecoveryProcess()),
+        **pages_of(LimitsApi(lambda: limits_of_autorecovery(limits))),
+        **pages_of(autorecovery),
     }
     return _guarded(pages, clock, hosts, [autorecovery.close, client.close], lambda: access, guard)
 
@@ -121,11 +146,11 @@ def make_metrics_site(metrics: Callable[[], Iterator[bytes]], clock: Any) -> Bou
     :param metrics: yields the text of the service's metrics; the page adds the metrics of the process.
     :param clock: the reactor.
     """
-    return BoundedSite(_Paths({"metrics": _with_process(metrics, clock)}), clock, HostNames(("*",)), [])
+    return BoundedSite(_Paths({"metrics": _with_process(metrics, clock)}, has_api=False), clock, HostNames(("*",)), [])
 
 
 def _guarded(
-    pages: Mapping[str, Resource], clock: Any, hosts: HostNames, closing: Sequence[Callable[[], object]],
+    pages: Mapping[str, IResource], clock: Any, hosts: HostNames, closing: Sequence[Callable[[], object]],
     access: Callable[[], AccessControl | None], guard: AccessGuard | None,
 ) -> BoundedSite:  # fmt: skip
     if guard is None:
@@ -135,14 +160,6 @@ def _guarded(
     return site
 
 
-async def _alive(question: ApiRequest) -> Answer:
-    return Answer("OK\n")
-
-
 def _with_process(metrics: Callable[[], Iterator[bytes]], clock: Any) -> MetricsPage:
     process = process_registry()
     return MetricsPage(lambda: chain(metrics(), pieces(process)), clock)
-
-
-def _below(root: str, pages: Mapping[str, Resource]) -> dict[str, Resource]:
-    return {f"{root}/{path}": page for path, page in pages.items()}

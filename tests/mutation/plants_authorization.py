@@ -201,8 +201,7 @@ PLANTS = (
     ),
     Plant(
         "entries are read over HTTP without permission", "http/cluster_api.py",
-        "ApiPage(_or_not_found(self._read_ledger), action=Permission.READ)",
-        "ApiPage(_or_not_found(self._read_ledger))", _HTTP, where="ClusterApi.ledger_pages",
+        "Permission.READ", "None", _HTTP, where="ClusterApi",
     ),
     Plant(
         "a refused page is shown", "http/api.py",

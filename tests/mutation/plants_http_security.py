@@ -40,7 +40,7 @@ PLANTS = (
     ),
     Plant(
         "a page that is open to all can be written by all", _ACCESS,
-        "not (reads and path in OPEN)", "path not in OPEN", _ASKED, where="AccessGuard._refusal",
+        "not (reads and path in self._open)", "path not in self._open", _ASKED, where="AccessGuard._refusal",
     ),
     Plant(
         "a refused request is answered", _SITE,
@@ -48,16 +48,25 @@ PLANTS = (
     ),
     Plant(
         "any principal may change a state", _ACCESS,
-        "not reads or path in _OF_ADMINISTRATORS", "path in _OF_ADMINISTRATORS", _ASKED, where="AccessGuard._refusal",
+        "not reads or path in self._of_administrators", "path in self._of_administrators", _ASKED,
+        where="AccessGuard._refusal",
     ),
     Plant(
         "any principal may read entries", _ACCESS,
-        "not reads or path in _OF_ADMINISTRATORS", "not reads", _ASKED, where="AccessGuard._refusal",
+        "not reads or path in self._of_administrators", "not reads", _ASKED, where="AccessGuard._refusal",
     ),
     Plant(
         "a GET that writes a ledger counts as reading", _ACCESS,
-        "request.method in _READING and path not in _WRITING_READS", "request.method in _READING", _ASKED,
+        "request.method in _READING and path not in self._changing", "request.method in _READING", _ASKED,
         where="AccessGuard.check",
+    ),
+    Plant(
+        "entries are described as for any principal", "http/cluster_api.py",
+        "Access.ADMINISTRATOR", "Access.PRINCIPAL", _ASKED, where="ClusterApi",
+    ),
+    Plant(
+        "an operation is described as refusing no one", "http/routes.py",
+        "refused", "()", ["tests.http.test_openapi"], where="Route.statuses",
     ),
     Plant(
         "every method but PUT and DELETE counts as reading", _ACCESS,

@@ -1,0 +1,110 @@
+"""The pages about an HTTP server itself: the list of its paths, and the OpenAPI document of its operations."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from http import HTTPStatus
+
+from .api import Answer, ApiRequest, json_answer
+from .routes import ANY_METHOD, Access, Parameter, Route, routed
+
+_METHODS = ("get", "put", "post", "delete", "options", "patch", "trace")
+"""The methods that an OpenAPI document can name; HEAD, which is answered where GET is, is left out."""
+
+_ABOUT = (
+    "The operations of this server.  HEAD is answered where GET is.  If the server checks its requests, x-access says "
+    "who may ask for an operation: anyone, any principal, or an administrator.  A request with a Host that is not "
+    "accepted is answered with 421, one with a body above 64 KiB with 413."
+)
+_SCHEMES: Mapping[str, Mapping[str, str]] = {
+    "token": {"type": "http", "scheme": "bearer"},
+    "certificate": {"type": "mutualTLS"},
+}
+
+
+class DescriptionApi:
+    """Answers HTTP requests about the operations of the server.
+
+    :param routes: describe the operations of all pages of the server, those of this object included.
+    """
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self._routes = routes
+
+    @routed(Route("GET", "/", "the paths of this server, one a line", is_text=True))
+    async def _listing(self, question: ApiRequest) -> Answer:
+        return Answer("".join(f"{path}\n" for path in sorted({route.path for route in self._routes} - {"/"})))
+
+    @routed(Route("GET", "/api/v1/openapi.json", "the OpenAPI document of all operations, for programs"))
+    async def _document(self, question: ApiRequest) -> Answer:
+        return json_answer(openapi_document(self._routes))
+
+
+def openapi_document(routes: Iterable[Route]) -> Mapping[str, object]:
+    """Return the OpenAPI 3.1 document that describes some operations, as a JSON object.
+
+    :param routes: describe the operations.
+    """
+    paths: dict[str, dict[str, object]] = {}
+    anys: list[Route] = []
+    for route in sorted(routes, key=lambda route: route.path):
+        if route.method == ANY_METHOD:
+            anys.append(route)
+        else:
+            paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, route.method.lower())
+    for route in anys:
+        of_path = paths.setdefault(route.path, {})
+        for method in _METHODS:
+            of_path.setdefault(method, _operation(route, method))
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "bookkeeper-twisted", "version": "1", "description": _ABOUT},
+        "paths": paths,
+        "components": {"securitySchemes": _SCHEMES},
+    }
+
+
+def _operation(route: Route, method: str) -> Mapping[str, object]:
+    words = route.path.removeprefix("/api/v1").strip("/").replace("/", "_").replace(".", "_")
+    described: dict[str, object] = {
+        "operationId": f"{method}_{words or 'paths'}",
+        "summary": _plain(route.summary),
+        "security": [{}] if route.access is Access.ANYONE else [{scheme: []} for scheme in _SCHEMES],
+        "x-access": route.access.value,
+    }
+    if route.parameters:
+        described["parameters"] = [_of_query(parameter) for parameter in route.parameters]
+    if route.body:
+        described["requestBody"] = {"content": {"application/json": {"schema": _schema(route.body)}}}
+    return described | {"responses": {str(status): _response(route, status) for status in route.statuses}}
+
+
+def _of_query(parameter: Parameter) -> Mapping[str, object]:
+    return {
+        "name": parameter.name, "in": "query", "description": _plain(parameter.text),
+        "required": parameter.required, "schema": {"type": parameter.kind},
+    }  # fmt: skip
+
+
+def _schema(members: Sequence[Parameter]) -> Mapping[str, object]:
+    named = {each.name: _member(each) for each in members if each.name != "*"}
+    if not named:
+        return {"type": "object", "additionalProperties": True}
+    schema = {"type": "object", "properties": named, "additionalProperties": False}
+    required = [each.name for each in members if each.required]
+    return schema | ({"required": required} if required else {})
+
+
+def _member(member: Parameter) -> Mapping[str, object]:
+    described: dict[str, object] = {"type": member.kind, "description": _plain(member.text)}
+    return described | ({"items": {"type": "string"}} if member.kind == "array" else {})
+
+
+def _response(route: Route, status: int) -> Mapping[str, object]:
+    described = {"description": HTTPStatus(status).phrase}
+    if status != HTTPStatus.OK:
+        return described
+    content = "text/plain" if route.is_text else "application/json"
+    return described | {"content": {content: {"schema": {"type": "string"} if route.is_text else {}}}}
+
+
+def _plain(text: str) -> str:
+    return text.replace("``", "")

@@ -1,0 +1,111 @@
+"""The description of the operations of an HTTP server: method, path, parameters, statuses, and who may ask for it.
+
+Each handler has its :class:`Route` beside its code.  The pages of a server, the rules of access, the list of paths at
+``/``, the OpenAPI document and the table in the documentation are all made from these.
+"""
+
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import Any, TypeVar
+
+import attrs
+
+from ..authorization.interfaces import Permission
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ANY_METHOD = "*"
+_ATTRIBUTE = "_routes"
+_GET = "GET"
+
+
+class Access(Enum):
+    """A kind of clients that may ask for an operation, where a server checks its requests."""
+
+    ANYONE = "anyone"
+    PRINCIPAL = "principal"
+    ADMINISTRATOR = "administrator"
+
+
+@attrs.frozen
+class Parameter:
+    """A parameter of the query string, or a member of the JSON object in the body of a request.
+
+    :ivar name: the name; ``*`` in a body stands for members of any name.
+    :ivar text: what it means, as a part of a sentence.
+    :ivar kind: its type in JSON.
+    """
+
+    name: str
+    text: str
+    kind: str = "string"
+    required: bool = False
+
+
+@attrs.frozen
+class Route:
+    """One operation of an HTTP server.  The operations with GET answer HEAD as well.
+
+    :ivar method: the HTTP method; :data:`ANY_METHOD`: all methods that have no route of their own.
+    :ivar path: the whole path, with the slash at its begin.
+    :ivar summary: what the answer has, or what the operation does, as a part of a sentence.
+    :ivar parameters: parameters of the query string.
+    :ivar body: members of the JSON object in the body.
+    :ivar refusals: statuses of errors that this operation may answer with, beside those that each may have.
+    :ivar is_text: whether the answer is text; otherwise it is JSON.
+    :ivar access: who may ask for it; by default any principal for GET, only an administrator for other methods.
+    :ivar changes: whether the operation changes a state; by default all do whose method is not GET.
+    :ivar action: the permission that an authorizer has to give for it, if this does not follow from the method.
+    :ivar hint: what the path answers to another method, after "Not found method."; if empty, the methods.
+    """
+
+    method: str
+    path: str
+    summary: str
+    parameters: tuple[Parameter, ...] = ()
+    body: tuple[Parameter, ...] = ()
+    refusals: tuple[int, ...] = ()
+    is_text: bool = False
+    access: Access = attrs.field()
+    changes: bool = attrs.field()
+    action: Permission | None = None
+    hint: str = ""
+
+    @access.default
+    def _default_access(self) -> Access:
+        return Access.PRINCIPAL if self.method == _GET else Access.ADMINISTRATOR
+
+    @changes.default
+    def _default_changes(self) -> bool:
+        return self.method != _GET
+
+    @property
+    def statuses(self) -> list[int]:
+        """The statuses that the answer may have, in ascending order."""
+        refused = {Access.ANYONE: (), Access.PRINCIPAL: (401,), Access.ADMINISTRATOR: (401, 403)}[self.access]
+        return sorted({200, 500, *refused, *self.refusals})
+
+
+def routed(*routes: Route) -> Callable[[F], F]:
+    """Return a decorator that makes a method the handler of ``routes``."""
+
+    def mark(handler: F) -> F:
+        setattr(handler, _ATTRIBUTE, routes)
+        return handler
+
+    return mark
+
+
+def handlers_of(kind: type) -> Iterable[tuple[Route, str]]:
+    """Yield each route that the methods of a class ``kind`` handle, with the name of the method."""
+    for name, value in vars(kind).items():
+        for route in getattr(value, _ATTRIBUTE, ()):
+            yield route, name
+
+
+def routes_of(*kinds: type) -> list[Route]:
+    """Return the routes that the methods of some classes handle.
+
+    :param kinds: the classes.
+    """
+    return [route for kind in kinds for route, _ in handlers_of(kind)]
