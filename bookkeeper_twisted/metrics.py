@@ -234,6 +234,13 @@ class RequestMetrics:
         self.force = instruments.summary(prefix + "FORCE_LEDGER_REQUEST")
         self.bookie_info = instruments.summary(prefix + "GET_BOOKIE_INFO_REQUEST")
         self.list_entries = instruments.summary(prefix + "GET_LIST_OF_ENTRIES_OF_LEDGER_REQUEST")
+        # Apache's bookie exports a second metric of each operation, which leaves out the time in its queues
+        instruments.share(prefix + "READ_ENTRY_FENCE_READ", self.fence_read)
+        instruments.share(prefix + "READ_LAC", self.read_lac)
+        instruments.share(prefix + "WRITE_LAC", self.write_lac)
+        instruments.share(prefix + "FORCE_LEDGER", self.force)
+        instruments.share(prefix + "GET_BOOKIE_INFO", self.bookie_info)
+        instruments.share(prefix + "GET_LIST_OF_ENTRIES_OF_LEDGER", self.list_entries)
         self._instruments = instruments
 
     def watch_lane(self, lane: str, waiting: Callable[[], float]) -> None:

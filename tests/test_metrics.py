@@ -108,6 +108,18 @@ class NameTests(SynchronousTestCase):
                 self.assertEqual(kind, their_kind)
                 self.assertLessEqual(labels, their_labels)
 
+    def test_second_names(self) -> None:
+        """What Apache's bookie measures a second time, without its queues, has the same numbers here."""
+        instruments = Instruments()
+        requests = RequestMetrics(instruments)
+        requests.read_lac.success.record(3.0)
+        text = render(new_registry(instruments)).decode()
+        for name in ("bookkeeper_server_READ_LAC", "bookkeeper_server_READ_LAC_REQUEST"):
+            self.assertIn(f'{name}_count{{success="true"}} 1', text)
+        for name in ("WRITE_LAC", "FORCE_LEDGER", "GET_BOOKIE_INFO", "GET_LIST_OF_ENTRIES_OF_LEDGER",
+                     "READ_ENTRY_FENCE_READ"):  # fmt: skip
+            self.assertIn(f'bookkeeper_server_{name}_count{{success="true"}} 0', text)
+
     def test_names_of_dashboards(self) -> None:
         """Names that dashboards of Apache's bookie show are exported."""
         for name in (

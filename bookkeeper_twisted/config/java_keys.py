@@ -40,36 +40,45 @@ UNUSED_PREFIXES = (
 
 UNUSED_KEYS = frozenset(
     """
-    allocatorLeakDetectionPolicy allocatorOutOfMemoryPolicy allocatorPoolingConcurrency allocatorPoolingPolicy
+    allocatorExitOnOutOfMemory allocatorLeakDetectionPolicy allocatorOutOfMemoryPolicy
+    allocatorPoolingConcurrency allocatorPoolingPolicy
     allowEphemeralPorts allowMultipleDirsUnderSameDiskPartition
-    bootstrapConfig
+    allowShadedLedgerManagerFactoryClass
+    bootstrapConfig byteBufAllocatorSizeInitial byteBufAllocatorSizeMax byteBufAllocatorSizeMin
     closeChannelOnResponseTimeout compactionMaxOutstandingRequests
     dataIntegrityChecking dataIntegrityStampMissingCookies
-    dbStorage_readAheadCacheBatchBytesSize dbStorage_readAheadCacheBatchSize disableServerSocketBind
-    dlog.bkcAckQuorumSize dlog.bkcEnsembleSize dlog.bkcWriteQuorumSize enableBusyWait enableLocalTransport
-    enableTaskExecutionStats ensemblePlacementPolicy entryLocationCompactionInterval
-    entryLogFilePreallocationEnabled entrylogMapAccessExpiryTimeInSeconds entryLogPerLedgerEnabled
+    dbStorage_directIOEntryLoggerMaxFdCacheTimeSeconds
+    dbStorage_readAheadCacheBatchBytesSize dbStorage_readAheadCacheBatchSize defaultRocksdbConf
+    desiredNumZonesPerWriteQuorum disableServerSocketBind
+    dlog.bkcAckQuorumSize dlog.bkcEnsembleSize dlog.bkcWriteQuorumSize enableBusyWait enableHealthCheck
+    enableLocalTransport enforceMinNumFaultDomainsForWrite enforceStrictZoneawarePlacement entryFormatterClass
+    enableTaskExecutionStats ensemblePlacementPolicy entryLocationCompactionInterval entryLocationRocksdbConf
+    entryLogFilePreallocationEnabled entrylogMapAccessExpiryTimeInSeconds
+    entryLogPerLedgerCounterLimitsMultFactor entryLogPerLedgerEnabled
     extraServerComponents fileInfoCacheInitialCapacity fileInfoFormatVersionToWrite fileInfoMaxIdleTime
     flushEntrylogBytes gcEntryLogMetadataCacheEnabled gcEntryLogMetadataCachePath
     gcOverreplicatedLedgerMaxConcurrentRequests
     httpServerClass ignoreExtraServerComponentsStartupFailures
     journalAdaptiveGroupWrites journalBufferedEntriesThreshold journalBufferedWritesThreshold
     journalChannelProvider journalFlushWhenQueueEmpty journalFormatVersionToWrite journalRemoveFromPageCache
-    journalWriteBufferSizeKB ledgerManagerFactoryClass ledgerManagerType ledgerMetadataVersion
-    limitStatsLogging localConsistencyCheckOnStartup
+    journalWriteBufferSizeKB ledgerIdFormatterClass ledgerManagerFactoryClass
+    ledgerManagerFactoryDisableClassCheck ledgerManagerType ledgerMetadataRocksdbConf ledgerMetadataVersion
+    limitStatsLogging localConsistencyCheckOnStartup localScrubInterval localScrubRateLimit
     maximumNumberOfActiveEntryLogs
     maxOperationNumbersInSingleRocksdbWriteBatch
-    minUsableSizeForIndexFileCreation
+    metastoreImplClass metastoreMaxEntriesPerScan minNumZonesPerWriteQuorum minUsableSizeForIndexFileCreation
     networkTopologyScriptFileName numAddWorkerThreads numHighPriorityWorkerThreads numJournalCallbackThreads
     numLongPollWorkerThreads numOfMemtableFlushThreads openFileLimit
-    pageLimit pageSize readBufferSizeBytes
+    pageLimit pageSize preserveMdcForTaskExecution readBufferSizeBytes
     readWorkerThreadsThrottlingEnabled registrationManagerClass
-    reorderReadSequenceEnabled reppDnsResolverClass
-    sanityCheckMetricsEnabled serverNumIOThreads serverSockKeepalive serverSockLinger serverWriteBufferHighWaterMark
-    serverWriteBufferLowWaterMark skipListArenaChunkSize skipListArenaMaxAllocSize skipListSizeLimit
+    reorderReadSequenceEnabled reppDnsResolverClass requestTimerNumTicks requestTimerTickDurationMs
+    sanityCheckMetricsEnabled serverNumAcceptorThreads serverNumIOThreads serverSockKeepalive serverSockLinger
+    serverTcpKeepCnt serverTcpKeepIdle serverTcpKeepIntvl serverTcpLinger serverWriteBufferHighWaterMark
+    serverWriteBufferLowWaterMark shadedLedgerManagerFactoryClassPrefix skipListArenaChunkSize
+    skipListArenaMaxAllocSize skipListSizeLimit
     skipReplayJournalInvalidRecord sortedLedgerStorageEnabled
     storage.cluster.controller.schedule.interval.ms storage.range.store.dirs
-    storage.serve.readonly.tables storageserver.grpc.port
+    storage.serve.readonly.tables storageserver.grpc.port storeSystemTimeAsLedgerCreationTime
     useTransactionalCompaction verifyMetadataOnGC
     stickyReadSEnabled tlsProvider useV2WireProtocol writeBufferSizeBytes zkRequestRateLimit
     """.split()  # noqa: SIM905
