@@ -10,6 +10,7 @@ import configuration_reference  # noqa: E402
 import errors_reference  # noqa: E402
 import http_reference  # noqa: E402
 import metrics_reference  # noqa: E402
+import parity_reference  # noqa: E402
 import spark_options  # noqa: E402
 
 project = "bookkeeper-twisted"
@@ -24,4 +25,5 @@ errors_reference.write_reference(HERE / "_build" / "errors.inc")
 http_reference.write_reference(HERE / "_build" / "http.inc")
 APACHE = HERE.parent / "tests" / "vectors" / "metrics" / "bookie.txt"
 metrics_reference.write_reference(HERE / "_build" / "metrics.inc", APACHE.read_text())
+parity_reference.write_reference(HERE / "_build" / "parity.inc")
 spark_options.write_reference(HERE / "_build" / "spark_options.inc")

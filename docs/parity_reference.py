@@ -1,0 +1,29 @@
+"""Writes the lists of what Apache BookKeeper has and what is missing here, with the reasons."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tests.parity import reasons
+
+
+def write_reference(path: Path) -> None:
+    """Write a definition list of metrics and one of configuration keys."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(_lines()))
+
+
+def _lines() -> Iterator[str]:
+    for title, found in (("Metrics", reasons.METRICS), ("Configuration keys", reasons.KEYS)):
+        yield from ("", title, "-" * len(title), "")
+        for reason, patterns in _by_reason(found).items():
+            yield re.sub(r"\w*[_*][\w*]*", r"``\g<0>``", f"{reason[0].upper()}{reason[1:]}")
+            yield f"   {', '.join(f'``{pattern}``' for pattern in patterns)}"
+            yield ""
+
+
+def _by_reason(found: Mapping[str, str]) -> Mapping[str, list[str]]:
+    grouped: dict[str, list[str]] = {}
+    for pattern, reason in found.items():
+        grouped.setdefault(reason, []).append(pattern)
+    return grouped
