@@ -111,6 +111,8 @@ KEYS = _by_name(
             "waitTimeoutOnBackpressureMs",
         "timers are the reactor's": "requestTimer* pcbcTimeoutTimer* timeoutTimer* timeoutMonitorIntervalSec "
             "timeoutTaskIntervalMillis",
+        "there is one HTTP server": "httpServerClass",
+        "of the table service, which is not here": "dlog.* storage.* storageserver.*",
         "bookiePort=0 is allowed without it": "allowEphemeralPorts",
         "directories may be on one disk without it": "allowMultipleDirsUnderSameDiskPartition",
         "plugins take the place of classes": "extraServerComponents ignoreExtraServerComponentsStartupFailures "
