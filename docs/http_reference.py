@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bookkeeper_twisted.http.routes import ANY_METHOD, Access, Parameter, Route
 from bookkeeper_twisted.http.site import ROUTES
+from tests.parity.tables import apache
 
 _GROUPS = {
     "The server": "",
@@ -37,7 +38,9 @@ def _lines() -> Iterator[str]:
 def _row(route: Route) -> Iterator[str]:
     method = "any other method" if route.method == ANY_METHOD else f"``{route.method}``"
     yield f"   * - {method} ``{route.path}``"
-    yield f"     - {route.summary[0].upper()}{route.summary[1:]}."
+    is_apache = route.method == ANY_METHOD or f"{route.method} {route.path}" in apache("operations")
+    alone = "" if is_apache else "  Ours alone."
+    yield f"     - {route.summary[0].upper()}{route.summary[1:]}.{alone}"
     yield from _named("Parameters", route.parameters)
     yield from _named("Members of the body", route.body)
     yield f"     - {'administrators' if route.access is Access.ADMINISTRATOR else route.access.value}"
