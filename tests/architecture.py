@@ -25,8 +25,8 @@ MAX_FUNCTION_LINES = 50
 MAX_ROOM_MODULES = 15
 
 LAYER_0 = frozenset(
-    {"arguments", "config", "crc32c", "entries", "errors", "instruments", "limits", "masking", "metrics", "model"}
-    | {"python_logging", "shared_result"}
+    {"arguments", "config", "crc32c", "entries", "errors", "instruments", "limits", "logs", "masking", "metrics"}
+    | {"model", "python_logging", "shared_result"}
 )
 
 _DOORS_OURS = (
@@ -80,7 +80,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "instruments": _BASE | {"prometheus_client"},
     "metrics": _BASE | {"prometheus_client"},
     "crc32c": _BASE | {"crc32c", "google_crc32c"},
-    **dict.fromkeys(("limits", "python_logging", "shared_result"), _TWISTED),
+    **dict.fromkeys(("limits", "logs", "python_logging", "shared_result"), _TWISTED),
     "security": _TWISTED | {"OpenSSL", "cryptography", "jwt", "service_identity"},
     "codec": _BASE | {"google"},
     "ledger": _BASE | {"pyarrow"},

@@ -10,7 +10,7 @@ from ..errors import BookKeeperError
 from .bookies import Bookies, Startable
 from .exit_status import ExitStatus
 from .options import AutorecoveryOptions as Options
-from .tap import forbid_cores, limit_log, say_what_runs
+from .tap import begin_log, forbid_cores, say_what_runs
 
 __all__ = ["Options", "makeService"]
 
@@ -19,7 +19,7 @@ def makeService(options: Options) -> IService:
     """Make the autorecovery service from ``options``, on the global reactor of this process."""
     from twisted.internet import reactor
 
-    limit_log(options.config.log_level)
+    begin_log(options.config)
     forbid_cores(options.config)
     return autorecovery_service(reactor, options, ExitStatus(reactor).fail)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from twisted.application.service import IService
 from twisted.logger import (
+    FileLogObserver,
     FilteringLogObserver,
     ILogObserver,
     LogBeginner,
@@ -19,9 +20,10 @@ from twisted.logger import (
 from twisted.python.failure import Failure
 
 from .. import __version__
-from ..config.bookie import BookieConfig
+from ..config.bookie import JSON, BookieConfig
 from ..config.settings import Config
 from ..errors import BookKeeperError
+from ..logs.json_lines import json_line
 from .bookies import Bookies, Startable
 from .exit_status import ExitStatus
 from .options import Options
@@ -41,7 +43,7 @@ def makeService(options: Options) -> IService:
     """Set up this process for bookies, and make their service from ``options`` on the global reactor."""
     from twisted.internet import reactor
 
-    limit_log(options.configs[0].log_level)
+    begin_log(options.configs[0])
     forbid_cores(options.configs[0])
     allow_files()
     collect_seldom()
@@ -49,21 +51,26 @@ def makeService(options: Options) -> IService:
     return bookies_service(reactor, options, ExitStatus(reactor).fail)
 
 
-def limit_log(level: str, beginner: LogBeginner = globalLogBeginner) -> None:
-    """Drop events below a ``level`` from the log of this process.
+def begin_log(config: BookieConfig, beginner: LogBeginner = globalLogBeginner) -> None:
+    """Set the least level and the format of the log of this process.
 
     twistd opens the log after it has made the service.  Its options (``--logfile``, ``--syslog``, ``--logger``) choose
-    an observer, but none sets a level.  So this wraps the observers that twistd will pass to ``beginner``.
+    an observer, but none sets a level or a format.  So this wraps the observers that twistd will pass to ``beginner``.
+    A log of the system (``--syslog``) stays text, because its lines have a form of their own.
 
-    :param level: name of a level of :mod:`twisted.logger`.
+    :param config: says the level and the format.
     :param beginner: starts the log of a process.
     """
-    begin, threshold = beginner.beginLoggingTo, LogLevelFilterPredicate(LogLevel.levelWithName(level))
+    begin, threshold = beginner.beginLoggingTo, LogLevelFilterPredicate(LogLevel.levelWithName(config.log_level))
 
-    def begin_limited(observers: Iterable[ILogObserver], *args: Any, **options: Any) -> None:
-        begin([FilteringLogObserver(observer, [threshold]) for observer in observers], *args, **options)
+    def begin_wrapped(observers: Iterable[ILogObserver], *args: Any, **options: Any) -> None:
+        wrapped = list(observers)
+        for observer in wrapped:
+            if config.log_format == JSON and isinstance(observer, FileLogObserver):
+                observer.formatEvent = json_line
+        begin([FilteringLogObserver(observer, [threshold]) for observer in wrapped], *args, **options)
 
-    beginner.beginLoggingTo = begin_limited  # type: ignore[method-assign]
+    beginner.beginLoggingTo = begin_wrapped  # type: ignore[method-assign]
 
 
 def allow_files(limit: Limit = resource.getrlimit, set_limit: SetLimit = resource.setrlimit) -> None:

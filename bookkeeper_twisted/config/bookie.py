@@ -17,6 +17,9 @@ from .settings import FRAME, MIB, derived
 _WARN = 0.9
 _PROMETHEUS = ".PrometheusMetricsProvider"
 
+JSON = "json"
+"""The value of ``logFormat`` that asks for JSON lines in the log."""
+
 
 @attrs.frozen(kw_only=True)
 class BookieConfig(HttpConfig):
@@ -350,6 +353,11 @@ class BookieConfig(HttpConfig):
     log_level: str = setting(
         "logLevel", "info", one_of("debug", "info", "warn", "error", "critical"),
         "the least level of the lines in the log of the process", java="none",
+    )  # fmt: skip
+    log_format: str = setting(
+        "logFormat", "text", one_of("text", JSON),
+        "form of the lines in the log of the process; json: one object a line, with the fields of its event by name",
+        java="none",
     )  # fmt: skip
     # -- metrics without the HTTP server --
     enable_statistics: bool = setting("enableStatistics", True, BOOLEAN, "false: statsProviderClass has no effect")

@@ -129,7 +129,7 @@ class ServiceTests(SynchronousTestCase):
         """The log of the process has the level of its options, info by default; a bad level is refused."""
         levels: list[str] = []
         said: list[int] = []
-        self.patch(autorecovery_tap, "limit_log", levels.append)
+        self.patch(autorecovery_tap, "begin_log", lambda config: levels.append(config.log_level))
         self.patch(autorecovery_tap, "forbid_cores", lambda config: said.append(config.http_server_port))
         self.patch(autorecovery_tap, "autorecovery_service", lambda *_: None)
         for arguments in ([], ["--logLevel=debug"]):

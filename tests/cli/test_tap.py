@@ -1,15 +1,25 @@
 """From the command line to the service, and the plugin that names it."""
 
+import json
 import resource
 import sys
 import warnings
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from twisted.application.service import IService, IServiceMaker
 from twisted.internet.testing import MemoryReactorClock
-from twisted.logger import LogBeginner, Logger, LogLevel, LogPublisher, capturedLogs, textFileLogObserver
+from twisted.logger import (
+    ILogObserver,
+    LogBeginner,
+    LogEvent,
+    Logger,
+    LogLevel,
+    LogPublisher,
+    capturedLogs,
+    textFileLogObserver,
+)
 from twisted.plugin import getPlugins
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
@@ -80,7 +90,7 @@ class BookiesServiceTests(SynchronousTestCase):
         """Events below the level are not in the log that twistd begins later, what was logged before then included."""
         publisher, errors, log = LogPublisher(), StringIO(), StringIO()
         beginner = LogBeginner(publisher, errors, sys, warnings)
-        tap.limit_log("warn", beginner)
+        tap.begin_log(BookieConfig(log_level="warn"), beginner)
         logger = Logger("ours", observer=publisher)
         logger.info("early")
         beginner.beginLoggingTo([textFileLogObserver(log)], redirectStandardIO=False)
@@ -88,6 +98,28 @@ class BookiesServiceTests(SynchronousTestCase):
         logger.info("late")
         logger.warn("a disk")
         self.assertRegex(log.getvalue(), r"^\S+ \[ours#warn\] a disk\n$")
+
+    def test_json(self) -> None:
+        """With ``logFormat=json`` each line of a file is one object, and an observer that writes no file stays."""
+        publisher, errors, log = LogPublisher(), StringIO(), StringIO()
+        events: list[LogEvent] = []
+        beginner = LogBeginner(publisher, errors, sys, warnings)
+        tap.begin_log(BookieConfig(log_format="json"), beginner)
+        other = cast(ILogObserver, events.append)
+        beginner.beginLoggingTo([textFileLogObserver(log), other], redirectStandardIO=False)
+        logger = Logger("ours", observer=publisher)
+        logger.warn("{n} disks", n=2)
+        logger.debug("a socket")
+        line = json.loads(log.getvalue())
+        self.assertEqual((line["level"], line["message"], line["fields"]), ("warn", "2 disks", {"n": 2}))
+        self.assertEqual(len(events), 1)
+
+    def test_log_format(self) -> None:
+        """Lines are text unless JSON is asked for; another format is refused."""
+        self.assertEqual(self._options().configs[0].log_format, "text")
+        self.assertEqual(self._options("--logFormat=JSON").configs[0].log_format, "json")
+        refused = self.assertRaises(SystemExit, self._options, "--logFormat=xml")
+        self.assertEqual(refused.code, "bookie: logFormat = 'xml', option --logFormat: expected one of text, json")
 
     def test_log_level_by_default(self) -> None:
         """Lines of the level debug are left out unless they are asked for; a bad level is refused with its origin."""
@@ -105,7 +137,7 @@ class BookiesServiceTests(SynchronousTestCase):
         levels: list[str] = []
         for name in ("allow_files", "collect_seldom", "switch_often"):
             self.patch(tap, name, lambda name=name: said.append(name))
-        self.patch(tap, "limit_log", lambda level: levels.append(level))
+        self.patch(tap, "begin_log", lambda config: levels.append(config.log_level))
         self.patch(tap, "forbid_cores", lambda config: levels.append("no cores"))
         self.patch(tap, "bookies_service", lambda *_: said.append("bookie"))
         tap.makeService(self._options("--logLevel=warn"))
