@@ -33,6 +33,8 @@ def _entry(attribute: str, field: Field) -> Iterator[str]:
         facts.append(f"Apache's default: {field.java}")
     if field.alias:
         facts.append(f"older key: ``{field.alias}``")
+    if field.live:
+        facts.append(f"**live** ({field.live})")
     yield f"   *{facts[0]}*; " + "; ".join([*facts[1:], f"attribute ``{attribute}``"]) + "."
     yield ""
 

@@ -13,7 +13,7 @@ import attrs
 from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.lifecycle.settings import LIVE, throttle_rates
+from bookkeeper_twisted.bookie.lifecycle.settings import CONFIGURABLE, throttle_rates
 from bookkeeper_twisted.cli.options import AutorecoveryOptions, ConfigOptions, Options
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.fields import fields_of
@@ -296,7 +296,7 @@ class LimiterTests(SynchronousTestCase):
         rows, plain = self._rows(), throttle_rates(BookieConfig())
         self.assertEqual(rows.keys(), plain.keys())
         fields = fields_of(BookieConfig)
-        for attribute in sorted(LIVE):
+        for attribute in sorted(CONFIGURABLE):
             value = getattr(BookieConfig(), attribute)
             if isinstance(value, bool) or not isinstance(value, int):
                 continue

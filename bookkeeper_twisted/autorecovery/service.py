@@ -109,6 +109,12 @@ class AutoRecovery:
         if AUDITOR in self._services:
             self.election.start()
 
+    def change(self, before: AutorecoveryConfig, config: AutorecoveryConfig) -> None:
+        """Set the speed limits of a ``config`` that differ from those of the configuration ``before``."""
+        old, bound = throttle_rates(before), config.replication_latency_bound_ms
+        rates = {name: rate for name, rate in throttle_rates(config).items() if rate != old[name]}
+        self.limits.set_limits(rates, None if bound == before.replication_latency_bound_ms else bound)
+
     async def stop(self) -> None:
         """End the auditor, then the worker, which cancels its repairs and releases their locks."""
         services = ((AUDITOR, self.election.stop), (WORKER, self._stop_worker))

@@ -10,6 +10,7 @@ from ..errors import BookKeeperError
 from .bookies import Bookies, Startable
 from .exit_status import ExitStatus
 from .options import AutorecoveryOptions as Options
+from .reloading import Reload
 from .tap import begin_log, forbid_cores, say_what_runs
 
 __all__ = ["Options", "makeService"]
@@ -21,7 +22,10 @@ def makeService(options: Options) -> IService:
 
     begin_log(options.config)
     forbid_cores(options.config)
-    return autorecovery_service(reactor, options, ExitStatus(reactor).fail)
+    status = ExitStatus(reactor)
+    service = autorecovery_service(reactor, options, status.fail)
+    status.on_hangup = Reload(options.read, (options.config, options.client), service.bookies)
+    return service
 
 
 def autorecovery_service(reactor: Any, options: Options, fail: Callable[[], None]) -> Bookies:

@@ -9,6 +9,7 @@ from twisted.internet.error import CannotListenError
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ..config.bookie import BookieConfig
 from ..errors import BookKeeperError
 
 _REASONS = (BookKeeperError, CannotListenError, OSError)
@@ -19,6 +20,7 @@ class Startable(Protocol):
     """A service that this module starts and stops: a bookie or autorecovery.
 
     :ivar role: what the service is, for the log, such as ``bookie``.
+    :ivar config: the present configuration: some of its values can change while the service runs.
     """
 
     role: str
@@ -26,11 +28,17 @@ class Startable(Protocol):
     port: int
     http_port: int
 
+    @property
+    def config(self) -> BookieConfig: ...
+
     def start(self) -> "Deferred[None]":
         """Start the service; the result fires when the service is ready."""
 
     def stop(self) -> "Deferred[None]":
         """Stop the service; the result fires when all work has ended."""
+
+    def take(self, config: BookieConfig) -> None:
+        """Let the service take the live values of a ``config`` that differ from the present ones."""
 
 
 class Bookies(Service):
@@ -40,6 +48,7 @@ class Bookies(Service):
         (safety rule S10).
     :param fail: ends the process with status 1.
     :param what: the name under which the log mentions the bookies of this process.
+    :ivar bookies: the services, in the order of their start.
     """
 
     _log = Logger()
@@ -49,7 +58,7 @@ class Bookies(Service):
         what: str = "the bookie",
     ) -> None:  # fmt: skip
         self._what = what
-        self._bookies = list(make(self._has_failed))
+        self.bookies = list(make(self._has_failed))
         self._fail = fail
         self._started: list[Startable] = []
         self._starting: Deferred[None] | None = None
@@ -61,10 +70,10 @@ class Bookies(Service):
         self._starting.addErrback(self._did_not_start)
 
     async def _start(self) -> None:
-        for bookie in self._bookies:
+        for bookie in self.bookies:
             self._started.append(bookie)
             await bookie.start()
-        self._log.info("ready: {bookies}", bookies="; ".join(map(_describe, self._bookies)))
+        self._log.info("ready: {bookies}", bookies="; ".join(map(_describe, self.bookies)))
 
     def _did_not_start(self, failure: Failure) -> None:
         if not failure.check(CancelledError):  # stopService() has cancelled the start, which is no failure

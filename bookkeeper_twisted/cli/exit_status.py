@@ -2,7 +2,7 @@
 
 Without this module, twistd ends with status 0, or by the signal that stopped it: it sends this signal to itself again
 after the reactor has stopped.  A bookie ends with status 1 if it could not start or had to stop by itself (safety rule
-S10), and with status 0 after SIGTERM or SIGINT.  SIGHUP does not end the process: it is only logged.
+S10), and with status 0 after SIGTERM or SIGINT.  SIGHUP does not end the process: the configuration is read again.
 """
 
 import atexit
@@ -22,6 +22,7 @@ class ExitStatus:
     :param at_exit: registers a function to call at the end of the process.
     :param leave: ends the process immediately, with a status.
     :param on_signal: sets the handler of a signal and returns the previous one.
+    :ivar on_hangup: called on the reactor's thread after SIGHUP.
     """
 
     _log = Logger()
@@ -37,6 +38,7 @@ class ExitStatus:
         self._leave = leave
         self._failed = False
         self._interrupt: Callable[[int, object], None] | None = None
+        self.on_hangup: Callable[[], object] = self._no_configuration
         at_exit(self._at_exit)
         # Install the handlers when the reactor runs, because the reactor installs its own handlers at its start.
         reactor.callWhenRunning(self._install, on_signal)
@@ -52,11 +54,17 @@ class ExitStatus:
         self._stop()
 
     def _on_sighup(self, number: int, frame: object) -> None:
-        """Log SIGHUP and continue.
+        """Continue after SIGHUP, and have the configuration read again.
 
         A terminal sends this signal when it is closed, and scripts send it to let a program reload its configuration.
         """
-        self._reactor.callFromThread(self._log.info, "SIGHUP changes nothing: the configuration is read at the start")
+        self._reactor.callFromThread(self._hang_up)
+
+    def _hang_up(self) -> None:
+        self.on_hangup()
+
+    def _no_configuration(self) -> None:
+        self._log.info("SIGHUP changes nothing: there is no configuration, yet")
 
     def _on_sigterm(self, number: int, frame: object) -> None:
         self._interrupt = None

@@ -103,7 +103,6 @@ class ConfigOptions(usage.Options):
     optParameters: Sequence[Sequence[Any]] = ()
     sections: Mapping[str, Sequence[Field]] = {}
     environ: Mapping[str, str] = os.environ
-
     def parseOptions(self, options: Sequence[str] | None = None) -> None:
         """Parse the ``options``; after an error, print one line and end the process with status 1.
 
@@ -146,11 +145,19 @@ class ConfigOptions(usage.Options):
         if name is None:
             return []
         try:
-            with open(name, encoding="utf-8") as file:
+            with open(self._absolute("conf"), encoding="utf-8") as file:
                 return from_file(file.read(), name)
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not a text file"
             raise ConfigError(f"option --conf: {name}: {reason}") from None
+
+    def _absolute(self, option: str) -> str:
+        """Return the path that an ``option`` names, from the directory in which the process was started.
+
+        The settings may be read again after twistd's ``--rundir`` has changed the directory.
+        """
+        paths: dict[str, str] = self.__dict__.setdefault("_paths", {})
+        return paths.setdefault(option, os.path.abspath(self[option]))
 
     def client_config(self) -> ClientConfig:
         """Return the client configuration, from the settings whose keys are keys of a client."""
@@ -187,15 +194,26 @@ class Options(ConfigOptions):
     def postOptions(self) -> None:
         """Build :attr:`configs` and :attr:`client` from the settings; Twisted calls this after parsing."""
         try:
-            sources = self.sources()
-            if AutorecoveryConfig.load(*_only(_AUTORECOVERY_KEYS, sources)).auto_recovery_daemon_enabled:
-                self.client = self.client_config()
-                sources = [[s for s in given if s.key not in _CLIENT_KEYS - _BOOKIE_KEYS] for given in sources]
-            config = BookieConfig.load(*sources)
-            count = self["standalone"]
-            self.configs = [config] if count is None else self._standalone(config, count)
+            self.configs, self.client = self._load()
         except ConfigError as error:
             raise usage.UsageError(str(error)) from None
+
+    def read(self) -> tuple[BookieConfig, ClientConfig]:
+        """Read the settings again, and return the configurations of the first bookie and of the client.
+
+        :raises ConfigError: a value is invalid, or the file cannot be read.
+        """
+        configs, client = self._load()
+        return configs[0], client
+
+    def _load(self) -> tuple[Sequence[BookieConfig], ClientConfig]:
+        sources, client = self.sources(), ClientConfig()
+        if AutorecoveryConfig.load(*_only(_AUTORECOVERY_KEYS, sources)).auto_recovery_daemon_enabled:
+            client = self.client_config()
+            sources = [[s for s in given if s.key not in _CLIENT_KEYS - _BOOKIE_KEYS] for given in sources]
+        config = BookieConfig.load(*sources)
+        count = self["standalone"]
+        return [config] if count is None else self._standalone(config, count), client
 
     def sources(self) -> list[list[Setting]]:
         """Return the settings in rising priority: file, environment, ``--data``, other options."""
@@ -205,7 +223,7 @@ class Options(ConfigOptions):
     def _data(self) -> list[Setting]:
         if self["data"] is None:
             return []
-        base = os.path.abspath(self["data"])
+        base = self._absolute("data")
         names = {"journalDirectories": "journal", "ledgerDirectories": "ledgers"}
         return [Setting(key, os.path.join(base, name), DATA_OPTION) for key, name in names.items()]
 
@@ -214,7 +232,7 @@ class Options(ConfigOptions):
             raise ConfigError(f"option --standalone: {count!r} is not a number from 1 to 100")
         if self["data"] is None:
             raise ConfigError("option --standalone: needs --data DIR")
-        return standalone_configs(config, int(count), os.path.abspath(self["data"]))
+        return standalone_configs(config, int(count), self._absolute("data"))
 
 
 _CLIENT_SECTIONS = {
@@ -253,13 +271,17 @@ class AutorecoveryOptions(ConfigOptions):
     def postOptions(self) -> None:
         """Build :attr:`config` and :attr:`client` from the settings; Twisted calls this after parsing."""
         try:
-            sources = self.sources()
-            self.client = self.client_config()
-            self.config = BookieConfig.load(
-                *[[s for s in given if s.key not in _CLIENT_KEYS - _BOOKIE_KEYS] for given in sources]
-            )
+            self.config, self.client = self.read()
         except ConfigError as error:
             raise usage.UsageError(str(error)) from None
+
+    def read(self) -> tuple[BookieConfig, ClientConfig]:
+        """Read the settings, perhaps again, and return the configurations of autorecovery and of its client.
+
+        :raises ConfigError: a value is invalid, or the file cannot be read.
+        """
+        own = [[s for s in given if s.key not in _CLIENT_KEYS - _BOOKIE_KEYS] for given in self.sources()]
+        return BookieConfig.load(*own), self.client_config()
 
 
 def _refuse(program: str, error: Exception) -> NoReturn:

@@ -4,17 +4,16 @@ import gc
 import resource
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from twisted.application.service import IService
 from twisted.logger import (
     FileLogObserver,
     FilteringLogObserver,
+    ILogFilterPredicate,
     ILogObserver,
     LogBeginner,
     Logger,
-    LogLevel,
-    LogLevelFilterPredicate,
     globalLogBeginner,
 )
 from twisted.python.failure import Failure
@@ -24,9 +23,11 @@ from ..config.bookie import JSON, BookieConfig
 from ..config.settings import Config
 from ..errors import BookKeeperError
 from ..logs.json_lines import json_line
+from ..logs.levels import LEVELS_OF_PROCESS, LogLevels
 from .bookies import Bookies, Startable
 from .exit_status import ExitStatus
 from .options import Options
+from .reloading import Reload
 
 __all__ = ["Options", "makeService"]
 
@@ -48,27 +49,34 @@ def makeService(options: Options) -> IService:
     allow_files()
     collect_seldom()
     switch_often()
-    return bookies_service(reactor, options, ExitStatus(reactor).fail)
+    status = ExitStatus(reactor)
+    service = bookies_service(reactor, options, status.fail)
+    status.on_hangup = Reload(options.read, (options.configs[0], options.client), service.bookies)
+    return service
 
 
-def begin_log(config: BookieConfig, beginner: LogBeginner = globalLogBeginner) -> None:
-    """Set the least level and the format of the log of this process.
+def begin_log(
+    config: BookieConfig, beginner: LogBeginner = globalLogBeginner, levels: LogLevels = LEVELS_OF_PROCESS
+) -> None:
+    """Set the levels and the format of the log of this process.
 
     twistd opens the log after it has made the service.  Its options (``--logfile``, ``--syslog``, ``--logger``) choose
     an observer, but none sets a level or a format.  So this wraps the observers that twistd will pass to ``beginner``.
     A log of the system (``--syslog``) stays text, because its lines have a form of their own.
 
-    :param config: says the level and the format.
+    :param config: says the levels and the format.
     :param beginner: starts the log of a process.
+    :param levels: the levels of the log from now on; they can change while the process runs.
     """
-    begin, threshold = beginner.beginLoggingTo, LogLevelFilterPredicate(LogLevel.levelWithName(config.log_level))
+    levels.set(config.levels)
+    begin, predicate = beginner.beginLoggingTo, cast(ILogFilterPredicate, levels)
 
     def begin_wrapped(observers: Iterable[ILogObserver], *args: Any, **options: Any) -> None:
         wrapped = list(observers)
         for observer in wrapped:
             if config.log_format == JSON and isinstance(observer, FileLogObserver):
                 observer.formatEvent = json_line
-        begin([FilteringLogObserver(observer, [threshold]) for observer in wrapped], *args, **options)
+        begin([FilteringLogObserver(observer, [predicate]) for observer in wrapped], *args, **options)
 
     beginner.beginLoggingTo = begin_wrapped  # type: ignore[method-assign]
 

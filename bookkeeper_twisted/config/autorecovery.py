@@ -2,7 +2,7 @@
 
 import attrs
 
-from .fields import BOOLEAN, decimal, integer, setting, some_of
+from .fields import BOOLEAN, REPLICATION, decimal, integer, setting, some_of
 from .metadata import MetadataConfig
 from .settings import MIB
 
@@ -108,34 +108,39 @@ class AutorecoveryConfig(MetadataConfig):
     # -- speed limits of autorecovery --
     replication_rate_by_bytes: int = setting(
         "replicationRateByBytes", -1, integer(-1), "bytes of entries a second that workers of this process read; "
-        "0 and below: no limit", unit="bytes",
+        "0 and below: no limit", unit="bytes", live=REPLICATION,
     )  # fmt: skip
     replication_rate_by_entries: int = setting(
-        "replicationRateByEntries", 0, integer(-1), "the same in entries", java="none"
+        "replicationRateByEntries", 0, integer(-1), "the same in entries", java="none", live=REPLICATION
     )
     replication_write_rate_by_bytes: int = setting(
         "replicationWriteRateByBytes", 0, integer(-1),
         "bytes a second that they write, counted for each bookie that gets them; 0 and below: no limit", unit="bytes",
-        java="none",
+        java="none", live=REPLICATION,
     )  # fmt: skip
     replication_write_rate_by_entries: int = setting(
-        "replicationWriteRateByEntries", 0, integer(-1), "the same in entries", java="none"
+        "replicationWriteRateByEntries", 0, integer(-1), "the same in entries", java="none", live=REPLICATION
     )
     replication_latency_bound_ms: float = setting(
         "replicationLatencyBoundMs", 0.0, decimal(0.0),
         "copies slow down while an add or read of a single entry takes longer at a bookie; 0: never", unit="ms",
-        java="none",
+        java="none", live=REPLICATION,
     )  # fmt: skip
     zk_replication_task_rate_limit: float = setting(
         "zkReplicationTaskRateLimit", 0.0, decimal(0.0),
         "requests a second of auditor and worker about marks, locks, bookies and ledgers under repair; 0: no limit",
+        live=REPLICATION,
     )  # fmt: skip
     checker_rate_by_bytes: int = setting(
         "checkerRateByBytes", 0, integer(-1), "bytes a second that checks of ledgers read; 0 and below: no limit",
-        unit="bytes", java="none",
+        unit="bytes", java="none", live=REPLICATION,
     )  # fmt: skip
-    checker_rate_by_entries: int = setting("checkerRateByEntries", 0, integer(-1), "the same in entries", java="none")
+    checker_rate_by_entries: int = setting(
+        "checkerRateByEntries", 0, integer(-1), "the same in entries", java="none",
+        live=REPLICATION,
+    )  # fmt: skip
     checker_metadata_op_rate_limit: int = setting(
         "checkerMetadataOpRateLimit", 0, integer(-1),
         "ledgers a second whose metadata audits and checks of the auditor read; 0 and below: no limit", java="none",
+        live=REPLICATION,
     )  # fmt: skip

@@ -10,8 +10,22 @@ import attrs
 
 from ..errors import IncorrectParameterError
 from ..model import check_bookie_id
-from .fields import BOOLEAN, DIRECTORIES, FRACTION, TEXT, TEXTS, decimal, integer, one_of, setting
+from .fields import (
+    BACKGROUND,
+    BOOLEAN,
+    DIRECTORIES,
+    DISKS,
+    FRACTION,
+    LOG,
+    TEXT,
+    TEXTS,
+    decimal,
+    integer,
+    one_of,
+    setting,
+)
 from .http import PORT, HttpConfig
+from .log_levels import DEFAULT, LEVELS, LOG_LEVELS, levels_by_namespace
 from .settings import FRAME, MIB, derived
 
 _WARN = 0.9
@@ -225,17 +239,21 @@ class BookieConfig(HttpConfig):
 
     # -- disk space, read-only mode --
     disk_usage_threshold: float = setting(
-        "diskUsageThreshold", 0.95, FRACTION, "a directory on a disk used more than this is full"
+        "diskUsageThreshold", 0.95, FRACTION, "a directory on a disk used more than this is full", live=DISKS
     )
     disk_usage_warn_threshold: float = setting(
         "diskUsageWarnThreshold", derived(lambda self: min(_WARN, self.disk_usage_threshold)), FRACTION,
         "usage from which the log warns, by default diskUsageThreshold if that is less", default_text=str(_WARN),
+        live=DISKS,
     )  # fmt: skip
     disk_usage_lwm_threshold: float = setting(
         "diskUsageLwmThreshold", derived(lambda self: self.disk_usage_threshold), FRACTION,
-        "usage below which full directories are used again", default_text="as diskUsageThreshold",
+        "usage below which full directories are used again", default_text="as diskUsageThreshold", live=DISKS,
     )  # fmt: skip
-    disk_check_interval: int = setting("diskCheckInterval", 10000, integer(1), "time between disk checks", unit="ms")
+    disk_check_interval: int = setting(
+        "diskCheckInterval", 10000, integer(1), "time between disk checks", unit="ms",
+        live=DISKS,
+    )  # fmt: skip
     min_usable_size_for_entry_log_creation: int = setting(
         "minUsableSizeForEntryLogCreation", derived(lambda self: self.log_size_limit), integer(0),
         "free space a new entry log needs", unit="bytes", default_text="as logSizeLimit",
@@ -243,7 +261,7 @@ class BookieConfig(HttpConfig):
     min_usable_size_for_high_priority_writes: int = setting(
         "minUsableSizeForHighPriorityWrites", derived(lambda self: self.min_usable_size_for_entry_log_creation),
         integer(0), "free space up to which a read-only bookie takes recovery adds", unit="bytes",
-        default_text="as minUsableSizeForEntryLogCreation",
+        default_text="as minUsableSizeForEntryLogCreation", live=DISKS,
     )  # fmt: skip
     persist_bookie_status_enabled: bool = setting(
         "persistBookieStatusEnabled", False, BOOLEAN,
@@ -251,108 +269,125 @@ class BookieConfig(HttpConfig):
     )  # fmt: skip
     read_only_mode_on_any_disk_full_enabled: bool = setting(
         "readOnlyModeOnAnyDiskFullEnabled", True, BOOLEAN,
-        "go read-only when one disk is full; false: when all are, or a checkpoint finds no space",
+        "go read-only when one disk is full; false: when all are, or a checkpoint finds no space", live=DISKS,
     )  # fmt: skip
     read_only_mode_enabled: bool = setting(
-        "readOnlyModeEnabled", True, BOOLEAN, "go read-only when disks are full; false: stop"
+        "readOnlyModeEnabled", True, BOOLEAN, "go read-only when disks are full; false: stop", live=DISKS
     )
     force_read_only_bookie: bool = setting("forceReadOnlyBookie", False, BOOLEAN, "start read-only")
 
     # -- garbage collection, compaction --
-    gc_wait_time: int = setting("gcWaitTime", 600_000, integer(1), "time between two garbage collections", unit="ms")
+    gc_wait_time: int = setting(
+        "gcWaitTime", 600_000, integer(1), "time between two garbage collections", unit="ms",
+        live=BACKGROUND,
+    )  # fmt: skip
     gc_metadata_op_rate_limit: int = setting(
-        "gcMetadataOpRateLimit", 1000, integer(-1), "metadata reads a second of garbage collections; 0: no limit"
+        "gcMetadataOpRateLimit", 1000, integer(-1), "metadata reads a second of garbage collections; 0: no limit",
+        live=BACKGROUND,
     )
     gc_overreplicated_ledger_wait_time: int = setting(
         "gcOverreplicatedLedgerWaitTime", 86_400_000, integer(-1),
-        "time between two searches for ledgers whose replicas here were replaced; 0: none", unit="ms",
+        "time between two searches for ledgers whose replicas here were replaced; 0: none", unit="ms", live=BACKGROUND,
     )  # fmt: skip
     minor_compaction_threshold: float = setting(
         "minorCompactionThreshold", 0.2, decimal(0.0, 1.0),
-        "a minor compaction takes entry logs of which less than this share is live; 0: none",
+        "a minor compaction takes entry logs of which less than this share is live; 0: none", live=BACKGROUND,
     )  # fmt: skip
     minor_compaction_interval: int = setting(
-        "minorCompactionInterval", 3600, integer(0), "time between minor compactions; 0: none", unit="s"
+        "minorCompactionInterval", 3600, integer(0), "time between minor compactions; 0: none", unit="s",
+        live=BACKGROUND,
     )
     minor_compaction_max_time_millis: int = setting(
         "minorCompactionMaxTimeMillis", -1, integer(-1), "time after which a minor compaction begins no further logs; "
-        "-1 or 0: no limit", unit="ms",
+        "-1 or 0: no limit", unit="ms", live=BACKGROUND,
     )  # fmt: skip
     major_compaction_threshold: float = setting(
         "majorCompactionThreshold", 0.8, decimal(0.0, 1.0),
-        "a major compaction takes entry logs of which less than this share is live; 0: none",
+        "a major compaction takes entry logs of which less than this share is live; 0: none", live=BACKGROUND,
     )  # fmt: skip
     major_compaction_interval: int = setting(
-        "majorCompactionInterval", 86400, integer(0), "time between major compactions; 0: none", unit="s"
+        "majorCompactionInterval", 86400, integer(0), "time between major compactions; 0: none", unit="s",
+        live=BACKGROUND,
     )
     major_compaction_max_time_millis: int = setting(
         "majorCompactionMaxTimeMillis", -1, integer(-1), "time after which a major compaction begins no further logs; "
-        "-1 or 0: no limit", unit="ms",
+        "-1 or 0: no limit", unit="ms", live=BACKGROUND,
     )  # fmt: skip
     force_allow_compaction: bool = setting(
         "forceAllowCompaction", False, BOOLEAN,
-        "a forced garbage collection compacts although periodic compaction is disabled",
+        "a forced garbage collection compacts although periodic compaction is disabled", live=BACKGROUND,
     )  # fmt: skip
     use_target_entry_log_size_for_gc: bool = setting(
-        "useTargetEntryLogSizeForGc", False, BOOLEAN, "small entry logs count as if they had logSizeLimit"
+        "useTargetEntryLogSizeForGc", False, BOOLEAN, "small entry logs count as if they had logSizeLimit",
+        live=BACKGROUND,
     )
     is_force_gc_allow_when_no_space: bool = setting(
         "isForceGCAllowWhenNoSpace", False, BOOLEAN,
-        "a disk that is full forces a garbage collection; false: it ends compactions",
+        "a disk that is full forces a garbage collection; false: it ends compactions", live=BACKGROUND,
     )  # fmt: skip
     is_throttle_by_bytes: bool = setting(
-        "isThrottleByBytes", False, BOOLEAN, "limit what a compaction writes by bytes in the place of entries"
+        "isThrottleByBytes", False, BOOLEAN, "limit what a compaction writes by bytes in the place of entries",
+        live=BACKGROUND,
     )
-    compaction_rate: int = setting("compactionRate", 1000, integer(-1), "older name of compactionRateByEntries")
+    compaction_rate: int = setting(
+        "compactionRate", 1000, integer(-1), "older name of compactionRateByEntries",
+        live=BACKGROUND,
+    )  # fmt: skip
     compaction_rate_by_entries: int = setting(
         "compactionRateByEntries", derived(lambda self: self.compaction_rate), integer(-1),
         "entries a second that compactions write, without isThrottleByBytes; 0: no limit",
-        default_text="as compactionRate",
+        default_text="as compactionRate", live=BACKGROUND,
     )  # fmt: skip
     compaction_rate_by_bytes: int = setting(
         "compactionRateByBytes", 1_000_000, integer(-1),
-        "bytes a second that compactions write, with isThrottleByBytes; 0: no limit", unit="bytes",
+        "bytes a second that compactions write, with isThrottleByBytes; 0: no limit", unit="bytes", live=BACKGROUND,
     )  # fmt: skip
     compaction_read_rate_by_entries: int = setting(
         "compactionReadRateByEntries", 0, integer(0), "entries a second that compactions read; 0: no limit",
-        java="none",
+        java="none", live=BACKGROUND,
     )  # fmt: skip
     compaction_read_rate_by_bytes: int = setting(
         "compactionReadRateByBytes", 0, integer(0), "bytes a second that compactions read; 0: no limit", unit="bytes",
-        java="none",
+        java="none", live=BACKGROUND,
     )  # fmt: skip
     scan_rate_by_entries: int = setting(
         "scanRateByEntries", 0, integer(0),
-        "index rows a second that are read before an entry log is removed; 0: no limit", java="none",
+        "index rows a second that are read before an entry log is removed; 0: no limit", java="none", live=BACKGROUND,
     )  # fmt: skip
     scan_rate_by_bytes: int = setting(
         "scanRateByBytes", 0, integer(0),
         "bytes a second that are read of the index and of an entry log before it is removed; 0: no limit",
-        unit="bytes", java="none",
+        unit="bytes", java="none", live=BACKGROUND,
     )  # fmt: skip
 
     scrub_interval: int = setting(
         "scrubInterval", 604_800, integer(0), "time between two scrubs, which read and verify everything; 0: none",
-        unit="s", java="none",
+        unit="s", java="none", live=BACKGROUND,
     )  # fmt: skip
     scrub_rate_by_entries: int = setting(
-        "scrubRateByEntries", 0, integer(0), "entries a second that a scrub reads; 0: no limit", java="none"
+        "scrubRateByEntries", 0, integer(0), "entries a second that a scrub reads; 0: no limit", java="none",
+        live=BACKGROUND,
     )
     scrub_rate_by_bytes: int = setting(
         "scrubRateByBytes", 10_000_000, integer(0), "bytes a second that a scrub reads; 0: no limit", unit="bytes",
-        java="none",
+        java="none", live=BACKGROUND,
     )  # fmt: skip
 
     background_latency_bound_ms: float = setting(
         "backgroundLatencyBoundMs", 0.0, decimal(0.0),
         "background work slows down while one add or read of clients in a hundred takes longer; 0: never", unit="ms",
-        java="none",
+        java="none", live=BACKGROUND,
     )  # fmt: skip
 
     # -- log --
     log_level: str = setting(
-        "logLevel", "info", one_of("debug", "info", "warn", "error", "critical"),
-        "the least level of the lines in the log of the process", java="none",
+        "logLevel", "info", one_of(*LEVELS),
+        "the least level of the lines in the log of the process", java="none", live=LOG,
+    )  # fmt: skip
+    log_levels: tuple[str, ...] = setting(
+        "logLevels", (), LOG_LEVELS,
+        "levels by namespace, as bookkeeper_twisted.protocol:debug,kazoo:error; that of default wins over logLevel",
+        java="none", live=LOG,
     )  # fmt: skip
     log_format: str = setting(
         "logFormat", "text", one_of("text", JSON),
@@ -375,6 +410,11 @@ class BookieConfig(HttpConfig):
     prometheus_stats_http_port: int = setting(
         "prometheusStatsHttpPort", 8000, PORT, "number of that port; 0 lets the system choose one"
     )
+
+    @property
+    def levels(self) -> dict[str, str]:
+        """The level of the log for each namespace that has one of its own, and the default for all others."""
+        return {DEFAULT: self.log_level, **levels_by_namespace(self.log_levels)}
 
     @property
     def serves_metrics_alone(self) -> bool:

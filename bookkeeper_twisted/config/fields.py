@@ -19,6 +19,9 @@ from .properties import read_properties
 T = TypeVar("T")
 _FIELD = "bookkeeper_twisted.field"
 
+BACKGROUND, DISKS, LOG, REPLICATION = "background work", "disk checks", "log", "autorecovery"
+"""The parts of a process that take new values of their keys while the process runs, see :attr:`Field.live`."""
+
 
 @attrs.frozen
 class Kind(Generic[T]):
@@ -57,6 +60,7 @@ class Field:
     :ivar java: the default of Apache BookKeeper, as text, if it differs from ``default``; otherwise empty.
     :ivar alias: another, older name of the key.
     :ivar secret: whether the value must never be shown.
+    :ivar live: the part of the process that takes a new value while it runs; empty if a restart is needed.
     """
 
     key: str
@@ -67,6 +71,7 @@ class Field:
     java: str = ""
     alias: str = ""
     secret: bool = False
+    live: str = ""
 
     def shown(self, value: object) -> str:
         """Return a ``value``, parsed or not, as text that anyone may see.
@@ -78,7 +83,7 @@ class Field:
 
 def setting(
     key: str, default: Any, kind: Kind[Any], help: str, *, unit: str = "", java: str = "", alias: str = "",
-    default_text: str | None = None, secret: bool = False,
+    default_text: str | None = None, secret: bool = False, live: str = "",
 ) -> Any:  # fmt: skip
     """Declare a field of a configuration class; :class:`Field` describes the other arguments.
 
@@ -87,7 +92,7 @@ def setting(
     :param default_text: text that describes the default, if ``default`` is an :class:`attrs.Factory`.
     """
     text = default_text if default_text is not None else as_text(default)
-    field = Field(key, kind, text, help, unit, java, alias, secret)
+    field = Field(key, kind, text, help, unit, java, alias, secret, live)
     return attrs.field(default=default, metadata={_FIELD: field}, repr=partial(_represent, field))
 
 

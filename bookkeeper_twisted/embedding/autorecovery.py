@@ -25,9 +25,12 @@ from ..client.connections.metrics import ClientMetrics
 from ..config.authentication import SYSTEM
 from ..config.bookie import BookieConfig
 from ..config.client import ClientConfig
+from ..config.fields import LOG
+from ..config.live import changed_parts, live_attributes
 from ..errors import MetadataError
 from ..instruments import Instruments
 from ..limits.adaptive import ISpeedLimits
+from ..logs.levels import LEVELS_OF_PROCESS
 from ..metrics import new_registry, pieces
 from .local_host import host_name, http_names, local_host, resolve_addresses
 from .production import http_protection
@@ -82,6 +85,7 @@ class AutorecoveryService:
     :param attach: called with the speed limits after the start, and with None at the end.
     :ivar bookie_id: the name in the auditor election; empty before the start.
     :ivar port: always 0, because autorecovery serves no BookKeeper clients.
+    :ivar config: the present configuration: some of its values can change while autorecovery runs.
     """
 
     role = "autorecovery of"
@@ -97,7 +101,7 @@ class AutorecoveryService:
         self.http_port = 0
         self.autorecovery: AutoRecovery | None = None
         self._reactor = reactor
-        self._config = config
+        self.config = config
         self._client_config = attrs.evolve(client, client_role=SYSTEM)
         self._name = name
         self._instruments = instruments
@@ -134,7 +138,7 @@ class AutorecoveryService:
             self._undo.push_async_callback(client.close)
             identity = Identity(self.bookie_id, host_name())
             self.autorecovery = AutoRecovery(
-                self._reactor, client, self._config, identity, self._now_ms, self._instruments
+                self._reactor, client, self.config, identity, self._now_ms, self._instruments
             )
             self._undo.push_async_callback(self.autorecovery.stop)
             self.autorecovery.start()
@@ -150,7 +154,7 @@ class AutorecoveryService:
         metrics = ClientMetrics(self._instruments)
         while True:
             try:
-                uri = self._config.metadata_service_uri
+                uri = self.config.metadata_service_uri
                 return await BookKeeper.connect(self._reactor, uri, self._client_config, metrics=metrics)
             except MetadataError as error:
                 if self._retry_pause is None:
@@ -165,23 +169,46 @@ class AutorecoveryService:
         from ..client.admin import BookKeeperAdmin
         from ..http.cluster_api import SharedClient
         from ..http.hosts import HostNames
+        from ..http.log_levels_api import LogLevelsApi
         from ..http.site import make_autorecovery_site
 
         def connect() -> Deferred[BookKeeperAdmin]:
-            return BookKeeperAdmin.connect(self._reactor, self._config.metadata_service_uri, self._client_config)
+            return BookKeeperAdmin.connect(self._reactor, self.config.metadata_service_uri, self._client_config)
 
         registry = new_registry(self._instruments)
         shared = SharedClient(connect)
         self._undo.push_async_callback(shared.close)
-        hosts = HostNames(http_names(self._config))
+        hosts = HostNames(http_names(self.config))
         access, guard = self._access(shared), self._protection.guard(self._instruments)
         site = self._protection.encrypted(
-            make_autorecovery_site(lambda: pieces(registry), limits, shared, self._reactor, hosts, access, guard)
-        )
+            make_autorecovery_site(
+                lambda: pieces(registry), limits, shared, self._reactor, hosts, access, guard,
+                LogLevelsApi(lambda: self.config.shown(), self._configure),
+            )
+        )  # fmt: skip
         listening = await listen(self._http_endpoint, site, "httpServerEndpoint")
         self._undo.push_async_callback(stop_listening, listening)
         self.http_port = getattr(listening.getHost(), "port", 0)
         self._log.info("{text}", text=opened(site, listening))
+
+    def take(self, config: BookieConfig) -> None:
+        """Let autorecovery take the values of a ``config`` that differ from the present ones.
+
+        Only live values may differ (:func:`~bookkeeper_twisted.config.live.with_live`).
+        """
+        before, self.config = self.config, config
+        if self.autorecovery is not None:
+            self.autorecovery.change(before, config)
+        if LOG in changed_parts(before, config):
+            LEVELS_OF_PROCESS.set(config.levels)
+
+    def _configure(self, values: Mapping[str, str]) -> None:
+        """Change the levels of the log.
+
+        :param values: new values as text, by key.
+        :raises ConfigError: a key is not of the log, or a value is invalid.
+        """
+        self.take(self.config.changed(values, live_attributes(BookieConfig, LOG), "changed by an administrator"))
 
     def _access(self, shared: "SharedClient") -> "AccessControl | None":
         """Return the object that decides who may use the HTTP server; None if everybody may.
@@ -196,20 +223,20 @@ class AutorecoveryService:
         def submit(work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
             return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), work, *args)
 
-        access = access_control(self._config, self._reactor, custom_metadata, self._instruments)
+        access = access_control(self.config, self._reactor, custom_metadata, self._instruments)
         if access is not None:
             access.start(submit)
             self._undo.push_async_callback(access.stop)
         return access
 
     async def _serve_metrics(self) -> None:
-        if not (self._serves_http and self._config.serves_metrics_alone):
+        if not (self._serves_http and self.config.serves_metrics_alone):
             return
         from ..http.site import make_metrics_site
 
         registry = new_registry(self._instruments)
         site = make_metrics_site(lambda: pieces(registry), self._reactor)
-        listening = await listen_for_metrics(self._reactor, self._config, site)
+        listening = await listen_for_metrics(self._reactor, self.config, site)
         self._undo.push_async_callback(stop_listening, listening)
         self._log.info("{text}", text=describe_metrics(listening))
 

@@ -12,6 +12,8 @@ from ..limits.throttle import ThrottleStatus
 from .api import Answer, ApiRequest, check_members, json_answer
 from .routes import Parameter, Route, routed
 
+_log = Logger()
+
 _ADAPTIVE, _REPLICATION_ADAPTIVE, _LIMITERS = "adaptive", "replicationAdaptive", "limiters"
 _BOUND = "latencyBoundMs"
 _ENTRIES, _BYTES = "entriesPerSecond", "bytesPerSecond"
@@ -94,8 +96,6 @@ class LimitsApi:
 class ConfigurationApi:
     """Answers HTTP requests about the configuration of one bookie, and logs each change of a key."""
 
-    _log = Logger()
-
     def __init__(self, admin: IBookieAdmin) -> None:
         self._admin = admin
 
@@ -113,11 +113,19 @@ class ConfigurationApi:
             return Answer("Request body not found. should contains k-v pairs", 404)
         before = self._admin.configuration()
         self._admin.configure({key: _as_text(value, key) for key, value in question.json().items()})
-        for key, now in self._admin.configuration().items():
-            if now != before[key]:
-                self._log.info("{key}: {before} -> {now}, set by {peer}", key=key, before=before[key], now=now,
-                               peer=question.peer)  # fmt: skip
+        log_changes(before, self._admin.configuration(), question.peer)
         return Answer("Success set server config.")
+
+
+def log_changes(before: Mapping[str, str], after: Mapping[str, str], peer: str) -> None:
+    """Log a line for each key of a configuration whose value has changed.
+
+    :param before, after: the values by key, as text that anyone may see.
+    :param peer: address of the client that changed them.
+    """
+    for key, now in after.items():
+        if now != before[key]:
+            _log.info("{key}: {before} -> {now}, set by {peer}", key=key, before=before[key], now=now, peer=peer)
 
 
 def _rates_by_group(wanted: Mapping[str, object], groups: Groups) -> Mapping[str, Mapping[str, Rate]]:

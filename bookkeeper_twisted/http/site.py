@@ -20,6 +20,7 @@ from .channel import BoundedSite
 from .cluster_api import ClusterApi, SharedClient
 from .hosts import HostNames
 from .limits_api import ConfigurationApi, LimitsApi, limits_of_autorecovery, limits_of_bookie
+from .log_levels_api import LogLevelsApi
 from .metrics_page import MetricsPage
 from .openapi import DescriptionApi
 from .routes import ANY_METHOD, Route, routed, routes_of
@@ -96,10 +97,12 @@ def make_site(
     closing: list[Callable[[], object]] = []
     pages: dict[str, IResource] = {
         "metrics": _with_process(admin.metrics, clock),
-        **pages_of(BookieApi(admin, check_sanity)),
-        **pages_of(BackgroundApi(admin)),
-        **pages_of(LimitsApi(lambda: limits_of_bookie(admin))),
-        **pages_of(ConfigurationApi(admin)),
+        "heartbeat": bookie.heartbeat(),
+        **_below("api/v1/bookie", bookie.pages()),
+        **_below("api/v1/bookie", BackgroundApi(admin).pages()),
+        **_below("api/v1/bookie", limits.pages()),
+        **_below("api/v1/config", ConfigurationApi(admin).pages()),
+        **_below("api/v1/config", LogLevelsApi(admin.configuration, admin.configure).pages()),
     }
     if check_sanity is None:
         del pages["api/v1/bookie/sanity"]
@@ -113,11 +116,12 @@ def make_site(
 def make_autorecovery_site(
     metrics: Callable[[], Iterator[bytes]], limits: ISpeedLimits, client: SharedClient, clock: Any,
     hosts: HostNames = _LOOPBACK, access: AccessControl | None = None, guard: AccessGuard | None = None,
+    levels: LogLevelsApi | None = None,
 ) -> BoundedSite:  # fmt: skip
     """Make the HTTP server of autorecovery in a process of its own.
 
-    It has the pages ``/metrics`` and ``/heartbeat``, a page for speed limits, and the pages below
-    ``/api/v1/autorecovery``.
+    It has the pages ``/metrics`` and ``/heartbeat``, pages for speed limits and for levels of the log, and the pages
+    below ``/api/v1/autorecovery``.
 
     :param metrics: yields the text of the service's metrics; the page adds the metrics of the process.
     :param limits: the speed limits of autorecovery.
@@ -126,13 +130,15 @@ def make_autorecovery_site(
     :param hosts: the accepted values of ``Host``.
     :param access: decides which principals may change something; None: everybody may.
     :param guard: decides which requests the server answers; None: it answers all of them.
+    :param levels: answers requests about the levels of the log; None: there is no page for them.
     """
     autorecovery = AutorecoveryApi(client, clock)
     pages = {
         "metrics": _with_process(metrics, clock),
-        **pages_of(_AutorecoveryProcess()),
-        **pages_of(LimitsApi(lambda: limits_of_autorecovery(limits))),
-        **pages_of(autorecovery),
+        "heartbeat": ApiPage(_alive, others=_alive),
+        **_below("api/v1/bookie", LimitsApi(lambda: limits_of_autorecovery(limits)).pages()),
+        **_below("api/v1/autorecovery", autorecovery.pages()),
+        **_below("api/v1/config", levels.pages() if levels is not None else {}),
     }
     return _guarded(pages, clock, hosts, [autorecovery.close, client.close], lambda: access, guard)
 

@@ -26,6 +26,7 @@ from ..bookie.admin import (
     StoredFiles,
     WorkProgress,
 )
+from ..config.log_levels import LOG_LEVELS
 from ..errors import BookKeeperError, ConfigError, IncorrectParameterError, NoSuchThrottleError, NotServingError
 from ..limits.adaptive import AdaptiveStatus, ISpeedLimits, LimitsStatus
 from ..limits.ratelimit import Rate
@@ -34,6 +35,15 @@ from ..storage.maintenance.scrub import DamagedEntries
 
 _BEGAN = 1_795_225_000.0
 _DIRECTORY = "/ledgers/current"
+
+
+def _levels(text: str) -> str:
+    try:
+        levels = LOG_LEVELS.parse(text)
+        LOG_LEVELS.check(levels)
+    except ValueError as error:
+        raise ConfigError(f"logLevels = {text!r}: {error}") from None
+    return ",".join(levels)
 
 
 @implementer(IBackgroundWork)
@@ -171,9 +181,11 @@ class FakeBookieAdmin:
     by_administrator: bool = False
     usage: Sequence[DirectoryUsage] = (DirectoryUsage("/ledgers", 1000, 400),)
     values: Mapping[str, str] = attrs.field(
-        factory=lambda: {"bookiePort": "3181", "zkAuth": "", "gcWaitTime": "600000"}
-    )
-    live: frozenset[str] = frozenset({"gcWaitTime"})
+        factory=lambda: {
+            "bookiePort": "3181", "zkAuth": "", "gcWaitTime": "600000", "logLevel": "info", "logLevels": "",
+        }
+    )  # fmt: skip
+    live: frozenset[str] = frozenset({"gcWaitTime", "logLevels"})
     stored: StoredFiles = attrs.field(
         factory=lambda: StoredFiles(("1.txn", "2.txn"), ("0.log", "a.log"), ("index.sqlite",))
     )
@@ -221,10 +233,12 @@ class FakeBookieAdmin:
         """
         if self.phase is not Phase.SERVING:
             raise self._not_serving()
+        taken: dict[str, str] = {}
         for key, value in values.items():
-            if key not in self.live or not value.isdigit():
+            if key not in self.live or not (value.isdigit() or key == "logLevels"):
                 raise ConfigError(f"{key} = {value!r}")
-        self.values = {**self.values, **values}
+            taken[key] = _levels(value) if key == "logLevels" else value
+        self.values = {**self.values, **taken}
 
     def background(self) -> IBackgroundWork:
         """Return the control over garbage collection, scrub and speed limits."""

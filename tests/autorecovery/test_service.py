@@ -119,6 +119,21 @@ class AutoRecoveryTests(RecoveryCase):
         self.assertEqual(made.throttles.find("replication-read").limit, Rate(bytes=70))
         self.assertEqual((made.adaptive.status.bound, made.limits.limits().adaptive.bound), (5.0, 5.0))
 
+    def test_changed_configuration(self) -> None:
+        """Changed keys are those of limiters; a limit that was changed by hand stays where its key did not."""
+        made, before = self.autorecovery(), AutorecoveryConfig()
+        made.limits.set_limits({"checker-read": Rate(7)}, 5.0)
+        after = AutorecoveryConfig(replication_rate_by_bytes=70, zk_replication_task_rate_limit=2.5)
+        made.change(before, after)
+        found = {each.name: each.limit for each in made.throttles}
+        self.assertEqual(
+            (found["replication-read"], found["replication-metadata"], found["checker-read"]),
+            (Rate(bytes=70), Rate(2.5), Rate(7)),
+        )
+        self.assertEqual(made.adaptive.status.bound, 5.0)
+        made.change(after, AutorecoveryConfig(replication_latency_bound_ms=9.0))
+        self.assertEqual((made.adaptive.status.bound, made.throttles.find("replication-read").limit), (9.0, UNLIMITED))
+
     def _factors(self, delay: float) -> set[float]:
         """The factors of a worker with a bound of 20 ms, whose bookies answer after some seconds."""
         made = self.autorecovery(replication_latency_bound_ms=20.0, rereplication_entry_batch_size=5)

@@ -11,7 +11,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.cli import autorecovery_tap
+from bookkeeper_twisted.cli.bookies import Bookies
 from bookkeeper_twisted.cli.options import AutorecoveryOptions, Options
+from bookkeeper_twisted.cli.reloading import Reload
 
 
 class OptionsTests(SynchronousTestCase):
@@ -131,10 +133,17 @@ class ServiceTests(SynchronousTestCase):
         said: list[int] = []
         self.patch(autorecovery_tap, "begin_log", lambda config: levels.append(config.log_level))
         self.patch(autorecovery_tap, "forbid_cores", lambda config: said.append(config.http_server_port))
-        self.patch(autorecovery_tap, "autorecovery_service", lambda *_: None)
+        statuses: list[Any] = []
+
+        def service(reactor: Any, options: AutorecoveryOptions, fail: Any) -> Bookies:
+            statuses.append(fail.__self__)
+            return Bookies(lambda failed: [], fail)
+
+        self.patch(autorecovery_tap, "autorecovery_service", service)
         for arguments in ([], ["--logLevel=debug"]):
             autorecovery_tap.makeService(self._options(*arguments))
         self.assertEqual((levels, len(said)), (["info", "debug"], 2))
+        self.assertTrue(all(isinstance(status.on_hangup, Reload) for status in statuses))
         refused = self.assertRaises(SystemExit, self._options, "--logLevel=2")
         self.assertRegex(str(refused.code), "^autorecovery: logLevel = '2', option --logLevel: expected one of debug, ")
 

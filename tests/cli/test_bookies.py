@@ -10,6 +10,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.cli.bookies import Bookies
+from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import InvalidCookieError, StorageFailedError
 
 
@@ -25,6 +26,13 @@ class _Bookie:
         self.started: Deferred[None] = Deferred()
         self.stopped: Deferred[None] = Deferred()
         self._calls = calls
+
+    @property
+    def config(self) -> BookieConfig:
+        return BookieConfig()
+
+    def take(self, config: BookieConfig) -> None:
+        self._calls.append(f"configure {self.bookie_id}")
 
     def start(self) -> "Deferred[None]":
         self._calls.append(f"start {self.bookie_id}")

@@ -60,8 +60,17 @@ class ExitStatusTests(SynchronousTestCase):
         """Without a failure the interpreter ends as it would."""
         self.assertEqual(self._exit(), [])
 
+    def test_reload(self) -> None:
+        """SIGHUP calls on the reactor's thread what reads the configuration again."""
+        calls: list[str] = []
+        self.status.on_hangup = lambda: calls.append("read")
+        self.signals[signal.SIGHUP](signal.SIGHUP, None)
+        self.assertEqual(calls, [])
+        self.reactor.advance(0)
+        self.assertEqual((calls, self.reactor.stops), (["read"], 0))
+
     def test_sighup(self) -> None:
-        """SIGHUP is logged, and the process goes on."""
+        """SIGHUP is logged where there is no configuration yet, and the process goes on."""
         logged: list[Any] = []
         globalLogPublisher.addObserver(logged.append)  # type: ignore[arg-type]
         self.addCleanup(globalLogPublisher.removeObserver, logged.append)  # type: ignore[arg-type]

@@ -27,6 +27,7 @@ from zope.interface.verify import verifyObject
 from bookkeeper_twisted import __version__
 from bookkeeper_twisted.cli import tap
 from bookkeeper_twisted.cli.bookies import Bookies
+from bookkeeper_twisted.cli.reloading import Reload
 from bookkeeper_twisted.config.bookie import BookieConfig
 
 
@@ -139,9 +140,17 @@ class BookiesServiceTests(SynchronousTestCase):
             self.patch(tap, name, lambda name=name: said.append(name))
         self.patch(tap, "begin_log", lambda config: levels.append(config.log_level))
         self.patch(tap, "forbid_cores", lambda config: levels.append("no cores"))
-        self.patch(tap, "bookies_service", lambda *_: said.append("bookie"))
+        statuses: list[Any] = []
+
+        def service(reactor: Any, options: tap.Options, fail: Any) -> Bookies:
+            said.append("bookie")
+            statuses.append(fail.__self__)
+            return Bookies(lambda failed: [], fail)
+
+        self.patch(tap, "bookies_service", service)
         tap.makeService(self._options("--logLevel=warn"))
         self.assertEqual(levels, ["warn", "no cores"])
+        self.assertIsInstance(statuses[0].on_hangup, Reload)
         self.assertEqual((sorted(said[:3]), said[3:]), (["allow_files", "collect_seldom", "switch_often"], ["bookie"]))
 
     def test_unknown_metadata(self) -> None:

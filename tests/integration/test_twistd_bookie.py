@@ -141,7 +141,7 @@ class ServingTests(_ProcessCase):
         process = await self.serve(*_HTTP)
         process.transport.signalProcess("HUP")
         self.assertEqual((await process.get("/heartbeat")).strip(), "OK")
-        self.assertIn("SIGHUP", process.output.decode())
+        self.assertIn("SIGHUP, the configuration was read again: nothing has changed", process.output.decode())
 
     async def test_client_of_nothing(self) -> None:
         """A client with a mistyped URI says what is wrong and makes nothing."""

@@ -4,6 +4,10 @@ from .plant import Plant
 
 _JSON = "logs/json_lines.py"
 _JSON_TESTS = ["tests.logs.test_json_lines"]
+_LEVELS = "http/log_levels_api.py"
+_RELOADING, _RELOADED = "cli/reloading.py", ["tests.cli.test_reloading"]
+_LIVE, _LIVE_TESTS = "config/live.py", ["tests.config.test_live"]
+_ADMIN = ["tests.bookie.lifecycle.test_admin"]
 
 PLANTS = (
     Plant("a JSON line has the password of a field", _JSON, "_SECRET.search(name)", "False", _JSON_TESTS,
@@ -14,8 +18,37 @@ PLANTS = (
           _JSON_TESTS, where="_plain"),
     Plant("an exception in a JSON line has credentials", _JSON, "without_credentials(_text(error))", "_text(error)",
           _JSON_TESTS, where="_exception"),
-    Plant("an object without a text ends the log", _JSON, "except Exception as error: ...", "except KeyError: raise",
-          _JSON_TESTS, where="_text"),
+    Plant("an object without a text ends the log", _JSON, "Exception", "KeyError", _JSON_TESTS, where="_text"),
     Plant("logFormat=json has no effect", "cli/tap.py", "config.log_format == JSON", "False", ["tests.cli.test_tap"],
           where="begin_log.begin_wrapped"),
+    Plant("levels of before are left", "logs/levels.py", "LogLevel.levelWithName(levels[DEFAULT])",
+          "getattr(self, '_predicate', None) and self._predicate.defaultLogLevel or LogLevel.info",
+          ["tests.logs.test_levels"], where="LogLevels.set"),
+    Plant("a level cannot be taken back", _LEVELS, "levels.pop(namespace, None)", "pass",
+          ["tests.http.test_log_levels_api"], where="LogLevelsApi._set"),
+    Plant("levels change without a line", _LEVELS, "log_changes(before, self._configuration(), question.peer)", "",
+          ["tests.http.test_log_levels_api"], where="LogLevelsApi._set"),
+    Plant("changed levels do not reach the log", "bookie/lifecycle/admin.py", "self._levels.set(config.levels)", "pass",
+          _ADMIN, where="BookieAdmin.take"),
+    Plant("changed thresholds do not reach the disks", "bookie/lifecycle/admin.py",
+          "self._disks.change(disk_thresholds(config), config.disk_check_interval / 1000)", "pass", _ADMIN,
+          where="BookieAdmin.take"),
+    Plant("changed thresholds wait for the next check", "bookie/lifecycle/disk_monitor.py", "self.look()", "",
+          ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor.change"),
+    Plant("changed limits of autorecovery undo those of an operator", "autorecovery/service.py", "rate != old[name]",
+          "True", ["tests.autorecovery.test_service"], where="AutoRecovery.change"),
+    Plant("a port is changed while its bookie runs", _LIVE, "{name: getattr(wanted, name) for name in names}",
+          "{name: getattr(wanted, name) for name in fields_of(type(present))}", _LIVE_TESTS, where="with_live"),
+    Plant("a service has changed when another one refuses", _RELOADING,
+          "(service, with_live(service.config, config))",
+          "(service, service.take(with_live(service.config, config)) or service.config)", _RELOADED,
+          where="Reload.__call__"),
+    Plant("a broken file is an error of SIGHUP", _RELOADING, "ConfigError", "KeyError", _RELOADED,
+          where="Reload.__call__"),
+    Plant("a key that needs a restart is not named", _RELOADING, "not each.live", "False", _RELOADED,
+          where="Reload._for_restart"),
+    Plant("SIGHUP reads the file of another directory", "cli/options.py", "self._absolute('conf')", "self['conf']",
+          _RELOADED, where="ConfigOptions._file"),
+    Plant("SIGHUP has no effect", "cli/exit_status.py", "self.on_hangup()", "pass", ["tests.cli.test_exit_status"],
+          where="ExitStatus._hang_up"),
 )  # fmt: skip

@@ -276,8 +276,8 @@ PLANTS = (
     ),
     Plant(
         "changed keys do not reach the work", "bookie/lifecycle/admin.py",
-        "parts.maintenance.change(maintenance_options(self._config))", "pass", ["tests.bookie.lifecycle.test_admin"],
-        where="BookieAdmin.configure",
+        "self._parts.maintenance.change(maintenance_options(config))", "pass", ["tests.bookie.lifecycle.test_admin"],
+        where="BookieAdmin.take",
     ),
     Plant(
         "a forced run that joins another one forces nothing more", "bookie/maintenance/garbage_collector.py",

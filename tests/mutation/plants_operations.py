@@ -9,7 +9,7 @@ _AUDITOR = ["tests.autorecovery.auditing.test_auditor"]
 PLANTS = (
     Plant(
         "the log has lines below its least level", "cli/tap.py",
-        "[threshold]", "[]", ["tests.cli.test_tap"], where="begin_log.begin_wrapped",
+        "[predicate]", "[]", ["tests.cli.test_tap"], where="begin_log.begin_wrapped",
     ),
     Plant(
         "each read over HTTP is a line", "protocol/peer_lines.py",

@@ -11,9 +11,12 @@ from zope.interface import implementer
 
 from ...authorization.access import AccessControl
 from ...config.bookie import BookieConfig
+from ...config.fields import BACKGROUND, DISKS, LOG
+from ...config.live import changed_parts
 from ...errors import NotServingError
 from ...instruments import Instruments
 from ...limits.adaptive import ISpeedLimits
+from ...logs.levels import LEVELS_OF_PROCESS, LogLevels
 from ...metrics import new_registry, pieces
 from ...storage.file_listing import FileKind, files_of
 from ...storage.index.run_index import FILE_NAME
@@ -35,7 +38,7 @@ from ..maintenance.control import BackgroundControl
 from ..maintenance.maintenance import Maintenance
 from .disk_monitor import DiskMonitor
 from .registration import BookieRegistration
-from .settings import LIVE, maintenance_options
+from .settings import CONFIGURABLE, disk_thresholds, maintenance_options
 from .store import StorePaths
 
 Check = Callable[[], Coroutine["Deferred[Any]", Any, None]]
@@ -116,14 +119,21 @@ class BookieAdmin:
     """The administration of a bookie by code in its process.
 
     The bookie's service reports its phases to this object, and sets the parts once they exist.
+
+    :param config: the configuration at the start.
+    :param levels: the levels of the log of this process.
+    :ivar config: the present configuration: some of its values can change while the bookie runs.
     """
 
-    def __init__(self, config: BookieConfig, instruments: Instruments) -> None:
+    def __init__(
+        self, config: BookieConfig, instruments: Instruments, levels: LogLevels = LEVELS_OF_PROCESS
+    ) -> None:
         self.bookie_id = ""
         self.address = ""
         self.replication_limits: ISpeedLimits | None = None
         self.access: AccessControl | None = None
-        self._config = config
+        self.config = config
+        self._levels = levels
         self._registry = new_registry(instruments)
         self._phase = Phase.STARTING
         self._failure = ""
@@ -150,6 +160,19 @@ class BookieAdmin:
     def serve(self, parts: "ServingParts") -> None:
         """Set the ``parts`` of a serving bookie; without parts, calls fail with NotServingError."""
         self._parts = parts
+
+    def take(self, config: BookieConfig) -> None:
+        """Let the parts of the bookie take the values of a ``config`` that differ from the present ones.
+
+        Only live values may differ (:func:`~bookkeeper_twisted.config.live.with_live`).
+        """
+        parts, self.config = changed_parts(self.config, config), config
+        if BACKGROUND in parts and self._parts is not None:
+            self._parts.maintenance.change(maintenance_options(config))
+        if DISKS in parts and self._disks is not None:
+            self._disks.change(disk_thresholds(config), config.disk_check_interval / 1000)
+        if LOG in parts:
+            self._levels.set(config.levels)
 
     def limit_replication(self, limits: ISpeedLimits | None) -> None:
         """Set the speed ``limits`` of autorecovery in this process, or None when autorecovery has ended."""
@@ -194,7 +217,7 @@ class BookieAdmin:
         return self._disks.usage().addCallback(self._by_directory)
 
     def _by_directory(self, usage: Sequence[tuple[int, int]]) -> Sequence[DirectoryUsage]:
-        directories = self._config.ledger_directories
+        directories = self.config.ledger_directories
         return [DirectoryUsage(path, *sizes) for path, sizes in zip(directories, usage, strict=True)]
 
     def files(self) -> "Deferred[StoredFiles]":
@@ -216,16 +239,15 @@ class BookieAdmin:
 
     def configuration(self) -> Mapping[str, str]:
         """Return the present configuration, with the keys of ``bk_server.conf``; secrets are masked."""
-        return self._config.shown()
+        return self.config.shown()
 
     def configure(self, values: Mapping[str, str]) -> None:
         """Change configuration values until the end of the process; after an error, all values are unchanged.
 
         See :meth:`IBookieAdmin.configure` for parameters and errors.
         """
-        parts = self._serving()
-        self._config = self._config.changed(values, LIVE, "changed by an administrator")
-        parts.maintenance.change(maintenance_options(self._config))
+        self._serving()
+        self.take(self.config.changed(values, CONFIGURABLE, "changed by an administrator"))
 
     def background(self) -> IBackgroundWork:
         """Return the control over garbage collection, scrub and speed limits."""

@@ -83,6 +83,17 @@ class DiskMonitor:
         """Check the disks every ``interval`` seconds; the first check follows after the first interval."""
         self._timer.start(interval, now=False)
 
+    def change(self, thresholds: DiskThresholds, interval: float) -> None:
+        """Check the disks by other ``thresholds`` from now on, and immediately if the monitor is running.
+
+        :param interval: seconds between two checks.
+        """
+        self._thresholds = thresholds
+        if self._timer.running:
+            self._timer.stop()
+            self._timer.start(interval, now=False)
+            self.look()
+
     async def stop(self) -> None:
         """Stop checking the disks."""
         if self._timer.running:

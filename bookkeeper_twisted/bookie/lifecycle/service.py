@@ -28,19 +28,18 @@ from ...storage.apache.interfaces import OpenKeyValues
 from ...storage.apache.regrouping import Pairs
 from ...storage.apache.rocksdb import RocksKeyValues
 from ...storage.apache.take_over import discard_index_files, discard_left_over, is_apaches, take_over
-from ...storage.bookie_status import BookieStatus, load_status, save_status
 from ...storage.cookies import DirectoryLocks
 from ...storage.index.run_index import SqliteRunIndex
 from ...storage.interfaces import IFileSystem, IndexFactory
 from ...storage.ledger_dirs import current, journal_name, without_current
-from ..admin import ADMINISTRATOR, IBookieAdmin, Phase
+from ..admin import IBookieAdmin, Phase
 from ..engine import FAILED, NO_SPACE, Engine
 from ..executor import ThreadExecutor
 from ..interfaces import IStorageExecutor
 from ..maintenance.ledger_collector import Cluster
 from ..maintenance.maintenance import Maintenance
 from .admin import BookieAdmin, ServedDirectories, ServingParts
-from .disk_monitor import DiskMonitor, DiskState, DiskThresholds
+from .disk_monitor import DiskMonitor, DiskState
 from .endpoints import (
     Gate,
     bookie_endpoint,
@@ -54,7 +53,15 @@ from .endpoints import (
 )
 from .identity import CookieCheck, bookie_id, expected_cookie, service_info
 from .registration import BookieRegistration
-from .settings import engine_options, journal_settings, maintenance_options, storage_settings, store_paths
+from .remembered_status import RememberedStatus
+from .settings import (
+    disk_thresholds,
+    engine_options,
+    journal_settings,
+    maintenance_options,
+    storage_settings,
+    store_paths,
+)
 from .storages import ledger_storage_factory
 from .store import Store
 
@@ -98,7 +105,6 @@ class BookieService(Service):
         self.engine: Engine | None = None
         self.maintenance: Maintenance | None = None
         self._reactor = reactor
-        self._config = config
         self._options = engine_options(config, reactor, metadata, self.instruments)
         self._storages = ledger_storage_factory(config)
         self._metadata = metadata
@@ -127,6 +133,15 @@ class BookieService(Service):
         if self._stopping is None and self._registration is not None:
             state = f"serves as {self.bookie_id}"
         return f"<BookieService {state}>"
+
+    @property
+    def config(self) -> BookieConfig:
+        """The present configuration: some of its values can change while the bookie runs."""
+        return self.admin.config
+
+    def take(self, config: BookieConfig) -> None:
+        """Let the parts of the bookie take the live values of a ``config`` that differ from the present ones."""
+        self.admin.take(config)
 
     # -- as a Service --
 
@@ -186,8 +201,8 @@ class BookieService(Service):
         self._log.info(
             "bookie {bookie_id} serves on {place}: metadata {uri}, journals {journals}, entry logs {ledgers}, "
             "indexes {indexes}, {n_ledgers} ledgers, {n_replayed} entries replayed",
-            bookie_id=self.bookie_id, place=self._config.listen_endpoint or f"port {self.port}",
-            uri=without_credentials(self._config.metadata_service_uri),
+            bookie_id=self.bookie_id, place=self.config.listen_endpoint or f"port {self.port}",
+            uri=without_credentials(self.config.metadata_service_uri),
             journals=", ".join(paths.journals), ledgers=", ".join(ledgers), indexes=", ".join(paths.indexes),
             n_ledgers=self._store.storage.ledger_count(), n_replayed=self._store.n_replayed,
         )  # fmt: skip
@@ -245,7 +260,7 @@ class BookieService(Service):
         await self._on_flush_lane(self._paths.make, self._fs)
         locks = await self._on_flush_lane(DirectoryLocks, self._fs, self._paths.all())
         self._then_undo(lambda: self._on_flush_lane(locks.release))
-        await self._on_flush_lane(self._paths.check_space, self._fs, journal_settings(self._config).preallocate)
+        await self._on_flush_lane(self._paths.check_space, self._fs, journal_settings(self.config).preallocate)
 
     async def _listen_early(self) -> None:
         """Bind the port early if the system chooses the port number, because the bookie id contains this number."""
@@ -259,20 +274,20 @@ class BookieService(Service):
     @property
     def _is_named(self) -> bool:
         """Test whether the bookie id is known before the port is bound: it contains no port that the system chooses."""
-        return bool(self._config.bookie_port or self._config.bookie_id)
+        return bool(self.config.bookie_port or self.config.bookie_id)
 
     async def _cookie_check(self) -> CookieCheck:
-        self.bookie_id = bookie_id(self._config, self._local_host, self.port or self._config.bookie_port)
+        self.bookie_id = bookie_id(self.config, self._local_host, self.port or self.config.bookie_port)
         self.admin.bookie_id = self.bookie_id
         self._instance_id = await self._registrations.instance_id()
-        expected = expected_cookie(self._config, self.bookie_id, self._instance_id)
+        expected = expected_cookie(self.config, self.bookie_id, self._instance_id)
         return CookieCheck(
-            self._fs, self._paths, expected, self._config.allow_storage_expansion, self._config.rebuild_index
+            self._fs, self._paths, expected, self.config.allow_storage_expansion, self.config.rebuild_index
         )
 
     async def _check_cookies(self) -> None:
         check, registration = await self._cookie_check(), self._registrations
-        self._rebuild = self._config.rebuild_index
+        self._rebuild = self.config.rebuild_index
         if await check.must_stamp(registration, self._on_flush_lane):
             await self._bind()  # if the port is in use, the start must fail here, before it changes any file
             taken = await self._on_flush_lane(is_apaches, self._fs, self._pairs())
@@ -296,10 +311,10 @@ class BookieService(Service):
         )  # fmt: skip
 
     async def _open_store(self) -> None:
-        settings = attrs.evolve(storage_settings(self._config), rebuild_index=self._rebuild)
+        settings = attrs.evolve(storage_settings(self.config), rebuild_index=self._rebuild)
         self._store = await self._on_flush_lane(
             Store.open, self._fs, self._paths, self._make_index, int(self._reactor.seconds() * 1000) + 1,
-            self._random_bytes(16), journal_settings(self._config), settings, self._storages,
+            self._random_bytes(16), journal_settings(self.config), settings, self._storages,
         )  # fmt: skip
         self._then_undo(self._close_store)
         # Our indexes are complete: remove the databases that Apache's bookie left.
@@ -316,14 +331,10 @@ class BookieService(Service):
         await self._on_flush_lane(self._store.close)
 
     async def _start_engine(self) -> None:
-        config = self._config
-        thresholds = DiskThresholds(
-            config.disk_usage_threshold, config.disk_usage_lwm_threshold, config.disk_usage_warn_threshold,
-            config.min_usable_size_for_high_priority_writes, config.read_only_mode_on_any_disk_full_enabled,
-        )  # fmt: skip
+        config = self.config
         directories = _currents(self._paths.ledgers)
         self._disks = DiskMonitor(
-            self._fs, directories, self._executor, self._reactor, thresholds, self._disks_seen,
+            self._fs, directories, self._executor, self._reactor, disk_thresholds(config), self._disks_seen,
             _currents(self._paths.journals),
         )  # fmt: skip
         DiskMetrics(
@@ -339,7 +350,9 @@ class BookieService(Service):
         self._registration.set_read_only("forceReadOnlyBookie is set", config.force_read_only_bookie)
         if self._store.disk_full:
             self.engine.disk_is_full()
-        await self._remember_status()
+        if config.persist_bookie_status_enabled:
+            status = RememberedStatus(self._fs, directories, self._on_flush_lane, self._reactor.seconds)
+            await status.restore(self.admin, self._registration)
         self.admin.attach(self._registration, self._disks, self.engine.access)
         self.engine.start(config.flush_interval / 1000)
         self._then_undo(self._stop_engine)
@@ -355,23 +368,6 @@ class BookieService(Service):
                 marks=", ".join(f"{journal_name(mark.file_id)}:{mark.offset}" for mark in last.marks),
             )  # fmt: skip
 
-    async def _remember_status(self) -> None:
-        """Restore the read-only request that an administrator made in an earlier run; save each later change."""
-        if not self._config.persist_bookie_status_enabled:
-            return
-        assert self._registration is not None
-        status = await self._on_flush_lane(load_status, self._fs, _currents(self._paths.ledgers))
-        if status.read_only and status.manual:
-            self.admin.set_read_only(True)
-        self._registration.on_change = self._save_status
-
-    def _save_status(self) -> None:
-        assert self._registration is not None
-        reasons, millis = self._registration.reasons, int(self._reactor.seconds() * 1000)
-        status = BookieStatus(bool(reasons), millis, ADMINISTRATOR in reasons, reasons)
-        saving = self._on_flush_lane(save_status, self._fs, _currents(self._paths.ledgers), status)
-        saving.addErrback(lambda failure: self._log.failure("the status could not be saved", failure))
-
     async def _listen(self) -> None:
         await self._bind()
         assert self.engine is not None
@@ -385,12 +381,12 @@ class BookieService(Service):
             return
         listening = self._listening = await listen(self._endpoint, self._gate, "listenEndpoint")
         self._then_undo(self._stop_listening)
-        given, bound = self._config.bookie_port, getattr(listening.getHost(), "port", 0)
+        given, bound = self.config.bookie_port, getattr(listening.getHost(), "port", 0)
         self.port = given or bound
-        if self._config.listen_endpoint and not self.port:
+        if self.config.listen_endpoint and not self.port:
             raise ConfigError(
-                f"bookiePort = 0, {self._config.origin('bookie_port')}: listenEndpoint = "
-                f"{self._config.listen_endpoint!r} has no port: set bookiePort to the port that clients connect to"
+                f"bookiePort = 0, {self.config.origin('bookie_port')}: listenEndpoint = "
+                f"{self.config.listen_endpoint!r} has no port: set bookiePort to the port that clients connect to"
             )
         if bound not in (0, self.port):
             self._log.warn(
@@ -407,11 +403,11 @@ class BookieService(Service):
     async def _serve_http(self) -> None:
         if self._make_site is None:
             return
-        if self._config.serves_metrics_alone:
-            metrics = await listen_for_metrics(self._reactor, self._config, self._make_site(self.admin))
+        if self.config.serves_metrics_alone:
+            metrics = await listen_for_metrics(self._reactor, self.config, self._make_site(self.admin))
             self._then_undo(lambda: stop_listening(metrics))
             self._log.info("{text}", text=describe_metrics(metrics))
-        if not self._config.http_server_enabled:
+        if not self.config.http_server_enabled:
             return
         site = self._make_site(self.admin)
         listening = await listen(self._http_endpoint, site, "httpServerEndpoint")
@@ -422,13 +418,13 @@ class BookieService(Service):
 
     async def _register(self) -> None:
         assert self._registration is not None
-        info = service_info(self._config, self._local_host, self.port, self.http_port or None, self._http_host)
+        info = service_info(self.config, self._local_host, self.port, self.http_port or None, self._http_host)
         self.admin.address = f"{info.endpoints[0].host}:{info.endpoints[0].port}"
         await self._disks.check()
         self._registrations.on_registration_lost(self._fail)
         await self._registration.register(info)
         self._then_undo(self._registration.withdraw, "the withdrawal of the registration of the bookie")
-        self._disks.start(self._config.disk_check_interval / 1000)
+        self._disks.start(self.config.disk_check_interval / 1000)
 
     async def _maintain(self) -> None:
         assert self.engine is not None
@@ -437,7 +433,7 @@ class BookieService(Service):
         cluster = Cluster(self.bookie_id, ledgers, locks, self._registrations.instance_id, self._instance_id)
         self.maintenance = Maintenance(
             self._fs, self._store.storage, self.engine, self._executor, self._reactor, cluster,
-            maintenance_options(self._config), self.instruments, self._labels,
+            maintenance_options(self.config), self.instruments, self._labels,
         )  # fmt: skip
         self.maintenance.start()
         self._then_undo(self.maintenance.stop)
@@ -445,7 +441,7 @@ class BookieService(Service):
         self.admin.serve(ServingParts.of(directories, self.maintenance, self._reactor))
 
     async def _confirm_cookies(self) -> None:
-        expected = expected_cookie(self._config, self.bookie_id, self._instance_id)
+        expected = expected_cookie(self.config, self.bookie_id, self._instance_id)
         check = CookieCheck(self._fs, self._paths, expected, False)
         if await check.must_stamp(self._registrations, self._on_flush_lane):
             raise InvalidCookieError(f"{', '.join(self._paths.all())}: there is no cookie any more")
@@ -478,7 +474,7 @@ class BookieService(Service):
     def _set_read_only(self, reason: str, holds: bool) -> None:
         if self._registration is None:
             return
-        if holds and not self._config.read_only_mode_enabled:
+        if holds and not self.config.read_only_mode_enabled:
             self._fail(Failure(NoWritableDirectoryError(f"{reason}, and readOnlyModeEnabled is false")))
             return
         self._registration.set_read_only(reason, holds)

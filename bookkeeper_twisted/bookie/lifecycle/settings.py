@@ -8,6 +8,8 @@ from twisted.internet.interfaces import IReactorTime
 from ...authentication.plugins import bookie_authentication, check_client_plugin
 from ...authorization.access import access_control
 from ...config.bookie import BookieConfig
+from ...config.fields import BACKGROUND, DISKS, LOG
+from ...config.live import live_attributes
 from ...errors import NoSuchLedgerMetadataError
 from ...instruments import Instruments
 from ...limits.throttle import Rate
@@ -24,23 +26,17 @@ from ..maintenance.garbage_collector import CollectorOptions, CompactionKind
 from ..maintenance.maintenance import COMPACTION_READ, COMPACTION_WRITE, GC_METADATA, SCAN, SCRUB, MaintenanceOptions
 from ..requests.context import RequestLimits
 from ..requests.encryption import Encryption
+from .disk_monitor import DiskThresholds
 from .store import StorePaths
 
 _MIB = 1 << 20
 _UNLIMITED = 1 << 62
 
-LIVE = frozenset(
-    """
-    gc_wait_time gc_metadata_op_rate_limit gc_overreplicated_ledger_wait_time
-    minor_compaction_threshold minor_compaction_interval minor_compaction_max_time_millis
-    major_compaction_threshold major_compaction_interval major_compaction_max_time_millis
-    force_allow_compaction use_target_entry_log_size_for_gc is_force_gc_allow_when_no_space
-    is_throttle_by_bytes compaction_rate_by_entries compaction_rate_by_bytes
-    compaction_read_rate_by_entries compaction_read_rate_by_bytes scan_rate_by_entries scan_rate_by_bytes
-    scrub_interval scrub_rate_by_entries scrub_rate_by_bytes background_latency_bound_ms
-    """.split()  # noqa: SIM905
-)
-"""Settings that can be changed while the bookie serves: all that :func:`maintenance_options` reads."""
+CONFIGURABLE = live_attributes(BookieConfig, BACKGROUND, DISKS, LOG) - {"compaction_rate"}
+"""Settings that an administrator can change while the bookie serves.
+
+``compaction_rate`` only names the default of ``compaction_rate_by_entries``, which has its value by then.
+"""
 
 
 def store_paths(config: BookieConfig) -> StorePaths:
@@ -71,6 +67,14 @@ def storage_settings(config: BookieConfig) -> StorageSettings:
         # Reserve as much space as a compaction needs for the copy of one log.
         reserve_bytes=min(config.log_size_limit, MOST_BYTES),
     )
+
+
+def disk_thresholds(config: BookieConfig) -> DiskThresholds:
+    """Return the limits by which a disk counts as full or almost full, from a ``config``."""
+    return DiskThresholds(
+        config.disk_usage_threshold, config.disk_usage_lwm_threshold, config.disk_usage_warn_threshold,
+        config.min_usable_size_for_high_priority_writes, config.read_only_mode_on_any_disk_full_enabled,
+    )  # fmt: skip
 
 
 def maintenance_options(config: BookieConfig) -> MaintenanceOptions:

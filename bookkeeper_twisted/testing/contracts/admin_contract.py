@@ -118,6 +118,13 @@ class BookieAdminContract(SynchronousTestCase):
             values = self.admin.configuration()
             self.assertEqual((values["gcWaitTime"], values["bookiePort"]), ("700000", port))
 
+    def test_log_levels(self) -> None:
+        """The levels of the log can be changed; levels of a wrong form change nothing."""
+        self.admin.configure({"logLevels": "a.b:DEBUG"})
+        self.assertEqual(self.admin.configuration()["logLevels"], "a.b:debug")
+        self.assertRaises(ConfigError, self.admin.configure, {"logLevels": "a.b"})
+        self.assertEqual(self.admin.configuration()["logLevels"], "a.b:debug")
+
     def test_metrics(self) -> None:
         """The interface exports the bookie's metrics in Prometheus's text format."""
         text = b"".join(self.admin.metrics())

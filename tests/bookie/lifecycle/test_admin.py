@@ -3,11 +3,16 @@
 import errno
 from typing import Any
 
+import attrs
 from twisted.internet.defer import Deferred
+from twisted.logger import LogLevel, PredicateResult
 
 from bookkeeper_twisted.bookie.admin import ADMINISTRATOR, Phase
+from bookkeeper_twisted.bookie.lifecycle.admin import BookieAdmin
+from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import BookieRegisteredError, ConfigError, InvalidCookieError
 from bookkeeper_twisted.limits.ratelimit import Rate
+from bookkeeper_twisted.logs.levels import LogLevels
 from bookkeeper_twisted.masking import MASK
 from bookkeeper_twisted.storage.cookies import COOKIE_NAME
 from bookkeeper_twisted.storage.interfaces import LedgerRow
@@ -154,6 +159,26 @@ class BookieAdminTests(StepTestCase, admin_contract.BookieAdminContract):
         self.world.reactor.advance(5)
         self.settle()
         self.assertEqual(work.collection().minor.total, 1)
+
+    def test_disks_configured(self) -> None:
+        """A changed threshold counts for the disks at once."""
+        before = self.admin.state().read_only
+        self.admin.configure(
+            {"diskUsageThreshold": "0.4", "diskUsageWarnThreshold": "0.4", "diskUsageLwmThreshold": "0.4"}
+        )
+        self.settle()
+        self.assertEqual((before, self.admin.state().reasons), (False, ("a disk is full",)))
+
+    def test_levels_configured(self) -> None:
+        """Changed levels count for the log of the process; other keys leave these levels as they are."""
+        levels = LogLevels()
+        admin = BookieAdmin(BookieConfig(), self.service.instruments, levels)
+        admin.take(attrs.evolve(admin.config, log_levels=("a.b:error",)))
+        event = {"log_level": LogLevel.warn, "log_namespace": "a.b.c"}
+        self.assertIs(levels(event), PredicateResult.no)
+        levels.set({"default": "info"})
+        admin.take(attrs.evolve(admin.config, gc_wait_time=5))
+        self.assertIs(levels(event), PredicateResult.maybe)
 
     def test_refused_configuration(self) -> None:
         """A refusal says which keys can be changed, or which rule is broken; values of a start stay."""

@@ -63,6 +63,21 @@ class MonitorTests(SynchronousTestCase):
         full = [self.check(free).full for free in (50, 6, 4, 6, 19, 21, 6)]
         self.assertEqual(full, [False, False, True, True, True, False, False])
 
+    def test_change(self) -> None:
+        """Other thresholds count at once where the monitor runs, and the disks are checked at the new interval."""
+        self.monitor.change(DiskThresholds(full=0.95, low=0.80), 1)
+        self.executor.drain()
+        self.assertEqual(self.told, [])
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        self.monitor.change(DiskThresholds(full=0.4, low=0.4, warn=0.4), 3)
+        self.executor.drain()
+        self.assertEqual([disks.full for disks in self.told], [True])
+        for _ in range(3):
+            self.clock.advance(3)
+            self.executor.drain()
+        self.assertEqual(len(self.told), 4)
+
     def test_look(self) -> None:
         """It looks when it is told to, once at a time, between its regular looks and not after the last of them."""
         self.monitor.look()

@@ -1,0 +1,48 @@
+"""The read-only state of a bookie in its ``BOOKIE_STATUS`` files, by which it outlives the process."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+
+from ...storage.bookie_status import BookieStatus, load_status, save_status
+from ...storage.interfaces import IFileSystem
+from ..admin import ADMINISTRATOR, IBookieAdmin
+from .registration import BookieRegistration
+
+
+class RememberedStatus:
+    """Restores the read-only request that an administrator made in an earlier run, and saves each later change.
+
+    :param directories: the ``current`` directories with the files.
+    :param submit: calls a function with arguments on the thread that writes files.
+    :param seconds: returns the time in seconds since the epoch.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, fs: IFileSystem, directories: Sequence[str], submit: Callable[..., "Deferred[Any]"],
+        seconds: Callable[[], float],
+    ) -> None:  # fmt: skip
+        self._fs = fs
+        self._directories = directories
+        self._submit = submit
+        self._seconds = seconds
+
+    async def restore(self, admin: IBookieAdmin, registration: BookieRegistration) -> None:
+        """Read the files; save them from now on when the reasons to be read-only change.
+
+        :param admin: is asked for the read-only state if an administrator had asked for it in an earlier run.
+        :param registration: knows the reasons.
+        """
+        status = await self._submit(load_status, self._fs, self._directories)
+        if status.read_only and status.manual:
+            admin.set_read_only(True)
+        registration.on_change = lambda: self._save(registration.reasons)
+
+    def _save(self, reasons: Sequence[str]) -> None:
+        status = BookieStatus(bool(reasons), int(self._seconds() * 1000), ADMINISTRATOR in reasons, tuple(reasons))
+        saving = self._submit(save_status, self._fs, self._directories, status)
+        saving.addErrback(lambda failure: self._log.failure("the status could not be saved", failure))

@@ -1,0 +1,70 @@
+"""Reads the configuration of a running process again, after SIGHUP."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from twisted.logger import Logger
+
+from ..config.bookie import BookieConfig
+from ..config.client import ClientConfig
+from ..config.live import Change, changes, with_live
+from ..config.settings import Config
+from ..errors import ConfigError
+from .bookies import Startable
+
+ReadAgain = Callable[[], tuple[BookieConfig, ClientConfig]]
+"""Reads file, environment and command line, and returns the configurations of services and of their client."""
+
+
+class Reload:
+    """Reads the configuration of a process again, and lets its services take what can change while they run.
+
+    What the file says wins over what an administrator has changed since the start.  One line says what was changed, and
+    for which keys a restart is needed.  If anything is wrong, nothing is changed, and one line says what is wrong.
+
+    :param read: reads the configuration.
+    :param started: the configurations with which the process has started.
+    :param services: the services of the process.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, read: ReadAgain, started: tuple[BookieConfig, ClientConfig], services: Sequence[Startable]
+    ) -> None:
+        self._read = read
+        self._started = started
+        self._services = services
+
+    def __call__(self) -> None:
+        """Read the configuration now."""
+        try:
+            config, client = self._read()
+            wanted = [(service, with_live(service.config, config)) for service in self._services]
+        except ConfigError as error:
+            self._log.error("SIGHUP changes nothing: the configuration cannot be used: {error}", error=str(error))
+            return
+        changed: dict[str, Change] = {}
+        for service, new in wanted:
+            changed |= {each.key: each for each in changes(service.config, new)}
+            service.take(new)
+        self._say(changed.values(), self._for_restart(config, client), self._new_warnings(config, client))
+
+    def _for_restart(self, config: BookieConfig, client: ClientConfig) -> list[str]:
+        """Return the keys that have other values than at the start and are not live."""
+        pairs: Iterable[tuple[Config, Config]] = zip(self._started, (config, client), strict=True)
+        differing = [each for before, after in pairs for each in changes(before, after)]
+        return list(dict.fromkeys(each.key for each in differing if not each.live))
+
+    def _new_warnings(self, config: BookieConfig, client: ClientConfig) -> list[str]:
+        known = {text for each in self._started for text in each.warnings}
+        return [text for each in (config, client) for text in each.warnings if text not in known]
+
+    def _say(self, changed: Iterable[Change], restart: Sequence[str], warnings: Sequence[str]) -> None:
+        texts = [f"{each.key}: {each.before or 'empty'} -> {each.after or 'empty'}" for each in changed]
+        parts = [f"changed {', '.join(texts)}"] if texts else []
+        parts += [f"a restart is needed for {', '.join(restart)}"] if restart else []
+        parts += warnings
+        self._log.info(
+            "SIGHUP, the configuration was read again: {what}", what="; ".join(parts) or "nothing has changed",
+            changed={each.key: each.after for each in changed}, restart=list(restart),
+        )  # fmt: skip

@@ -1,0 +1,51 @@
+"""The kind of values that say which levels the log of a process has, for all namespaces and for some."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from .fields import Kind
+
+DEFAULT = "default"
+"""The name that stands for all namespaces without a level of their own."""
+
+LEVELS = ("debug", "info", "warn", "error", "critical")
+"""The names of the levels, from the least to the greatest."""
+
+_NAMESPACE = re.compile(r"\w+(\.\w+)*", re.ASCII)
+
+
+def levels_by_namespace(pairs: Iterable[str]) -> dict[str, str]:
+    """Return the name of the level for each namespace, or for :data:`DEFAULT`.
+
+    :param pairs: texts as ``bookkeeper_twisted.protocol:debug``.
+    :raises ValueError: a text has another form, a level has an unknown name, or a namespace is there twice.
+    """
+    found: dict[str, str] = {}
+    for pair in pairs:
+        namespace, colon, level = pair.partition(":")
+        if not colon or not _NAMESPACE.fullmatch(namespace) or level not in LEVELS:
+            raise ValueError(f"expected NAMESPACE:LEVEL, separated by commas; levels are {', '.join(LEVELS)}")
+        if namespace in found:
+            raise ValueError(f"the namespace {namespace} is named twice")
+        found[namespace] = level
+    return found
+
+
+def levels_text(levels: Mapping[str, str]) -> str:
+    """Return the name of the level for each namespace as the text of a value.
+
+    :param levels: names of levels by namespace.
+    """
+    return ",".join(f"{namespace}:{level}" for namespace, level in levels.items())
+
+
+def _parse(text: str) -> tuple[str, ...]:
+    pairs = [part.partition(":") for part in text.split(",") if part.strip()]
+    return tuple(f"{name.strip()}{colon}{level.strip().lower()}" for name, colon, level in pairs)
+
+
+def _check(pairs: tuple[str, ...]) -> None:
+    levels_by_namespace(pairs)
+
+
+LOG_LEVELS: Kind[tuple[str, ...]] = Kind("NAMESPACE:LEVEL, separated by commas", _parse, _check, (tuple,))
