@@ -32,6 +32,7 @@ from .interfaces import IStorageExecutor
 from .requests.context import RequestContext, RequestLimits
 from .requests.encryption import Encryption
 from .requests.request_processor import RequestProcessor
+from .requests.slow_requests import SlowRequests
 
 T = TypeVar("T")
 
@@ -102,8 +103,9 @@ class Engine:
         requests = RequestMetrics(self.instruments, labels)
         requests.watch_lane("read", lambda: self.bookie.waiting_reads)
         self.context = RequestContext(
-            self.bookie, clock, requests, partial(self._flushed, disk_usage), options.requests
-        )
+            self.bookie, clock, requests, partial(self._flushed, disk_usage), options.requests,
+            slow=SlowRequests(clock.seconds, lambda ledger_id: self.commits[ledger_id % len(self.commits)].waits()),
+        )  # fmt: skip
         self.access = options.access
         self._executor = executor
         processor = RequestProcessor(self.context, options.authentication, options.encryption, options.access)

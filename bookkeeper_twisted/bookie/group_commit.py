@@ -111,6 +111,7 @@ class GroupCommit:
         # A queue with one token.  A thread takes the token before it writes to the journal, so that only one thread
         # writes at a time.
         self._idle: deque[None] = deque((None,))
+        self._completing: tuple[_CommitGroup, _Item] | None = None
         self._start: IDelayedCall | None = None
         self._sync_due: IDelayedCall | None = None
         self._appended_at = -BUSY_SECONDS
@@ -128,6 +129,17 @@ class GroupCommit:
     def is_busy(self) -> bool:
         """Test whether a record was appended recently; may be called on any thread."""
         return self._clock.seconds() - self._appended_at < BUSY_SECONDS
+
+    def waits(self) -> dict[str, float]:
+        """Return what the record that is being completed has waited for, each with its seconds; empty if none is."""
+        if self._completing is None:
+            return {}
+        group, item = self._completing
+        return {
+            "its turn in the queue of the journal": group.began - item.queued_at,
+            "the write and the sync of the journal": group.ended - group.began,
+            "the thread of the reactor, behind the journal": self._clock.seconds() - group.ended,
+        }
 
     # -- reactor --
 
@@ -185,7 +197,9 @@ class GroupCommit:
         self.mark = group.durable
         for item in group.items:
             self.queued_bytes -= len(item.records)
+            self._completing = group, item
             self._call(item, None)
+        self._completing = None
         self._flush()
         # Each append may start a drain.  If an earlier drain has written the appended record already, the group of this
         # drain is empty.

@@ -17,6 +17,7 @@ from .fields import (
     DISKS,
     FRACTION,
     LOG,
+    REQUESTS,
     TEXT,
     TEXTS,
     decimal,
@@ -236,6 +237,11 @@ class BookieConfig(HttpConfig):
     num_read_worker_threads: int = setting(
         "numReadWorkerThreads", 2, integer(0, 1024), "threads that read entry logs; 0: as 1", java="8"
     )
+
+    slow_request_threshold_ms: int = setting(
+        "slowRequestThresholdMs", 0, integer(0), "requests that take this long are lines of the log; 0: none are",
+        unit="ms", java="none", live=REQUESTS,
+    )  # fmt: skip
 
     # -- disk space, read-only mode --
     disk_usage_threshold: float = setting(

@@ -20,6 +20,7 @@ T = TypeVar("T")
 _FIELD = "bookkeeper_twisted.field"
 
 BACKGROUND, DISKS, LOG, REPLICATION = "background work", "disk checks", "log", "autorecovery"
+REQUESTS = "log of slow requests"
 """The parts of a process that take new values of their keys while the process runs, see :attr:`Field.live`."""
 
 

@@ -3,7 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.config.bookie import BookieConfig
-from bookkeeper_twisted.config.fields import BACKGROUND, DISKS, LOG, REPLICATION
+from bookkeeper_twisted.config.fields import BACKGROUND, DISKS, LOG, REPLICATION, REQUESTS
 from bookkeeper_twisted.config.live import changed_parts, changes, live_attributes, with_live
 from bookkeeper_twisted.errors import ConfigError
 
@@ -13,7 +13,7 @@ class LiveTests(SynchronousTestCase):
 
     def test_attributes(self) -> None:
         """Each live attribute belongs to one part, and directories and ports to none."""
-        parts = [live_attributes(BookieConfig, part) for part in (BACKGROUND, DISKS, LOG, REPLICATION)]
+        parts = [live_attributes(BookieConfig, part) for part in (BACKGROUND, DISKS, LOG, REPLICATION, REQUESTS)]
         self.assertEqual(live_attributes(BookieConfig), frozenset().union(*parts))
         self.assertEqual(sum(map(len, parts)), len(live_attributes(BookieConfig)))
         self.assertIn("log_levels", live_attributes(BookieConfig, LOG))

@@ -7,6 +7,7 @@ _JSON_TESTS = ["tests.logs.test_json_lines"]
 _LEVELS = "http/log_levels_api.py"
 _RELOADING, _RELOADED = "cli/reloading.py", ["tests.cli.test_reloading"]
 _LIVE, _LIVE_TESTS = "config/live.py", ["tests.config.test_live"]
+_SLOW, _SLOW_TESTS = "bookie/requests/slow_requests.py", ["tests.bookie.requests.test_slow_requests"]
 _ADMIN = ["tests.bookie.lifecycle.test_admin"]
 
 PLANTS = (
@@ -51,4 +52,14 @@ PLANTS = (
           _RELOADED, where="ConfigOptions._file"),
     Plant("SIGHUP has no effect", "cli/exit_status.py", "self.on_hangup()", "pass", ["tests.cli.test_exit_status"],
           where="ExitStatus._hang_up"),
+    Plant("a quick add is a line of slow requests", "bookie/requests/session.py", "took >= context.slow.threshold",
+          "True", _SLOW_TESTS, where="RequestSession._added"),
+    Plant("a slow read is no line", "bookie/requests/read_processor.py", "elapsed >= self._context.slow.threshold",
+          "False", _SLOW_TESTS, where="ReadProcessor._done"),
+    Plant("a long poll is slow", "bookie/requests/request_processor.py",
+          "getattr(request, 'timeout_ms', None) is not None", "False", _SLOW_TESTS, where="RequestProcessor._say_slow"),
+    Plant("a threshold of 0 logs all requests", _SLOW, "millis or math.inf", "millis", _SLOW_TESTS,
+          where="SlowRequests.limit"),
+    Plant("a changed threshold of slow requests has no effect", "bookie/lifecycle/admin.py",
+          "self._slow.limit(self.config.slow_request_threshold_ms)", "pass", _ADMIN, where="BookieAdmin._limit_slow"),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from zope.interface import implementer
 
 from ...authorization.access import AccessControl
 from ...config.bookie import BookieConfig
-from ...config.fields import BACKGROUND, DISKS, LOG
+from ...config.fields import BACKGROUND, DISKS, LOG, REQUESTS
 from ...config.live import changed_parts
 from ...errors import NotServingError
 from ...instruments import Instruments
@@ -36,6 +36,7 @@ from ..admin import (
 from ..interfaces import IStorageExecutor
 from ..maintenance.control import BackgroundControl
 from ..maintenance.maintenance import Maintenance
+from ..requests.slow_requests import SlowRequests
 from .disk_monitor import DiskMonitor
 from .registration import BookieRegistration
 from .settings import CONFIGURABLE, disk_thresholds, maintenance_options
@@ -140,20 +141,25 @@ class BookieAdmin:
         self._read_only = False
         self._registration: BookieRegistration | None = None
         self._disks: DiskMonitor | None = None
+        self._slow: SlowRequests | None = None
         self._parts: ServingParts | None = None
 
     # ---- reported by the service ---------------------------------------------------------------------
 
     def attach(
-        self, registration: BookieRegistration, disks: DiskMonitor, access: AccessControl | None = None
-    ) -> None:
+        self, registration: BookieRegistration, disks: DiskMonitor, access: AccessControl | None = None,
+        slow: SlowRequests | None = None,
+    ) -> None:  # fmt: skip
         """Set the registration and the disk monitor of a bookie that is about to serve.
 
         :param registration: the registration, which gets the administrator's read-only request.
         :param disks: measures the space of the disks.
         :param access: decides who may administer the bookie.
+        :param slow: logs slow requests; gets the threshold now and when it changes.
         """
         self.access = access
+        self._slow = slow
+        self._limit_slow()
         self._registration, self._disks = registration, disks
         registration.set_read_only(ADMINISTRATOR, self._read_only)
 
@@ -171,8 +177,14 @@ class BookieAdmin:
             self._parts.maintenance.change(maintenance_options(config))
         if DISKS in parts and self._disks is not None:
             self._disks.change(disk_thresholds(config), config.disk_check_interval / 1000)
+        if REQUESTS in parts:
+            self._limit_slow()
         if LOG in parts:
             self._levels.set(config.levels)
+
+    def _limit_slow(self) -> None:
+        if self._slow is not None:
+            self._slow.limit(self.config.slow_request_threshold_ms)
 
     def limit_replication(self, limits: ISpeedLimits | None) -> None:
         """Set the speed ``limits`` of autorecovery in this process, or None when autorecovery has ended."""

@@ -353,7 +353,7 @@ class BookieService(Service):
         if config.persist_bookie_status_enabled:
             status = RememberedStatus(self._fs, directories, self._on_flush_lane, self._reactor.seconds)
             await status.restore(self.admin, self._registration)
-        self.admin.attach(self._registration, self._disks, self.engine.access)
+        self.admin.attach(self._registration, self._disks, self.engine.access, self.engine.context.slow)
         self.engine.start(config.flush_interval / 1000)
         self._then_undo(self._stop_engine)
         self._then_undo(self._disks.stop)

@@ -8,7 +8,7 @@ from twisted.internet.interfaces import IReactorTime
 from ...authentication.plugins import bookie_authentication, check_client_plugin
 from ...authorization.access import access_control
 from ...config.bookie import BookieConfig
-from ...config.fields import BACKGROUND, DISKS, LOG
+from ...config.fields import BACKGROUND, DISKS, LOG, REQUESTS
 from ...config.live import live_attributes
 from ...errors import NoSuchLedgerMetadataError
 from ...instruments import Instruments
@@ -32,7 +32,7 @@ from .store import StorePaths
 _MIB = 1 << 20
 _UNLIMITED = 1 << 62
 
-CONFIGURABLE = live_attributes(BookieConfig, BACKGROUND, DISKS, LOG) - {"compaction_rate"}
+CONFIGURABLE = live_attributes(BookieConfig, BACKGROUND, DISKS, LOG, REQUESTS) - {"compaction_rate"}
 """Settings that an administrator can change while the bookie serves.
 
 ``compaction_rate`` only names the default of ``compaction_rate_by_entries``, which has its value by then.

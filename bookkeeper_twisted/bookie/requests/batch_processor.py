@@ -3,12 +3,14 @@
 from ...codec.runs import FENCE, BatchRead
 from ...entries.entry_run import EntryRun
 from ...errors import Status, UnauthorizedAccessError
+from ...instruments import Histogram
 from ...model import INVALID_ENTRY_ID, MAX_ENTRY_ID
 from ...protocol.turns import SHARE
 from .context import RequestContext, check_ids, status_of
 from .read_ahead import LoadsUnderWay
 from .read_processor import read_last
 from .session import RequestSession
+from .slow_requests import DISK, TURN
 
 _UNLIMITED = (1 << 31) - 1
 _FIRST_LOAD = 256 * 1024
@@ -24,9 +26,10 @@ class Gathering:
     :ivar room: bytes that may still be added to the reply, as the protocol counts them.
     :ivar left: number of entries that may still be added to the reply.
     :ivar waited: whether the batch has waited for a load that another request began.
+    :ivar waited_for: what the batch has waited for, for the log.
     """
 
-    __slots__ = ("request", "runs", "next", "room", "n_entries", "waited", "left", "_per_entry")
+    __slots__ = ("request", "runs", "next", "room", "n_entries", "waited", "waited_for", "left", "_per_entry")
 
     def __init__(self, request: BatchRead, cap: int) -> None:
         fixed, self._per_entry = request.wire.batch_overhead
@@ -36,6 +39,7 @@ class Gathering:
         self.room = min(request.max_size, cap) - fixed
         self.n_entries = 0
         self.waited = False
+        self.waited_for = TURN
         self.left = request.max_count if request.max_count > 0 else _UNLIMITED
 
     @property
@@ -146,7 +150,7 @@ class BatchProcessor:
                 more = await self._go_on(session, gathering)
             self._reply(session, gathering, began)
         except Exception as error:
-            self._refuse(session, request, error, began)
+            self._refuse(session, gathering, error, began)
 
     async def _prepare(self, session: RequestSession, request: BatchRead) -> None:
         """Fence the ledger durably (safety rule S2) or wait for the LAC to advance, if the request asks for it."""
@@ -195,6 +199,7 @@ class BatchProcessor:
         ledger_id, entry_id = gathering.request.ledger_id, gathering.next
         n_bytes = max(gathering.expected(), self._context.read_ahead.window(ledger_id, entry_id))
         session.expect(n_bytes)
+        gathering.waited_for = DISK
         try:
             others = None if gathering.waited else self._under_way.covering(ledger_id, entry_id)
             if others is not None:
@@ -226,14 +231,22 @@ class BatchProcessor:
         lac = self._context.bookie.last_add_confirmed(request.ledger_id) if request.wire.carries_lac else None
         pieces = request.success(gathering.runs, lac)
         session.connection.reply_pieces(pieces)
-        metrics.success.record((self._context.clock.seconds() - began) * 1000)
+        self._measure(session, gathering, began, metrics.success)
         metrics.size.record(sum(map(len, pieces)))
         metrics.entries.record(gathering.n_entries)
         session.answered(1)
 
-    def _refuse(self, session: RequestSession, request: BatchRead, error: BaseException, began: float) -> None:
-        status = status_of(error)
+    def _measure(self, session: RequestSession, gathering: Gathering, began: float, series: Histogram) -> None:
+        """Record how long a batch took, and log a slow one unless it has waited for the LAC as it was asked to."""
+        took, request = (self._context.clock.seconds() - began) * 1000, gathering.request
+        series.record(took)
+        if took >= self._context.slow.threshold and request.timeout_ms is None:
+            ids, peer = (request.ledger_id, request.first), session.connection.peer
+            self._context.slow.say("BATCH_READ_ENTRY", peer, *ids, gathering.n_entries, took, gathering.waited_for)
+
+    def _refuse(self, session: RequestSession, gathering: Gathering, error: BaseException, began: float) -> None:
+        status, request = status_of(error), gathering.request
         assert status is not Status.EOK
         session.connection.reply(request.failure(status))
-        self._context.metrics.batch_read.failure.record((self._context.clock.seconds() - began) * 1000)
+        self._measure(session, gathering, began, self._context.metrics.batch_read.failure)
         session.answered(1)

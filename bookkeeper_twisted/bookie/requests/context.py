@@ -13,6 +13,7 @@ from ...metrics import RequestMetrics
 from ...model import INVALID_ENTRY_ID
 from ..interfaces import IBookie
 from .read_ahead import SequentialReads
+from .slow_requests import SlowRequests
 
 _log = Logger()
 
@@ -129,6 +130,7 @@ class RequestContext:
 
     :ivar disk_usage: measures the total and free bytes of the ledger directories' disks.
     :ivar polls: number of waiting long polls, by the address of the client.
+    :ivar slow: logs requests that take long.
     """
 
     bookie: IBookie
@@ -138,6 +140,7 @@ class RequestContext:
     limits: RequestLimits = attrs.field(factory=RequestLimits)
     read_ahead: SequentialReads = attrs.field(factory=SequentialReads)
     polls: Counter[str] = attrs.field(factory=Counter)
+    slow: SlowRequests = attrs.field(default=attrs.Factory(lambda self: SlowRequests(self.clock.seconds), True))
     adds: Permits = attrs.field(init=False)
     reads: Permits = attrs.field(init=False)
     others: Permits = attrs.field(init=False)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ...codec.runs import ReadRun
 from ...codec.strides import stretches
+from .slow_requests import DISK, TURN
 
 MOST_TOGETHER = 128
 """Most scattered reads (of entries that are not consecutive) that are answered together."""
@@ -34,9 +35,10 @@ class ReadCursor:
     :ivar has_loaded: whether entries of the run were loaded from disk before.
     :ivar together: the most scattered reads that the next search in memory answers.  The number is smaller after a
         search that reached its limit of bytes.
+    :ivar waited_for: what the reads have waited for, for the log.
     """
 
-    __slots__ = ("run", "pieces", "began", "has_loaded", "together")
+    __slots__ = ("run", "pieces", "began", "has_loaded", "together", "waited_for")
 
     def __init__(self, run: ReadRun, pieces: Iterable[ReadPiece], began: float, has_loaded: bool = False) -> None:
         self.run = run
@@ -44,6 +46,7 @@ class ReadCursor:
         self.began = began
         self.has_loaded = has_loaded
         self.together = MOST_TOGETHER
+        self.waited_for = DISK if has_loaded else TURN
 
 
 def pieces_of(entry_ids: Sequence[int], ledger_ids: Sequence[int]) -> list[ReadPiece]:

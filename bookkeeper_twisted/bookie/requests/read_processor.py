@@ -12,6 +12,7 @@ from .context import RequestContext, status_of
 from .read_ahead import FIRST_WINDOW
 from .read_cursor import MOST_TOGETHER, ReadCursor, ReadPiece, pieces_of
 from .session import RequestSession
+from .slow_requests import DISK
 
 _REPLY_BYTES = 256 * 1024
 _LOOK_UP_BYTES = 64 * 1024
@@ -214,7 +215,7 @@ class ReadProcessor:
                 self._refuse(session, cursor, index, error)
             return
         session.connection.reply(reply, count)
-        self._done(session, cursor, count, True)
+        self._done(session, cursor, start, count, True)
 
     def _lacs(self, run: ReadRun, start: int, count: int) -> Sequence[int]:
         """Return the highest known LAC for each of some reads; empty if the protocol has no LAC in its replies."""
@@ -228,12 +229,15 @@ class ReadProcessor:
     def _refuse(self, session: RequestSession, cursor: ReadCursor, index: int, error: BaseException) -> None:
         run = cursor.run
         session.connection.reply(run.reply(index, status_of(error)))
-        self._done(session, cursor, 1, False)
+        self._done(session, cursor, index, 1, False)
 
-    def _done(self, session: RequestSession, cursor: ReadCursor, count: int, success: bool) -> None:
-        metric = self._context.metrics.read
+    def _done(self, session: RequestSession, cursor: ReadCursor, start: int, count: int, success: bool) -> None:
+        metric, run = self._context.metrics.read, cursor.run
         elapsed = (self._context.clock.seconds() - cursor.began) * 1000
         (metric.success if success else metric.failure).record(elapsed, count)
+        if elapsed >= self._context.slow.threshold:
+            ids, peer = (run.ledger_ids[start], run.entry_ids[start]), session.connection.peer
+            self._context.slow.say("READ_ENTRY", peer, *ids, count, elapsed, cursor.waited_for)
         session.answered(count)
 
     async def _load(
@@ -255,6 +259,7 @@ class ReadProcessor:
         except Exception as error:
             loaded = [error] * len(missing)
         session.expect(-expected)
+        cursor.waited_for = DISK
         left: list[ReadPiece] = []
         for piece, found in zip(missing, loaded, strict=True):
             # If there is no room for the replies now, the entries are read again later; they stay in memory for a

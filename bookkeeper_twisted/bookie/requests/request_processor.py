@@ -43,6 +43,7 @@ from .lac_processor import LacProcessor
 from .read_cursor import ReadCursor
 from .read_processor import ReadProcessor
 from .session import RequestSession
+from .slow_requests import DISK, JOURNAL
 
 _TOTAL_CAPACITY, _FREE_SPACE = 1, 2
 
@@ -57,12 +58,15 @@ class _Cold:
     :ivar answer: returns the response, or raises an error.
     :ivar refuse: makes the response with an error status.
     :ivar is_read: True if the request takes a permit for reads, False if one for other requests.
+    :ivar name: name of the operation, for the log; ``waits_for``: what such a request usually waits for.
     """
 
     answer: Callable[[RequestSession, Any], Coroutine[Any, Any, Any]]
     refuse: Callable[[Any, Status], Any]
     metric: Callable[[Any], Summary] | None = None
     is_read: bool = False
+    name: str = ""
+    waits_for: str = DISK
 
 
 class RequestProcessor:
@@ -123,12 +127,20 @@ class RequestProcessor:
             return metrics.fence_read if request.fence else metrics.long_poll
 
         return {
-            ReadRequest: _Cold(lacs.read, _refused_read, read_metric, is_read=True),
-            ReadLacRequest: _Cold(lacs.read_lac, _refused(ReadLacResponse), lambda _: metrics.read_lac),
-            WriteLacRequest: _Cold(lacs.write_lac, _refused(WriteLacResponse), lambda _: metrics.write_lac),
-            ForceLedgerRequest: _Cold(self._force, _refused(ForceLedgerResponse), lambda _: metrics.force),
-            ListEntriesRequest: _Cold(self._list, _refused(ListEntriesResponse), lambda _: metrics.list_entries),
-            BookieInfoRequest: _Cold(self._info, _refused_info, lambda _: metrics.bookie_info),
+            ReadRequest: _Cold(lacs.read, _refused_read, read_metric, True, "READ_ENTRY"),
+            ReadLacRequest: _Cold(
+                lacs.read_lac, _refused(ReadLacResponse), lambda _: metrics.read_lac, name="READ_LAC"
+            ),
+            WriteLacRequest: _Cold(
+                lacs.write_lac, _refused(WriteLacResponse), lambda _: metrics.write_lac, False, "WRITE_LAC", JOURNAL
+            ),
+            ForceLedgerRequest: _Cold(
+                self._force, _refused(ForceLedgerResponse), lambda _: metrics.force, False, "FORCE_LEDGER", JOURNAL
+            ),
+            ListEntriesRequest: _Cold(
+                self._list, _refused(ListEntriesResponse), lambda _: metrics.list_entries, name="LIST_ENTRIES"
+            ),
+            BookieInfoRequest: _Cold(self._info, _refused_info, lambda _: metrics.bookie_info, name="BOOKIE_INFO"),
             AuthRequest: _Cold(_auth_disabled, _refused_auth),
             StartTlsRequest: _Cold(_no_tls, lambda request, status: StartTlsResponse(request.header, status)),
         }
@@ -158,12 +170,22 @@ class RequestProcessor:
         if counts:
             turns.end()
         if cold.metric is not None:
-            metric = cold.metric(request)
-            (metric.success if success else metric.failure).record((clock.seconds() - began) * 1000)
+            metric, took = cold.metric(request), (clock.seconds() - began) * 1000
+            (metric.success if success else metric.failure).record(took)
+            if took >= self._context.slow.threshold:
+                self._say_slow(session, request, cold, took)
         if cold.is_read:
             session.answered(1)
         else:
             self._context.others.give(1)
+
+    def _say_slow(self, session: RequestSession, request: Any, cold: _Cold, took: float) -> None:
+        """Log a rare request that took long, unless it has waited for the LAC as it was asked to."""
+        if getattr(request, "timeout_ms", None) is not None:
+            return
+        ids = getattr(request, "ledger_id", -1), getattr(request, "entry_id", -1)
+        waited_for = JOURNAL if getattr(request, "fence", False) else cold.waits_for
+        self._context.slow.say(cold.name, session.connection.peer, *ids, 1, took, waited_for)
 
     def _encoded(self, request: Any, response: object) -> bytes:
         """Encode the reply to a request.

@@ -227,7 +227,10 @@ class RequestSession:
         self._add_bytes -= part.size
         status = Status.EOK if error is None else status_of(error)
         series = context.metrics.add.success if error is None else context.metrics.add.failure
-        series.record((context.clock.seconds() - began) * 1000, count)
+        took = (context.clock.seconds() - began) * 1000
+        series.record(took, count)
+        if took >= context.slow.threshold:
+            context.slow.say_add(self.connection.peer, *next(iter(part.ids())), count, took)
         self.connection.reply(run.replies(status, part), count)
         context.adds.give(count)
         if self._backlog:

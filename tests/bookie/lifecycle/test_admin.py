@@ -169,6 +169,14 @@ class BookieAdminTests(StepTestCase, admin_contract.BookieAdminContract):
         self.settle()
         self.assertEqual((before, self.admin.state().reasons), (False, ("a disk is full",)))
 
+    def test_slow_requests_configured(self) -> None:
+        """The threshold of slow requests is that of the configuration, at the start and when it changes."""
+        assert self.service.engine is not None
+        slow = self.service.engine.context.slow
+        self.assertEqual(slow.threshold, float("inf"))
+        self.admin.configure({"slowRequestThresholdMs": "250"})
+        self.assertEqual(slow.threshold, 250)
+
     def test_levels_configured(self) -> None:
         """Changed levels count for the log of the process; other keys leave these levels as they are."""
         levels = LogLevels()

@@ -1,0 +1,81 @@
+"""Logs requests that take long: whose, which, how long, and for what they waited."""
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from twisted.logger import Logger
+
+from ...protocol.peer_lines import PeerLines
+
+DISK = "the disk"
+JOURNAL = "the journal"
+TURN = "its turn, or room for its reply"
+ROOM = "room in the write cache or in the queue of the journal"
+
+Waits = Callable[[int], Mapping[str, float]]
+"""Returns what an add of a ledger that is completed in this call has waited for, each with the seconds of its wait."""
+
+_NO_WAITS: Mapping[str, float] = MappingProxyType({})
+_LEAST = 1e-6
+
+
+class SlowRequests:
+    """Logs a line about a request, or requests that were received together, if they took long.
+
+    At most one line of an operation is logged a minute for each host.  Callers compare the time with
+    :attr:`threshold` themselves, so a request that is quick costs one comparison.
+
+    :param seconds: returns the time of the clock.
+    :param waits: see :data:`Waits`.
+    :ivar threshold: milliseconds from which a request is logged; infinite if none is.
+    """
+
+    _log = Logger()
+
+    def __init__(self, seconds: Callable[[], float], waits: Waits = lambda ledger_id: _NO_WAITS) -> None:
+        self.threshold = math.inf
+        self._waits = waits
+        self._lines = PeerLines(seconds)
+
+    def limit(self, millis: float) -> None:
+        """Set the threshold.
+
+        :param millis: milliseconds from which a request is logged; 0 for no lines at all.
+        """
+        self.threshold = millis or math.inf
+
+    def say(
+        self, operation: str, peer: str, ledger_id: int, entry_id: int, count: int, millis: float, waited_for: str
+    ) -> None:
+        """Log that a request took long, or count the line as omitted.
+
+        :param operation: name of the operation; there are few of them.
+        :param peer: host and port of the client.
+        :param entry_id: id of the first entry; below 0 if the request names none.
+        :param count: number of entries; requests that were received together have one line.
+        :param millis: how long the request took.
+        :param waited_for: what took most of the time, as far as it is known.
+        """
+        template = (
+            f"slow {operation} of {{peer}}: ledger {{ledger_id}}, entry {{entry_id}}, {{count}} in all, "
+            "{millis:.0f} ms, most of it for {waited_for}"
+        )
+        self._lines.log(
+            self._log.warn, template, peer, operation=operation, ledger_id=ledger_id, entry_id=entry_id, count=count,
+            millis=millis, waited_for=waited_for,
+        )  # fmt: skip
+
+    def say_add(self, peer: str, ledger_id: int, entry_id: int, count: int, millis: float) -> None:
+        """Log that an add took long, while it is being completed.
+
+        What the journal does not account for was spent before: the add waited for room.
+
+        :param peer: host and port of the client.
+        :param entry_id: id of the first entry.
+        :param count: number of entries.
+        :param millis: how long the add took.
+        """
+        waits = dict(self._waits(ledger_id))
+        waits[ROOM] = max(millis / 1000 - sum(waits.values()), _LEAST)
+        self.say("ADD_ENTRY", peer, ledger_id, entry_id, count, millis, max(waits, key=waits.__getitem__))

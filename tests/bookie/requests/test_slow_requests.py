@@ -1,0 +1,149 @@
+"""Lines of the log about requests that take long."""
+
+from typing import Any
+
+from twisted.internet.address import IPv4Address
+from twisted.internet.task import Clock
+from twisted.logger import capturedLogs, formatEvent
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.requests.slow_requests import SlowRequests
+from bookkeeper_twisted.codec.messages import ForceLedgerRequest, Header, ReadRequest
+from bookkeeper_twisted.codec.operations import Operation
+from bookkeeper_twisted.codec.v3 import requests_out as v3
+from bookkeeper_twisted.codec.wires import V3
+
+from ..rig import KEY, Peer, Rig, adds, batch, reads, run
+
+
+class SlowRequestTests(SynchronousTestCase):
+    """A bookie that logs requests of 100 ms and more."""
+
+    def setUp(self) -> None:
+        self.use(Rig())
+
+    def use(self, rig: Rig) -> None:
+        """A bookie, and a client at 10.0.0.7."""
+        self.rig = rig
+        rig.engine.context.slow.limit(100)
+        self.peer = self.connect("10.0.0.7")
+
+    def connect(self, host: str) -> Peer:
+        """A client at an address."""
+        return Peer(self.rig.engine.factory.buildProtocol(IPv4Address("TCP", host, 5)))
+
+    def restart(self) -> None:
+        """Entries 0..9 of ledger 1 on disk, and not in memory."""
+        self.rig.add(run(1, 0, 10))
+        self.rig.drain()
+        self.rig.engine.checkpointer.checkpoint()
+        self.rig.drain()
+        self.use(self.rig.restart())
+
+    def slow(self, data: bytes, seconds: float = 0.25, peer: Peer | None = None) -> list[str]:
+        """What is logged when a request waits so long."""
+        with capturedLogs() as events:
+            (peer or self.peer).send(data)
+            self.rig.clock.advance(seconds)
+            self.rig.drain()
+        self.events = [event for event in events if "slow_requests" in event["log_namespace"]]
+        return [str(formatEvent(event)) for event in self.events]
+
+    def test_add(self) -> None:
+        """A slow run of adds is one line, with its client, its ledger and first entry, and how many there are."""
+        self.assertEqual(
+            self.slow(adds(run(7, 3, 20))),
+            [
+                "slow ADD_ENTRY of 10.0.0.7:5: ledger 7, entry 3, 20 in all, 250 ms, "
+                "most of it for its turn in the queue of the journal"
+            ],
+        )
+        (event,) = self.events
+        fields = {name: event[name] for name in ("operation", "peer", "ledger_id", "entry_id", "count", "millis")}
+        self.assertEqual(
+            fields,
+            {"operation": "ADD_ENTRY", "peer": "10.0.0.7:5", "ledger_id": 7, "entry_id": 3, "count": 20,
+             "millis": 250.0},
+        )  # fmt: skip
+
+    def test_threshold(self) -> None:
+        """A request that is quicker is no line, and none is where the threshold is 0, as it is at first."""
+        self.assertEqual(self.slow(adds(run(7, 0)), 0.099), [])
+        self.assertEqual(len(self.slow(adds(run(7, 1)), 0.1)), 1)
+        self.rig.engine.context.slow.limit(0)
+        self.assertEqual(self.slow(adds(run(8, 0)), 3600), [])
+        self.use(Rig())
+        self.assertEqual(SlowRequests(Clock().seconds).threshold, float("inf"))
+
+    def test_once_a_minute(self) -> None:
+        """One line of an operation a minute for each host; the next one says how many were left out."""
+        for first in range(3):
+            self.assertEqual(len(self.slow(adds(run(7, first)))), first == 0)
+        (line,) = self.slow(adds(run(8, 0)), peer=self.connect("10.0.0.8"))
+        self.assertTrue(line.endswith("(2 such lines were left out before this one)"), line)
+        self.rig.clock.advance(60)
+        self.assertEqual(len(self.slow(adds(run(7, 3)))), 1)
+
+    def test_sync(self) -> None:
+        """An add that waits for the disk of the journal says so."""
+        write = self.rig.store.journals[0].write_group
+
+        def slowly(*args: Any, **options: Any) -> Any:
+            self.rig.clock.advance(0.3)
+            return write(*args, **options)
+
+        self.patch(self.rig.store.journals[0], "write_group", slowly)
+        (line,) = self.slow(adds(run(7, 0)), 0.01)
+        self.assertIn("310 ms, most of it for the write and the sync of the journal", line)
+
+    def test_room(self) -> None:
+        """An add that waits before it is given to the journal waits for room."""
+        has_room = self.rig.bookie._has_room
+        self.patch(self.rig.bookie, "_has_room", lambda entries: False)
+        self.assertEqual(self.slow(adds(run(7, 0)), 0.5), [])
+        self.patch(self.rig.bookie, "_has_room", has_room)
+        with capturedLogs() as events:
+            self.rig.bookie.resume_adds()
+            self.rig.drain()
+        lines = [str(formatEvent(event)) for event in events]
+        self.assertEqual(len(lines), 1)
+        self.assertIn("500 ms, most of it for room in the write cache or in the queue of the journal", lines[0])
+
+    def test_reads(self) -> None:
+        """A slow run of reads has its first entry; it waits for the disk."""
+        self.restart()
+        self.assertEqual(
+            self.slow(reads(1, range(2, 5))),
+            ["slow READ_ENTRY of 10.0.0.7:5: ledger 1, entry 2, 3 in all, 250 ms, most of it for the disk"],
+        )
+        self.assertEqual(self.slow(reads(1, range(2, 5))), [])
+
+    def test_batch(self) -> None:
+        """A slow batch read has the number of entries in its reply."""
+        self.restart()
+        self.assertEqual(
+            self.slow(batch(1, 4, 3, 10_000)),
+            ["slow BATCH_READ_ENTRY of 10.0.0.7:5: ledger 1, entry 4, 3 in all, 250 ms, most of it for the disk"],
+        )
+
+    def test_rare(self) -> None:
+        """A force and a fence that take long wait for the journal."""
+        self.slow(adds(run(1, 0)), 0)
+        force = ForceLedgerRequest(Header(V3, 3, Operation.FORCE_LEDGER, 1), 1)
+        fence = ReadRequest(Header(V3, 3, Operation.READ, 2), 1, 0, fence=True, master_key=KEY)
+        self.peer = self.connect("10.0.0.7")
+        self.assertEqual(
+            self.slow(v3.encode_request(force)),
+            ["slow FORCE_LEDGER of 10.0.0.7:5: ledger 1, entry -1, 1 in all, 250 ms, most of it for the journal"],
+        )
+        (line,) = self.slow(v3.encode_request(fence))
+        self.assertRegex(line, "^slow READ_ENTRY of 10.0.0.7:5: ledger 1, entry 0, .* for the journal$")
+
+    def test_long_poll(self) -> None:
+        """A read that asks to wait for the LAC is not slow because it waits."""
+        self.slow(adds(run(1, 0)), 0)
+        poll = ReadRequest(
+            Header(V3, 3, Operation.READ, 1), 1, -1, previous_lac=5, timeout_ms=1000, piggyback=True
+        )
+        self.peer = self.connect("10.0.0.7")
+        self.assertEqual(self.slow(v3.encode_request(poll), 1.0), [])
