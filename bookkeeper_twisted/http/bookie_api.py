@@ -88,8 +88,12 @@ class BookieApi:
             return Answer('The body should be {"readOnly" : true} or {"readOnly" : false}', 400)
         if wanted and self._admin.configuration().get("readOnlyModeEnabled") == "false":
             return Answer("Bookie is disabled ReadOnly mode, cannot transit to readOnly mode", 400)
+        before = self._admin.state().reasons
         self._admin.set_read_only(wanted)
         state = self._admin.state()
+        if state.reasons != before:
+            text = "the bookie is set read-only by {peer}" if wanted else "{peer} has the bookie set read-only no more"
+            self._log.info(text, peer=question.peer)
         if state.read_only is not wanted:
             return Answer(f"Bookie stays read-only: {'; '.join(state.reasons)}", 400)
         return json_answer({"readOnly": state.read_only})

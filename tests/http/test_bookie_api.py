@@ -5,13 +5,14 @@ import json
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
+from twisted.logger import capturedLogs
 
 from bookkeeper_twisted.bookie.admin import DirectoryUsage, JournalMark, Phase, StoredFiles
 from bookkeeper_twisted.errors import InvalidCookieError, NotEnoughBookiesError
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 
-from .http_case import HttpCase, captured
+from .http_case import HttpCase, captured, lines
 
 
 class BookieApiTests(HttpCase):
@@ -64,6 +65,20 @@ class BookieApiTests(HttpCase):
         self.assertTrue(self.admin.by_administrator)
         self.assertEqual(json.loads(self.ask(path, "PUT", '{"readOnly" : false}').body), {"readOnly": False})
         self.assertFalse(self.admin.by_administrator)
+
+    def test_read_only_is_logged(self) -> None:
+        """Who asked for a change is a line; who asks for what holds already makes none."""
+        path = "/api/v1/bookie/state/readonly"
+        with capturedLogs() as events:
+            for wanted in ("true", "true", "false", "false"):
+                self.ask(path, "PUT", f'{{"readOnly" : {wanted}}}')
+        self.assertEqual(
+            lines(events),
+            [
+                "info: the bookie is set read-only by 192.168.1.1:54321",
+                "info: 192.168.1.1:54321 has the bookie set read-only no more",
+            ],
+        )
 
     def test_read_only_refused(self) -> None:
         """A body of something else, a bookie without that mode, and one with other reasons."""

@@ -62,4 +62,13 @@ PLANTS = (
           where="SlowRequests.limit"),
     Plant("a changed threshold of slow requests has no effect", "bookie/lifecycle/admin.py",
           "self._slow.limit(self.config.slow_request_threshold_ms)", "pass", _ADMIN, where="BookieAdmin._limit_slow"),
+    Plant("each time-out of a dead bookie is a line", "client/connections/bookie_peer.py",
+          "now >= self._overdue_silent_until", "True",
+          ["tests.client.connections.test_bookie_peer", "tests.client.test_lines_of_a_dead_bookie"],
+          where="BookiePeer._count_overdue"),
+    Plant("one more reason to be read-only is no line", "bookie/lifecycle/registration.py",
+          "self._log_change(reason, was_read_only)", "was_read_only or self._log_change(reason, was_read_only)",
+          ["tests.bookie.lifecycle.test_registration"], where="BookieRegistration.set_read_only"),
+    Plant("a bookie that fails says why after its last checkpoint", "bookie/lifecycle/admin.py",
+          "self._phase is Phase.SERVING", "False", _ADMIN, where="BookieAdmin.fail"),
 )  # fmt: skip

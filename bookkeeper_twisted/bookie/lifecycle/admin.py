@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
 from zope.interface import implementer
 
 from ...authorization.access import AccessControl
@@ -126,6 +127,8 @@ class BookieAdmin:
     :ivar config: the present configuration: some of its values can change while the bookie runs.
     """
 
+    _log = Logger()
+
     def __init__(
         self, config: BookieConfig, instruments: Instruments, levels: LogLevels = LEVELS_OF_PROCESS
     ) -> None:
@@ -193,6 +196,8 @@ class BookieAdmin:
     def enter(self, phase: Phase) -> None:
         """Enter the next ``phase``, unless the bookie has failed."""
         if self._phase is not Phase.FAILED:
+            if phase is Phase.STOPPING:
+                self._log.info("bookie {bookie_id} is stopping, because its process ends", bookie_id=self.bookie_id)
             self._phase = phase
 
     def fail(self, reason: str) -> None:
@@ -200,6 +205,8 @@ class BookieAdmin:
 
         :param reason: a text for the administrator.
         """
+        if self._phase is Phase.SERVING:  # where a start fails, its caller logs the reason immediately
+            self._log.critical("bookie {bookie_id} is stopping: {reason}", bookie_id=self.bookie_id, reason=reason)
         if self._phase in (Phase.STARTING, Phase.SERVING):
             self._phase, self._failure = Phase.FAILED, reason
 

@@ -55,23 +55,47 @@ class BookieRegistration:
         :param reason: a text for administrators, which also identifies the reason.
         :param holds: True to add the reason, False to remove it.
         """
-        before = self.reasons
+        before, was_read_only = self.reasons, self.mode.read_only
         if holds:
             self._reasons[reason] = None
         else:
             self._reasons.pop(reason, None)
-        if self.on_change is not None and self.reasons != before:
-            self.on_change()
-        read_only = bool(self._reasons)
-        if read_only is self.mode.read_only:
+        if self.reasons == before:
             return
-        self.mode.read_only = read_only
-        if read_only:
-            self._log.warn("the bookie is read-only now: {reason}", reason=reason)
-        else:
-            self._log.info("the bookie is writable again; it was read-only because {reason}", reason=reason)
-        if self.registered:
+        read_only = self.mode.read_only = bool(self._reasons)
+        self._log_change(reason, was_read_only)
+        if self.on_change is not None:
+            self.on_change()
+        if self.registered and read_only is not was_read_only:
             self._tell_soon()
+
+    def _log_change(self, reason: str, was_read_only: bool) -> None:
+        """Log a change of the reasons to be read-only, also of those that do not change the mode."""
+        others = [each for each in self._reasons if each != reason]
+        if not was_read_only:
+            self._log.warn("the bookie is read-only now: {reason}", reason=reason)
+        elif not self._reasons:
+            self._log.info("the bookie is writable again; it was read-only because {reason}", reason=reason)
+        else:
+            holds = "is one more reason" if reason in self._reasons else "is no reason any more"
+            self._log.info(
+                "the bookie stays read-only: {others}; {reason} {holds}", others=", ".join(others), reason=reason,
+                holds=holds,
+            )  # fmt: skip
+
+    def set_high_priority(self, accepted: bool, reason: str) -> None:
+        """Set whether the bookie accepts adds of high priority, as those of a recovery, even while it is read-only.
+
+        :param accepted: whether it accepts them.
+        :param reason: why it does not, for the log.
+        """
+        if accepted is self.mode.high_priority:
+            return
+        self.mode.high_priority = accepted
+        if accepted:
+            self._log.info("recovery adds are accepted again, also while the bookie is read-only")
+        else:
+            self._log.warn("recovery adds are refused while the bookie is read-only: {reason}", reason=reason)
 
     async def register(self, info: BookieServiceInfo) -> None:
         """Register the bookie for the first time.
@@ -102,6 +126,9 @@ class BookieRegistration:
     async def _tell(self) -> None:
         read_only = self.mode.read_only
         await self._registration.register_bookie(self._bookie_id, read_only, self._info)
+        if self._logged_at is not None:
+            mode = "read-only" if read_only else "writable"
+            self._log.info("the metadata store has the change of mode now: {mode}", mode=mode)
         self._registered_as, self._logged_at = read_only, None
 
     def _tell_soon(self) -> None:

@@ -449,8 +449,9 @@ class BookieService(Service):
     # -- reactions to the state of the disks --
 
     def _disks_seen(self, disks: DiskState) -> None:
-        assert self.engine is not None
-        self.engine.bookie.mode.high_priority = disks.has_reserve and not self._flush_fails
+        assert self._registration is not None
+        why = FAILED if self._flush_fails else "less than minUsableSizeForHighPriorityWrites is free"
+        self._registration.set_high_priority(disks.has_reserve and not self._flush_fails, why)
         if disks.lost_journals:  # stop, because records acknowledged from now on would be lost (safety rule S1)
             self._fail(Failure(StorageFailedError(f"a journal directory is lost: {disks.lost_journals[0]}")))
             return
@@ -463,10 +464,9 @@ class BookieService(Service):
         """Update the reasons to be read-only after a checkpoint; if it failed, refuse even adds of high priority.
 
         The checkpoint may have almost filled a disk, so the disks are checked immediately."""
-        assert self.engine is not None
         self._flush_fails = reason == FAILED
-        if self._flush_fails:
-            self.engine.bookie.mode.high_priority = False
+        if self._flush_fails and self._registration is not None:
+            self._registration.set_high_priority(False, reason)
         for each in (NO_SPACE, FAILED):
             self._set_read_only(each, reason == each)
         self._disks.look()

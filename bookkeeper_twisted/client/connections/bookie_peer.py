@@ -18,7 +18,7 @@ from .bookie_socket import BookieSocket, SocketSettings
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 3.0
 LOG_PAUSE = 60.0
-"""Least seconds between two log lines about lost or refused connections of the same bookie."""
+"""Least seconds between two log lines about lost or refused connections of the same bookie, or its overdue replies."""
 
 
 def least_busy(sockets: "list[BookieSocket]") -> BookieSocket:
@@ -73,6 +73,8 @@ class BookiePeer:
         self._limit = limit
         self._pause = 0.0
         self._silent_until = 0.0
+        self._overdue = 0
+        self._overdue_silent_until = 0.0
         self._paused_until = 0.0
         self._last_error: Exception | None = None
         self._all: dict[BookieSocket, None] = {}
@@ -115,7 +117,7 @@ class BookiePeer:
     def _open(self) -> BookieSocket:
         if self.n_reconnects < self.n_lost + self.n_failed:
             self.n_reconnects += 1
-        socket = BookieSocket(self._settings, self.key, self._ended)
+        socket = BookieSocket(self._settings, self.key, self._ended, self._count_overdue)
         self.sockets.append(socket)
         self._all[socket] = None
         socket.gone.addCallback(lambda _: self._all.pop(socket))
@@ -142,6 +144,14 @@ class BookiePeer:
         if now >= self._silent_until:
             self._silent_until = now + LOG_PAUSE
             self._log.warn("bookie {bookie_id}: {error}", bookie_id=self.key[0], error=socket.error)
+
+    def _count_overdue(self, count: int) -> None:
+        """Log how many requests had no reply in time since the last such line, at most once in :data:`LOG_PAUSE`."""
+        self._overdue += count
+        now = self._clock.seconds()
+        if now >= self._overdue_silent_until:
+            self._overdue_silent_until, n, self._overdue = now + LOG_PAUSE, self._overdue, 0
+            self._log.warn("bookie {bookie_id}: {n} requests had no reply in time", bookie_id=self.key[0], n=n)
 
     def leave(self, socket: BookieSocket, ids: RequestIds, error: Exception) -> None:
         """Remove a ledger handle from a socket; close the socket if each handle has sockets of its own.

@@ -94,8 +94,14 @@ class BookieSocket:
 
     _log = Logger()
 
-    def __init__(self, settings: SocketSettings, key: tuple[str, IWireProtocol], ended: "Ended") -> None:
-        """:param ended: called once when the socket cannot be used any more, before waiting requests fail."""
+    def __init__(
+        self, settings: SocketSettings, key: tuple[str, IWireProtocol], ended: "Ended",
+        overdue: Callable[[int], None] = lambda count: None,
+    ) -> None:  # fmt: skip
+        """:param ended: called once when the socket cannot be used any more, before waiting requests fail.
+
+        :param overdue: called with the number of requests that had no reply in time.
+        """
         self.key = key
         self.state = ConnectionState.CONNECTING
         self.traffic = Traffic(settings.clock.seconds)
@@ -110,6 +116,7 @@ class BookieSocket:
         self._settings = settings
         self._bookie_id, self._wire = key
         self._ended = ended
+        self._overdue = overdue
         self._waiting: deque[tuple[int, Deferred[ClientConnection]]] = deque()
         self._attempt: Deferred[None] | None = None
         self._asked_for_life = False
@@ -201,7 +208,9 @@ class BookieSocket:
     ) -> "Deferred[IProtocol]":
         settings = self._settings
         bookie = Peer(self._bookie_id, host=host, reactor=settings.clock)
-        owner = ConnectionOwner(self._bookie_id, settings.flow_ids, self.traffic, self._lost, settings.writes)
+        owner = ConnectionOwner(
+            self._bookie_id, settings.flow_ids, self.traffic, self._lost, settings.writes, self._overdue
+        )
 
         def connection() -> ClientConnection:
             return ClientConnection(settings.clock, self._wire, settings.limits, owner, settings.no_delay)

@@ -64,6 +64,7 @@ class ConnectionOwner:
     :ivar traffic: measures the load of the connection.
     :ivar lost: called once, as soon as the connection is unusable.
     :ivar writes: histograms of the sizes of writes.
+    :ivar overdue: called with the number of requests that had no reply in time.
     """
 
     bookie_id: str
@@ -71,6 +72,7 @@ class ConnectionOwner:
     traffic: Traffic
     lost: Callable[[], None]
     writes: WriteHistograms = attrs.field(factory=WriteHistograms)
+    overdue: Callable[[int], None] = lambda count: None
 
 
 class ClientConnection(Protocol):
@@ -434,8 +436,7 @@ class ClientConnection(Protocol):
         if self.in_flight:
             self._scan_later()
         if overdue:
-            bookie_id, n = self._owner.bookie_id, sum(sent.count for sent in overdue)
-            self._log.warn("bookie {bookie_id}: {n} requests had no reply in time", bookie_id=bookie_id, n=n)
+            self._owner.overdue(sum(sent.count for sent in overdue))
         self._fail(overdue, RequestTimeoutError(f"{self._owner.bookie_id} gave no reply in time"))
         if self.in_flight.abandoned > _MAX_ABANDONED:
             self.abort(BookieHandleNotAvailableError("too many replies are overdue"))

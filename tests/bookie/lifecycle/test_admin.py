@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 from twisted.internet.defer import Deferred
-from twisted.logger import LogLevel, PredicateResult
+from twisted.logger import LogLevel, PredicateResult, capturedLogs, formatEvent
 
 from bookkeeper_twisted.bookie.admin import ADMINISTRATOR, Phase
 from bookkeeper_twisted.bookie.lifecycle.admin import BookieAdmin
@@ -168,6 +168,21 @@ class BookieAdminTests(StepTestCase, admin_contract.BookieAdminContract):
         )
         self.settle()
         self.assertEqual((before, self.admin.state().reasons), (False, ("a disk is full",)))
+
+    def test_stop_is_logged(self) -> None:
+        """A bookie that begins to stop says why, before its last checkpoint: it was asked to, or it has failed."""
+        for failure, said in (("", "because its process ends"), ("a disk is gone", "a disk is gone")):
+            admin = BookieAdmin(BookieConfig(), self.service.instruments)
+            admin.bookie_id = "b"
+            with capturedLogs() as events:
+                admin.enter(Phase.SERVING)
+                if failure:
+                    admin.fail(failure)
+                    admin.fail("later")
+                admin.enter(Phase.STOPPING)
+                admin.enter(Phase.STOPPED)
+            (line,) = [str(formatEvent(event)) for event in events]
+            self.assertTrue(line.startswith("bookie b is stopping") and line.endswith(said), line)
 
     def test_slow_requests_configured(self) -> None:
         """The threshold of slow requests is that of the configuration, at the start and when it changes."""

@@ -68,6 +68,52 @@ class RegistrationTests(SynchronousTestCase):
             ],
         )
 
+    def test_more_reasons(self) -> None:
+        """Reasons that come and go while the bookie is read-only are lines, too, with those that are left."""
+        self.register()
+        with capturedLogs() as events:
+            steps = (("full", True), ("forced", True), ("forced", True), ("full", False), ("forced", False))
+            for reason, holds in steps:
+                self.registration.set_read_only(reason, holds)
+        self.assertEqual(
+            [formatEvent(event) for event in events],
+            [
+                "the bookie is read-only now: full",
+                "the bookie stays read-only: full; forced is one more reason",
+                "the bookie stays read-only: forced; full is no reason any more",
+                "the bookie is writable again; it was read-only because forced",
+            ],
+        )
+
+    def test_high_priority(self) -> None:
+        """The log says once why recovery adds are refused, and when they are accepted again."""
+        with capturedLogs() as events:
+            for accepted in (True, False, False, True):
+                self.registration.set_high_priority(accepted, "no space")
+                self.assertIs(self.mode.high_priority, accepted)
+        self.assertEqual(
+            [formatEvent(event) for event in events],
+            [
+                "recovery adds are refused while the bookie is read-only: no space",
+                "recovery adds are accepted again, also while the bookie is read-only",
+            ],
+        )
+
+    def test_late_registration_is_logged(self) -> None:
+        """Where the store did not take a change of mode, the log says when it has it."""
+        self.register()
+        self.store.failures.append(MetadataError("away"))
+        with capturedLogs() as events:
+            self.registration.set_read_only("full", True)
+            self.clock.advance(RETRY_SECONDS)
+        self.assertEqual(
+            [formatEvent(event) for event in events][1:],
+            [
+                "the metadata store did not take the change of mode; trying again: away",
+                "the metadata store has the change of mode now: read-only",
+            ],
+        )
+
     def test_flag_first(self) -> None:
         """The bookie refuses adds before it is registered as read-only."""
         self.register()

@@ -53,6 +53,24 @@ class BookiePeerTests(SocketCase):
         self.assertEqual(len(lines), 2, lines)
         self.assertIn(f"bookie {BOOKIE}: the connection to {BOOKIE} was lost", lines[0])
 
+    def test_overdue_is_logged_once(self) -> None:
+        """Requests without a reply in time are a line a minute for all sockets, which has the number since the last."""
+        sockets = [self._choose() for _ in range(2)]
+        with capturedLogs() as events:
+            for _ in range(30):
+                for socket in sockets:
+                    socket._overdue(5)
+                self.clock.advance(5)
+        lines = [formatEvent(event) for event in events]
+        self.assertEqual(
+            lines,
+            [
+                f"bookie {BOOKIE}: 5 requests had no reply in time",
+                f"bookie {BOOKIE}: 120 requests had no reply in time",
+                f"bookie {BOOKIE}: 120 requests had no reply in time",
+            ],
+        )
+
     def test_spread(self) -> None:
         """Flows open sockets up to the limit, then share them evenly."""
         chosen = [self._choose() for _ in range(6)]
