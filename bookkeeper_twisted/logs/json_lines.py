@@ -10,6 +10,7 @@ import re
 import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from string import Formatter
 from typing import Any
 
 from twisted.logger import LogEvent, formatEvent
@@ -22,6 +23,10 @@ _SECRET = re.compile(r"passw|secret|token|credential|(private|master|account)_?k
 
 _OF_LEGACY_LOG = frozenset({"message", "time", "system", "format", "isError", "failure", "why", "printed"})
 """Fields that Twisted's older log adds to an event; they repeat what the line says anyway."""
+
+_FORMATTER = Formatter()
+_PART = re.compile(r"(?!log_)\w+(\.\w+)+")
+"""A pattern for attributes of fields in a template."""
 
 _DEEPEST = 4
 """The most levels of lists and mappings in a field; what is nested deeper is shown as text."""
@@ -59,12 +64,28 @@ def _time(seconds: float | None) -> str | None:
 
 
 def _fields(event: LogEvent) -> dict[str, object]:
-    is_legacy = "isError" in event
-    return {
-        name: MASK if _SECRET.search(name) else _plain(value, _DEEPEST)
+    is_legacy, parts = "isError" in event, _parts(event)
+    whole = {name.partition(".")[0] for name in parts}
+    given = {
+        name: value
         for name, value in event.items()
-        if not name.startswith("log_") and not (is_legacy and name in _OF_LEGACY_LOG)
+        if not name.startswith("log_") and name not in whole and not (is_legacy and name in _OF_LEGACY_LOG)
     }
+    return {
+        name: MASK if _SECRET.search(name) else _plain(value, _DEEPEST) for name, value in {**given, **parts}.items()
+    }
+
+
+def _parts(event: LogEvent) -> dict[str, object]:
+    """Return the attributes of objects that a message names, such as ``last.entries``: they replace the objects."""
+    found: dict[str, object] = {}
+    try:
+        for _, name, _, _ in _FORMATTER.parse(str(event.get("log_format") or "")):
+            if name and _PART.fullmatch(name):
+                found[name] = _FORMATTER.get_field(name, (), event)[0]
+    except (ValueError, LookupError, AttributeError):
+        return {}  # formatEvent() has put into the message what is wrong with the template
+    return found
 
 
 def _plain(value: Any, depth: int) -> object:

@@ -74,6 +74,15 @@ class JsonLinesTests(SynchronousTestCase):
             },
         )  # fmt: skip
 
+    def test_attributes(self) -> None:
+        """Attributes that a message names are fields of their own, in the place of their object."""
+        last = _Odd("all of it")
+        last.entries, last.token = 7, "hunter2"  # type: ignore[attr-defined]
+        found = self._line("{last.entries} of {n}, {last.token!r}", last=last, n=9)["fields"]
+        self.assertEqual(found, {"n": 9, "last.entries": 7, "last.token": "******"})
+        self.assertEqual(self._line("{last.more}", last=last)["fields"], {"last": "all of it"})
+        self.assertEqual(self._line("{", last=last)["fields"], {"last": "all of it"})
+
     def test_one_line(self) -> None:
         """A message of several lines, and one with other letters, is one line of ASCII."""
         (line,) = self._lines("a\nb\u2028{text}", text="\u00fc\r\n")
