@@ -169,7 +169,7 @@ class AutorecoveryService:
         from ..client.admin import BookKeeperAdmin
         from ..http.cluster_api import SharedClient
         from ..http.hosts import HostNames
-        from ..http.log_levels_api import LogLevelsApi
+        from ..http.limits_api import LogLevelsApi
         from ..http.site import make_autorecovery_site
 
         def connect() -> Deferred[BookKeeperAdmin]:

@@ -1,10 +1,11 @@
-"""The HTTP pages that show and change speed limits of a bookie or of autorecovery, and a bookie's configuration."""
+"""The HTTP pages that show and change speed limits of a bookie or of autorecovery, its log levels, a bookie's configuration."""
 
 from collections.abc import Callable, Mapping
 
 from twisted.logger import Logger
 
 from ..bookie.admin import IBookieAdmin
+from ..config.log_levels import DEFAULT, levels_by_namespace, levels_text
 from ..errors import IncorrectParameterError, NoSuchThrottleError
 from ..limits.adaptive import AdaptiveStatus, ISpeedLimits
 from ..limits.ratelimit import Rate
@@ -13,6 +14,9 @@ from .api import Answer, ApiRequest, check_members, json_answer
 from .routes import Parameter, Route, routed
 
 _log = Logger()
+
+_LEVELS_PATH = "/api/v1/config/log_levels"
+_LEVEL, _LEVELS = "logLevel", "logLevels"
 
 _ADAPTIVE, _REPLICATION_ADAPTIVE, _LIMITERS = "adaptive", "replicationAdaptive", "limiters"
 _BOUND = "latencyBoundMs"
@@ -104,8 +108,9 @@ class ConfigurationApi:
         return json_answer(self._admin.configuration())
 
     @routed(
-        Route("PUT", "/api/v1/config/server_config", "changes keys of garbage collection, compaction, scrub and speed "
-              "limits, until the end of the process", body=(Parameter("*", "the value of the key of this name"),),
+        Route("PUT", "/api/v1/config/server_config", "changes keys of garbage collection, compaction, scrub, speed "
+              "limits, disk checks and the log, until the end of the process or SIGHUP",
+              body=(Parameter("*", "the value of the key of this name"),),
               refusals=(400, 404, 503), is_text=True),
     )  # fmt: skip
     async def _configure(self, question: ApiRequest) -> Answer:
@@ -115,6 +120,51 @@ class ConfigurationApi:
         self._admin.configure({key: _as_text(value, key) for key, value in question.json().items()})
         log_changes(before, self._admin.configuration(), question.peer)
         return Answer("Success set server config.")
+
+
+class LogLevelsApi:
+    """Answers HTTP requests about the levels of the log, and logs each change.
+
+    :param configuration: returns the present configuration by key.
+    :param configure: changes values of the configuration by key.
+    """
+
+    def __init__(
+        self, configuration: Callable[[], Mapping[str, str]], configure: Callable[[Mapping[str, str]], None]
+    ) -> None:
+        self._configuration = configuration
+        self._configure = configure
+
+    def _levels(self) -> dict[str, str]:
+        values = self._configuration()
+        pairs = [pair for pair in values[_LEVELS].split(",") if pair]
+        return {DEFAULT: values[_LEVEL], **levels_by_namespace(pairs)}
+
+    @routed(Route("GET", _LEVELS_PATH, "the levels of the log, by namespace"))
+    async def _shown(self, question: ApiRequest) -> Answer:
+        return json_answer(self._levels())
+
+    @routed(
+        Route("PUT", _LEVELS_PATH, "changes levels of the log, until the end of the process; the answer is that of GET",
+              body=(Parameter("*", "the level of the namespace of this name; null: that of the namespace above it"),),
+              refusals=(400,)),
+    )  # fmt: skip
+    async def _set(self, question: ApiRequest) -> Answer:
+        """Change the levels that the body names, drop those that are null there; answer with all, as for GET."""
+        levels, body = self._levels(), question.json()
+        if not body:
+            raise IncorrectParameterError('The body should be {"<namespace>" : "<level>"}; null drops a level')
+        for namespace, level in body.items():
+            if level is None and namespace != DEFAULT:
+                levels.pop(namespace, None)
+            elif isinstance(level, str) and not {",", ":"} & {*namespace, *level}:
+                levels[namespace] = level
+            else:
+                raise IncorrectParameterError(f"{namespace} should be the name of a level")
+        before = self._configuration()
+        self._configure({_LEVELS: levels_text(levels)})
+        log_changes(before, self._configuration(), question.peer)
+        return await self._shown(question)
 
 
 def log_changes(before: Mapping[str, str], after: Mapping[str, str], peer: str) -> None:

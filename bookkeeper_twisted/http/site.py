@@ -19,8 +19,7 @@ from .bookie_api import HEARTBEAT, BookieApi, CheckSanity
 from .channel import BoundedSite
 from .cluster_api import ClusterApi, SharedClient
 from .hosts import HostNames
-from .limits_api import ConfigurationApi, LimitsApi, limits_of_autorecovery, limits_of_bookie
-from .log_levels_api import LogLevelsApi
+from .limits_api import ConfigurationApi, LimitsApi, LogLevelsApi, limits_of_autorecovery, limits_of_bookie
 from .metrics_page import MetricsPage
 from .openapi import DescriptionApi
 from .routes import ANY_METHOD, Route, routed, routes_of
@@ -38,7 +37,8 @@ class _AutorecoveryProcess:
 
 
 ROUTES = sorted(
-    {*routes_of(BookieApi, BackgroundApi, LimitsApi, ConfigurationApi, ClusterApi, AutorecoveryApi, DescriptionApi),
+    {*routes_of(BookieApi, BackgroundApi, LimitsApi, ConfigurationApi, ClusterApi, AutorecoveryApi, DescriptionApi,
+                LogLevelsApi),
      *MetricsPage.routes},
     key=lambda route: (route.path, route.method == ANY_METHOD, route.method),
 )  # fmt: skip
@@ -97,12 +97,11 @@ def make_site(
     closing: list[Callable[[], object]] = []
     pages: dict[str, IResource] = {
         "metrics": _with_process(admin.metrics, clock),
-        "heartbeat": bookie.heartbeat(),
-        **_below("api/v1/bookie", bookie.pages()),
-        **_below("api/v1/bookie", BackgroundApi(admin).pages()),
-        **_below("api/v1/bookie", limits.pages()),
-        **_below("api/v1/config", ConfigurationApi(admin).pages()),
-        **_below("api/v1/config", LogLevelsApi(admin.configuration, admin.configure).pages()),
+        **pages_of(BookieApi(admin, check_sanity)),
+        **pages_of(BackgroundApi(admin)),
+        **pages_of(LimitsApi(lambda: limits_of_bookie(admin))),
+        **pages_of(ConfigurationApi(admin)),
+        **pages_of(LogLevelsApi(admin.configuration, admin.configure)),
     }
     if check_sanity is None:
         del pages["api/v1/bookie/sanity"]
@@ -135,10 +134,10 @@ def make_autorecovery_site(
     autorecovery = AutorecoveryApi(client, clock)
     pages = {
         "metrics": _with_process(metrics, clock),
-        "heartbeat": ApiPage(_alive, others=_alive),
-        **_below("api/v1/bookie", LimitsApi(lambda: limits_of_autorecovery(limits)).pages()),
-        **_below("api/v1/autorecovery", autorecovery.pages()),
-        **_below("api/v1/config", levels.pages() if levels is not None else {}),
+        **pages_of(_AutorecoveryProcess()),
+        **pages_of(LimitsApi(lambda: limits_of_autorecovery(limits))),
+        **pages_of(autorecovery),
+        **(pages_of(levels) if levels is not None else {}),
     }
     return _guarded(pages, clock, hosts, [autorecovery.close, client.close], lambda: access, guard)
 

@@ -8,7 +8,7 @@ from twisted.logger import capturedLogs
 
 from bookkeeper_twisted.bookie.admin import Phase
 from bookkeeper_twisted.http.cluster_api import SharedClient
-from bookkeeper_twisted.http.log_levels_api import LogLevelsApi
+from bookkeeper_twisted.http.limits_api import LogLevelsApi
 from bookkeeper_twisted.http.site import make_autorecovery_site, make_site
 from bookkeeper_twisted.testing.admin import FakeBackgroundWork, FakeBookieAdmin
 

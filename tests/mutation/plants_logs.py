@@ -4,7 +4,7 @@ from .plant import Plant
 
 _JSON = "logs/json_lines.py"
 _JSON_TESTS = ["tests.logs.test_json_lines"]
-_LEVELS = "http/log_levels_api.py"
+_LEVELS = "http/limits_api.py"
 _RELOADING, _RELOADED = "cli/reloading.py", ["tests.cli.test_reloading"]
 _LIVE, _LIVE_TESTS = "config/live.py", ["tests.config.test_live"]
 _SLOW, _SLOW_TESTS = "bookie/requests/slow_requests.py", ["tests.bookie.requests.test_slow_requests"]
