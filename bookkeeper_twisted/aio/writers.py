@@ -53,11 +53,13 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 
         This is many times faster than appending them one by one.
 
-        :param payloads: the data of each entry, at least one; as in :meth:`append`.
+        :param payloads: the payload of each entry, at least one; a bytearray or memoryview may be changed after the
+            call.
         :returns: the first and the last id, once all entries have their ack quorum.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: there is no entry, one is not bytes, or one is larger
             than an entry may be.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`append`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, or a bookie cannot be
+            replaced; see :meth:`append`.
         """
         return await result_of(self._inner.append_many(payloads))
 

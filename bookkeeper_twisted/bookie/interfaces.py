@@ -105,7 +105,7 @@ class IBookie(Interface):
         """
 
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Sequence[bytes | None]:
-        """Return single entries of a ledger that can be read without waiting; the ids may be in any order.
+        """Return those of some entries of a ledger that can be read without waiting; the ids may be in any order.
 
         The result has None in place of an entry that this search does not find.  Such an entry may still be found by
         :meth:`cached` or :meth:`resident`.
@@ -117,7 +117,7 @@ class IBookie(Interface):
     def load(wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
         """Read entries from disk by one call on the read lane, whose threads read files.
 
-        For a while afterwards, :meth:`cached` or :meth:`resident` finds these entries.
+        Later calls of :meth:`cached` or :meth:`resident` find these entries while they are in memory.
 
         :param wanted: triples: ledger id, entry id, most bytes to read from this entry on.
         :returns: for each triple, a run that begins at the entry, or an error: NoSuchEntryError, NoSuchLedgerError,

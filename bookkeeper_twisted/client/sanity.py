@@ -55,7 +55,8 @@ async def trial_ledger(
 ) -> AsyncIterator[LedgerWriter]:
     """Create a ledger, and delete it when the context ends.
 
-    :param ensemble_size: as in :meth:`.BookKeeper.create_ledger`, as are ``write_quorum`` and ``ack_quorum``.
+    :param ensemble_size, write_quorum, ack_quorum: number of bookies of the ledger, of replicas of each entry, and of
+        acknowledgements that complete an add.
     :raises bookkeeper_twisted.errors.BookKeeperError: the ledger could not be created or deleted.
     """
     writer = await client.create_ledger(ensemble_size, write_quorum, ack_quorum)

@@ -68,7 +68,7 @@ class Adds:
         return len(self.entry_ids)
 
     def some(self, places: Sequence[int]) -> "Adds":
-        """Return the add requests at ``places`` (indexes) as a separate object.
+        """Return some of these add requests as a separate object.
 
         :param places: indexes into :attr:`entry_ids`, ascending and without repetition, at least one.
         :returns: this object if ``places`` has all indexes; else a new object with copies of the frames.
@@ -91,7 +91,7 @@ class Adds:
         return Adds(*ids, b"".join(parts), _offsets(sizes), self.deferred_sync)
 
     def sizes(self, places: Sequence[int]) -> Sequence[int]:
-        """Return the size in bytes of each frame at ``places``, which are indexes into :attr:`entry_ids`."""
+        """Return the size in bytes of the frame of each add whose index in :attr:`entry_ids` is in ``places``."""
         offsets = self.offsets
         if isinstance(offsets, range):
             return (offsets.step,) * len(places)
@@ -158,7 +158,7 @@ def seal_adds(
     :param deferred_sync: whether bookies acknowledge before they sync.
     """
     key, fixed = digester.master_key, ENTRY_HEADER_SIZE + digester.size
-    if len(payloads) == 1:  # for a single entry, this is four times as fast as encoding by columns
+    if len(payloads) == 1:  # for one entry, this is four times as fast as encoding many entries together
         (payload,) = payloads
         front = requests_out.add_front(key, fixed + len(payload), flags)
         frame = front + headers + digester.digest(headers + payload) + payload
@@ -194,7 +194,7 @@ def scattered_adds(
     :param entries: header, digest and payload of each entry.
     :raises CodecError: the master key does not have 20 bytes.
     """
-    # the ids that the run gives to its entries may be wrong, but only the ids inside the stored entries are sent
+    # the run may have other ids than the entries: only the ids in the bytes of the entries are sent
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
     return Adds((ledger_id,) * run.count, entry_ids, requests_out.encode_adds(master_key, run, flags), _offsets_of(run))
 

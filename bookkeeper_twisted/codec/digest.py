@@ -256,7 +256,7 @@ class Digester:
 
 @lru_cache(maxsize=64)
 def _slices(stride: int, start: int, end: int, count: int) -> Sequence[slice]:
-    """Return one slice for each of ``count`` records of ``stride`` bytes: from ``start`` to ``end`` of the record."""
+    """Return one slice for each of ``count`` records of ``stride`` bytes: bytes ``start`` to ``end`` of the record."""
     return [slice(at + start, at + end) for at in range(0, count * stride, stride)]
 
 

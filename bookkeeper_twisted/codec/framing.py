@@ -37,8 +37,8 @@ class FrameBuffer:
     """A buffer for the received bytes of an incomplete frame.
 
     The pieces of a frame are joined only when the frame is complete.  So a large frame is copied once, even if it
-    arrives in many chunks.  Small pieces are appended to one bytearray, so that there is not an object for each byte if
-    a peer sends byte by byte.
+    arrives in many chunks.  Small pieces are appended to one bytearray, because a peer that sends byte by byte would
+    otherwise cost an object for each byte.
     """
 
     __slots__ = ("_limit", "_pieces", "_have", "_need")

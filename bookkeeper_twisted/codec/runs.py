@@ -59,7 +59,8 @@ class IReplyEncoding(Interface):
 
         :param runs: runs of consecutive entries; each run begins where the previous one ends.  Empty unless ``status``
             is EOK.
-        :param max_lac: as in :meth:`read_reply`.
+        :param max_lac: the highest LAC of the ledger that the bookie knows, -1 if none; ignored if :attr:`carries_lac`
+            is false.
         """
 
     def encode_response(response: object) -> bytes:
@@ -83,8 +84,8 @@ class AddRun:
 
     No ledger or entry id is negative.  Each entry has at least 24 bytes, and begins with its ledger id and entry id.
 
-    :ivar entries: the entries: a run of consecutive entries, a sequence of such runs, or a mixed run of single entries
-        in any order.
+    :ivar entries: the entries: a run of consecutive entries (EntryRun), a sequence of such runs (RunSequence), or
+        entries in any order (MixedRun).
     :ivar flags: the bits ``RECOVERY_ADD`` and ``HIGH_PRIORITY``.  A V3 request has a flag and a priority instead; a V2
         request may have unknown bits, too.
     :ivar deferred_sync: whether the bookie acknowledges the entries before they are durable (V3 write flag).

@@ -16,7 +16,7 @@ from operator import eq, ne, sub
 from ..entries.columns import Unpack, column, unpack_all
 
 FEW_A_RUN = 16
-"""Up to this average number of entries in a run (consecutive entries), one mixed run of single entries is faster."""
+"""If runs (consecutive entries of a ledger) have at most this many entries on average, one MixedRun is faster."""
 
 _FIRST_TRY = 16
 _GROWTH = 8
@@ -132,9 +132,9 @@ def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequ
 def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: int) -> bool:
     """Test whether the ids of all records are consecutive, and their keys equal.
 
-    In a record, an i64 id follows the key.  For each position in a record, the bytes of all records are compared by one
-    slice: the two low bytes of the ids must count up, all other bytes must be equal.  If there are few records, their
-    keys and ids are copied and compared instead.
+    In a record, an i64 id follows the key.  For each byte offset in a record, the bytes at this offset in all records
+    are compared by one slice: the two low bytes of the ids must count up, all other bytes must be equal.  If there are
+    few records, their keys and ids are copied and compared instead.
 
     :param data: the records, of ``stride`` bytes each; the first one begins at 0.
     :param count: number of records, at least one.
@@ -199,7 +199,7 @@ def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[
 
     :param ids: at least one id.
     :param keys: the key of each id.
-    :returns: the (start, end) indexes of each part, end exclusive.
+    :returns: for each piece, the indexes at which it starts and ends in ``ids``; the end is exclusive.
     """
     count = len(ids)
     if count == 1:
@@ -218,7 +218,7 @@ def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[
 
 
 def take_turns(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
-    """Test whether entries cost less as one mixed run of single entries than as several runs of consecutive entries.
+    """Test whether entries cost less as one MixedRun (entries in any order) than as runs of consecutive entries.
 
     :param ledger_ids: the ledger id of each entry.
     :param entry_ids: the entry id of each entry.

@@ -47,7 +47,8 @@ class IWireProtocol(IReplyEncoding):
     def encode_reads(ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:
         """Encode the frames of plain reads of entries of one ledger.
 
-        :param first_number: as in :meth:`encode_adds`.
+        :param first_number: the number of the first request; the others count up from it.  Ignored by a protocol
+            without numbers.
         """
 
     def batch_read(

@@ -1,4 +1,4 @@
-"""Cuts columns (the same bytes of each record) out of records of equal size, by a few C calls."""
+"""Cuts the same bytes (a column) out of each of many records of equal size, by a few C calls."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ def unpack_all(unpack: Callable[[int], Unpack], data: bytes, at: int, stride: in
     """Unpack many records of equal size by a few C calls.
 
     :param unpack: returns a function that unpacks a given number of records.
-    :param data: the records, side by side; may be longer.
+    :param data: the records, one after the other; bytes after the last record are ignored.
     :param at: offset of the first record.
     :param stride: bytes of each record.
     :returns: the values of all records, in order.
@@ -39,9 +39,9 @@ def _cutter(stride: int, start: int, end: int, count: int) -> Unpack:
 
 
 def column(data: bytes, stride: int, count: int, start: int, end: int) -> Sequence[bytes]:
-    """Return the bytes ``start:end`` of each of ``count`` records of ``stride`` bytes.
+    """Return the bytes ``start:end`` of each of ``count`` records, each of ``stride`` bytes.
 
-    :param data: the records, side by side; may be longer.
+    :param data: the records, one after the other; bytes after the last record are ignored.
     """
     if count == 1:
         return (data[start:end],)

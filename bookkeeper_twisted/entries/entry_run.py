@@ -30,9 +30,11 @@ _VIEWED = 512
 
 
 def lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]:
-    """Join entries to records; return ``data``, ``stride`` and ``offsets`` as in :class:`EntryRun`.
+    """Join entries to one byte string of records: ``i32 size`` and the bytes of each entry, one after the other.
 
     :param entries: the bytes of each entry, at least one.
+    :returns: the byte string; the size of a record if all have the same size, else 0; if 0, the offset of each record
+        and the end of the last one, else None.
     """
     sizes = list(map(len, entries))
     size = sizes[0]

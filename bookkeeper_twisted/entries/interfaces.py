@@ -17,9 +17,9 @@ class Entries(Protocol):
     """One or more entries that a bookie adds together, in the order of arrival.
 
     Three classes have these methods.  An EntryRun is one run, that is consecutive entries of one ledger.  A RunSequence
-    is several runs.  A MixedRun is single entries.  The attributes ``ledger_ids``, ``entry_ids`` and ``lacs`` are
-    sequences with one item for each run or single entry: its ledger id, the id of its last entry, and the LAC field of
-    this last entry.
+    is several runs.  A MixedRun is entries of several ledgers in any order, without runs.  The attributes
+    ``ledger_ids``, ``entry_ids`` and ``lacs`` are sequences with one item for each run, or for each entry of a
+    MixedRun: its ledger id, the id of its last entry, and the LAC field of this last entry.
     """
 
     @property
@@ -44,7 +44,7 @@ class Entries(Protocol):
     def lacs(self) -> Sequence[int]: ...
 
     def runs(self) -> Iterator[EntryRun]:
-        """Return all runs (consecutive entries of one ledger), in order; a single entry is a run of its own."""
+        """Return all runs (consecutive entries of one ledger), in order; a MixedRun returns a run for each entry."""
 
     def ids(self) -> Iterable[tuple[int, int]]:
         """Return (ledger id, entry id) of every entry, in order."""
@@ -56,11 +56,11 @@ class Entries(Protocol):
         """Call one of two functions with the entries, and return the results, in order.
 
         :param of_run: called with each run, if the entries are runs.
-        :param of_mixed: called once with all entries, if they are single entries (MixedRun).
+        :param of_mixed: called once with all entries, if they are a MixedRun (entries of several ledgers in any order).
         """
 
     def numbers(self, n: int) -> Iterable[int]:
-        """Return the numbers of the parts (groups of entries) that :meth:`split` with the same ``n`` may return.
+        """Return the numbers of the parts (groups of entries) into which :meth:`split` may split these entries.
 
         :param n: the number of parts.
         """

@@ -1,6 +1,6 @@
 """Entries of several ledgers that a bookie handles as one object: they arrived together, with the same master key.
 
-If the ledger changes with nearly each entry, they are single entries (:class:`MixedRun`).  If several consecutive
+If the ledger changes with nearly each entry, each entry stands by itself (:class:`MixedRun`).  If several consecutive
 entries of a ledger (a run) come before the next ledger, they are runs (:class:`RunSequence`).  To handle each short run
 separately, from the request to the reply, would cost more than the entries themselves.
 """
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class MixedRun:
-    """Entries of several ledgers in the order of arrival, with ids in any order, never empty.
+    """One or more entries of several ledgers in the order of arrival, with ids in any order.
 
     A received chunk contains such entries if a client writes to several ledgers in turn.  A run object for each entry
     would cost more than the entry.
@@ -123,7 +123,7 @@ class RunSequence:
         return range(n)
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Iterator[tuple[int, RunSequence]]":
-        """Split the runs by ``ledger id mod n``; yield (number, runs) of each part that is not empty.
+        """Split the runs by ``ledger id mod n``; yield (number, runs) for each remainder that has runs.
 
         See :meth:`.Entries.split` for parameters and errors.
         """
@@ -138,7 +138,7 @@ class RunSequence:
 
 
 def _chosen(ledger_ids: Sequence[int], n: int, elsewhere: Mapping[int, int]) -> Iterator[tuple[int, Sequence[bool]]]:
-    """Yield each part's number (``ledger id mod n``), and which items of ``ledger_ids`` belong to the part."""
+    """Yield each number (``ledger id mod n``) that occurs, and which of ``ledger_ids`` have this number."""
     numbers = [ledger_id % n for ledger_id in ledger_ids]
     if elsewhere:
         numbers = list(map(elsewhere.get, ledger_ids, numbers))

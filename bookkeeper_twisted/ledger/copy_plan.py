@@ -30,7 +30,7 @@ class CopyRun:
 
 
 def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: Mapping[int, str]) -> Iterator[CopyRun]:
-    """Yield the runs (consecutive entries) to copy so that no target bookie lacks an entry, by ascending entry id.
+    """Yield the runs (consecutive entries) to copy, in ascending order; then no target bookie lacks an entry.
 
     :param losses: the lost entries of this fragment, of no other one.
     :param targets: for each position in the ensemble, the bookie to copy to.  Nothing is copied for a position that is
@@ -110,7 +110,7 @@ def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[Co
 
 
 def _kept(fragment: LedgerFragment, position: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield (first id, last id) of each run of entries in ``ranges`` that the bookie at a position keeps."""
+    """Yield (first id, last id) of consecutive entries in ``ranges`` that the bookie at ``position`` must store."""
     done = fragment.first - 1
     for first, last in sorted(ranges):
         low, high = max(first, done + 1), min(last, fragment.last)

@@ -132,10 +132,12 @@ class EntryBatch:
 
 
 def _made(count: int, columns: Sequence[Iterator[Any]]) -> Iterator[Sequence[Entry]]:
-    """Make entries, some hundred at a time, by a step for each field, which takes half the time of their constructor.
+    """Yield Entry objects, a hundred at a time, with one field of all of them set by one call.
+
+    This takes half the time of calling the constructor for each entry.
 
     :param count: number of entries.
-    :param columns: for each field of an entry, its values.
+    :param columns: for each field of an entry, the values of this field for all entries.
     """
     for at in range(0, count, _AT_ONCE):
         entries = list(map(object.__new__, repeat(Entry, min(_AT_ONCE, count - at))))

@@ -108,7 +108,7 @@ def most_telling(errors: Iterable[Exception]) -> Exception:
 def requested_batch(run: EntryRun | None, ledger_id: int, first: int, count: int) -> EntryRun:
     """Return the unverified entries in the reply to a batch read.
 
-    :param run: the run in the reply; None if the reply has no entries.
+    :param run: the run (consecutive entries) in the reply; None if the reply has no entries.
     :param ledger_id: the requested ledger; ``first`` is the id of the first requested entry.
     :param count: number of requested entries; further entries of the run are left out.
     :raises UnexpectedConditionError: the reply has no entries, or other entries than requested.

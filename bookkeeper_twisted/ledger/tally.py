@@ -49,7 +49,7 @@ class Tally:
         return below & ~level
 
     def take_back(self, voter: Hashable, places: int) -> None:
-        """Remove the answers of the bookie ``voter`` for the entries in ``places``, a set of bits."""
+        """Remove the answers of the bookie ``voter`` for the entries in ``places`` (bits: indexes in the batch)."""
         if self._votes.get(voter, 0) & places:
             self._votes[voter] &= ~places
             votes, self._votes, self._levels = self._votes, {}, [0] * len(self._levels)
@@ -80,8 +80,10 @@ class AckTally(Tally):
         self.replaced: dict[Hashable, int] | None = None
 
     def acknowledge(self, voter: Hashable, places: int) -> int:
-        """Count that a bookie has stored the entries in ``places``, a set of bits, for the request ``voter``.
+        """Count that a bookie has stored some entries.
 
+        :param voter: the add request that the bookie has answered.
+        :param places: the entries: bit ``n`` stands for the entry with index ``n`` in the batch.
         :returns: the entries that reach their ack quorum by this answer, as a set of bits.
         """
         if self.replaced is not None:
@@ -89,10 +91,12 @@ class AckTally(Tally):
         return self.add(voter, places)
 
     def fail(self, voter: Hashable, places: int) -> int:
-        """Count that a bookie failed to store the entries in ``places``, a set of bits, at the request ``voter``.
+        """Count that a bookie failed to store some entries.
 
-        :returns: the entries for which the failure counts, because no other voter stores them instead, as a set of
-            bits.
+        :param voter: the add request that failed.
+        :param places: the entries: bit ``n`` stands for the entry with index ``n`` in the batch.
+        :returns: the entries for which the failure counts, as a set of bits: those that no other request stores
+            instead.
         """
         if self.replaced is not None:
             places &= ~self.replaced.get(voter, 0)
@@ -115,11 +119,11 @@ class AckTally(Tally):
             self._failures.take_back(voter, places)
 
     def is_replaced(self, voter: Hashable, places: int) -> bool:
-        """Test whether requests other than ``voter`` now store all entries in ``places``, a set of bits."""
+        """Test whether other requests than ``voter`` now store all entries in ``places``, a set of bits by index."""
         return self.replaced is not None and not places & ~self.replaced.get(voter, 0)
 
     def failed(self, voter: Hashable, places: int) -> bool:
-        """Test whether the request ``voter`` failed for at least one entry in ``places``, a set of bits."""
+        """Test whether the request ``voter`` failed for an entry in ``places`` (bits: indexes in the batch)."""
         return self._failures is not None and bool(self._failures.of(voter) & places)
 
     @property
@@ -129,7 +133,7 @@ class AckTally(Tally):
 
 
 def places_of(bits: int) -> Sequence[int]:
-    """Return the indexes (places) of the entries in a set of bits, ascending.
+    """Return the indexes in the batch of the entries in a set of bits, ascending.
 
     :param bits: the set, not empty; bit 0 stands for the first entry of the batch.
     """
@@ -140,7 +144,7 @@ def places_of(bits: int) -> Sequence[int]:
 
 
 def set_of(places: Sequence[int]) -> int:
-    """Return the set of bits for one or more indexes of entries (``places``)."""
+    """Return an integer whose bits are set at ``places``, one or more indexes of entries in the batch."""
     if isinstance(places, range) and places.step == 1:
         return ((1 << len(places)) - 1) << places.start
     bits = bytearray(-(-(max(places) + 1) // 8))

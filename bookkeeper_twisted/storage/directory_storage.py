@@ -44,7 +44,7 @@ A sequential reader rarely searches for exactly the next entry, because several 
 connection.
 """
 
-_MOST_AHEAD = 64  # most ledgers for which the index rows of the last search are kept
+_MOST_AHEAD = 64  # most ledgers for which the index rows of the last search stay in memory
 _MOST_ID = 2**63 - 1
 _FULL = (*NO_SPACE, errno.EROFS)
 _DELETED_TOGETHER = 64
@@ -101,7 +101,7 @@ class DirectoryStorage:
         self.entries = 0
         self._n_written = 0
         self._found: deque[tuple[int, FoundRows]] = deque(maxlen=_MOST_FOUND)
-        self._rows: dict[int, tuple[int, FoundRows]] = {}  # by ledger: index rows of few entries from its last search
+        self._rows: dict[int, tuple[int, FoundRows]] = {}  # by ledger: what its last search found
 
     # -- reactor thread --
 
@@ -115,7 +115,7 @@ class DirectoryStorage:
     def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return the run (consecutive entries) in a write cache with ``entry_id`` of ``ledger_id``, or None.
 
-        From ``entry_id`` on, all entries of the run are the newest copies.
+        Its entries from ``entry_id`` on are the newest copies; earlier entries of the run may be out of date.
 
         :param max_count: most entries that the caller can use, from ``entry_id`` on.
         """
@@ -154,7 +154,7 @@ class DirectoryStorage:
         return run.slice(entry_id, count) if run is not None and run.count > count else run
 
     def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
-        """Return single entries of a ledger that are in a write cache, or can be read from disk without waiting.
+        """Return those of some entries that are in a write cache, or can be read from disk without waiting.
 
         See :meth:`~.interfaces.ILedgerStorage.scattered` for parameters and errors.
         """
@@ -377,8 +377,8 @@ class DirectoryStorage:
         found = self._rows_ahead(row)
         self._found.append((n_written, found))
         before = self._before(ledger_id)
-        # another reader of the ledger still needs the index rows of the last search if they are a little ahead: keep
-        # them
+        # The index rows of the last search may begin soon after this entry.  Then another reader of the ledger, which
+        # is further on, still needs them: keep them.
         is_onward = before is None or not 0 < before.first - entry_id <= _NEAR
         if row.last - row.first < MOST_APART and is_onward:
             self._rows[ledger_id] = n_written, found

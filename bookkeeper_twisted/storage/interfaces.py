@@ -398,7 +398,7 @@ class ILedgerStorage(Interface):
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return the run (consecutive entries) in a cache that contains ``entry_id`` of ``ledger_id``, or None.
 
-        From ``entry_id`` on, all entries of the run are the newest copies.
+        Its entries from ``entry_id`` on are the newest copies; earlier entries of the run may be out of date.
 
         :param max_count: most entries that the caller can use, from ``entry_id`` on; the run may have more or fewer.
         """
@@ -409,7 +409,7 @@ class ILedgerStorage(Interface):
         Call it if the entry is not :meth:`cached`.  All returned entries are the newest copies.  It never waits.
 
         It needs one system call.  If a client reads a few entries at a time in order, more entries than wanted are
-        read; :meth:`cached` finds them for a while.
+        read; later calls of :meth:`cached` find these.
 
         :param max_count: number of wanted entries; the run may have more.
         :returns: None if the entries are not in the page cache, or if they are damaged; :meth:`load` then raises the
@@ -417,7 +417,7 @@ class ILedgerStorage(Interface):
         """
 
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
-        """Return single entries, with ids in any order, that are in a write cache or can be read without waiting.
+        """Return those of some entries, with ids in any order, that are cached or can be read without waiting.
 
         :param max_bytes: the search ends with the entry at which the found entries reach this number of bytes.
         """

@@ -1,4 +1,4 @@
-"""Packed index rows (36 bytes each), which a flush writes for short runs of many ledgers.
+"""Packed index rows (36 bytes each), which a flush writes if there are short runs of many ledgers.
 
 A run is a sequence of consecutive entries of one ledger.  Storing each short run as a row of the SQLite table of runs
 would cost several times as much as storing its entries.  The fields are big-endian, so that sorting by bytes sorts by
@@ -45,7 +45,7 @@ class MixedRows:
         return len(self.packed)
 
     def but(self, left_out: Sequence[bool]) -> "MixedRows":
-        """Return a copy without the index rows at the positions where ``left_out`` is True."""
+        """Return a copy without the index rows for which ``left_out`` is True; it has one item for each row."""
         kept = list(map(not_, left_out))
         return MixedRows(
             self.log_id, list(compress(self.ledger_ids, kept)), list(compress(self.first_ids, kept)),

@@ -155,7 +155,10 @@ class BookieReads:
     async def _singles(
         self, bookie_id: str, wanted: Sequence[int], answers: dict[int, bytes | Exception]
     ) -> BookKeeperError | None:
-        """Read single entries into ``answers``, with retries; return the error of the last request, or None."""
+        """Read the ``wanted`` entries one by one into ``answers``, with retries.
+
+        Return the error of the last request, or None.
+        """
         error: BookKeeperError | None = None
         for attempt in range(self._retries.attempts):
             refusal = self._unanswering.refusal(bookie_id)

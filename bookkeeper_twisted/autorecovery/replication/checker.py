@@ -194,7 +194,7 @@ class _LedgerCheck:
                     ranges = () if ends is None else (ends,)
                     self._lost[number, position] = [ReplicaLoss(position, bookie_id, LossKind.GONE, ranges)]
                 elif ends is None:
-                    continue  # this position of the ensemble stores no entry of the fragment
+                    continue  # the bookie at this position of the ensemble stores no entry of the fragment
                 elif bookie_id in suspects or (fragment.first, fragment.last, position, bookie_id) not in whole:
                     yield number, fragment, position, ends
 

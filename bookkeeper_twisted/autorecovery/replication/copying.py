@@ -62,9 +62,10 @@ class CopyLimits:
 
 
 class LatencyProbe:
-    """Decides now and then to copy a single entry, so that its latency can be measured.
+    """Decides when to copy only one entry, to measure the latency of the bookies.
 
-    It is then comparable to the latency of a client's request, while that of many entries depends mostly on their size.
+    The latency of one entry is comparable to that of a client's request.  The latency of many entries depends mostly on
+    their size.
 
     :param is_wanted: tests whether latencies must be measured, because a bound for them is configured.
     """
@@ -75,7 +76,7 @@ class LatencyProbe:
         self._next = 0.0
 
     def is_due(self) -> bool:
-        """Test whether the next copy must be of a single entry: ten times a second, over all users of this probe."""
+        """Test whether the next copy must be of only one entry; True ten times a second, for all callers together."""
         now = self._clock.seconds()
         if now < self._next or not self._is_wanted():
             return False
@@ -117,7 +118,7 @@ class FragmentCopy:
         """Copy all entries of a plan that can be read to all targets that can store them.
 
         :param plan: runs (consecutive entries) with their targets, in ascending order; each run is taken from the
-            iterator when the ones before it were read.
+            iterator when the runs before it were read.
         :raises bookkeeper_twisted.errors.BookKeeperError: bookies did not answer after several tries, so that it is
             unknown whether they have entries.
         """

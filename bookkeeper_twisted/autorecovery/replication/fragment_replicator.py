@@ -89,7 +89,7 @@ class FragmentReplicator:
 
     :param metadata_limit: the speed limit of requests to the metadata store.
     :param never: ids of bookies that must not get copies, even if they are writable.
-    :param probe: decides when single entries are copied to measure the latency of bookies; None if this is not needed.
+    :param probe: decides when only one entry is copied, to measure the latency of bookies; None if this is not needed.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class FragmentReplicator:
     async def _round(self, context: ReadingContext, metadata: LedgerMetadata, work: _FragmentWork) -> bool:
         """Choose a bookie for each position that lacks entries, and copy the entries to it.
 
-        Return False without a bookie.
+        Return False if the placement policy has no bookie for any of these positions.
         """
         fragment = work.fragment
         targets = await self._targets(metadata, work)

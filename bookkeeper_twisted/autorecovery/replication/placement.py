@@ -43,7 +43,7 @@ class Placement:
         return policy.adherence(ensemble, write_quorum) is not Adherence.FAIL
 
     async def _positions(self, ensemble: Sequence[str], metadata: LedgerMetadata) -> Sequence[int]:
-        """Find the smallest set of positions that must get other bookies, to make the ensemble satisfy the policy."""
+        """Find the fewest positions of the ensemble that must get new bookies to make it satisfy the policy."""
         sets = (some for count in range(len(ensemble)) for some in combinations(range(len(ensemble)), count + 1))
         for _, positions in zip(range(_MAX_TRIED), sets, strict=False):
             if await self._helps(positions, ensemble, metadata):

@@ -256,8 +256,8 @@ class ReplicationWorker(Service):
         try:
             await self._underreplication.lock(ledger_id, self._settings.holder)
         except LedgerLockedError:
-            # Skip this ledger for a while.  Otherwise each change of an underreplicated mark would retry all ledgers
-            # that other workers have locked.
+            # Skip this ledger for some seconds (``backoff``).  Otherwise each change of an underreplicated mark would
+            # retry all ledgers that other workers have locked.
             self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff
             return False
         except (BookKeeperError, CancelledError):  # the store may have granted the lock although the call failed
@@ -348,12 +348,12 @@ class ReplicationWorker(Service):
         await self._hold(job, attempt, pause, again=False)
 
     async def _hold(self, job: _Job, attempt: Attempt, seconds: float, again: bool = True) -> None:
-        """Let a ledger wait for a while with its lock.
+        """Keep the replication lock of a ledger while it waits for its next repair attempt.
 
-        Meanwhile another ledger gets its slot of the concurrent repairs.
+        Meanwhile another ledger may be repaired in its slot (the number of concurrent repairs is limited).
 
-        :param seconds: longest time of the wait.
-        :param again: whether the ledger waits for a slot again, to be repaired, after this time.
+        :param seconds: most seconds to wait.
+        :param again: whether to wait for a free slot after this time, so that the caller can repair the ledger.
         """
         job.state, job.reason = attempt.state.value, attempt.reason
         job.next_attempt = self._clock.seconds() + seconds

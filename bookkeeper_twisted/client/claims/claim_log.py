@@ -2,11 +2,11 @@
 
 Theory of operation.  Frames are stored in *terms*, which are pieces of preallocated memory.  A thread *claims* a frame,
 which reserves room for it; frames are sent in the order of the claims.  The thread then *commits* the frame, or
-*aborts* it, which leaves a hole.  The sender (the writer of the ledger, on the reactor's thread) *takes* runs of
-consecutive frames and seals them (:mod:`.frames`).  A *position* is the number of bytes that threads have claimed
-before it.  A frame is *acknowledged* once its entry and all entries before it have their ack quorum; so all frames
-below one position are acknowledged, and no frame above it is.  The memory of a term is reused only once all its frames
-are acknowledged.  So a frame that must be sent again still has the same bytes.
+*aborts* it, which leaves a hole.  The sender (the writer of the ledger, on the reactor's thread) *takes* several
+consecutive frames at a time and seals them (:mod:`.frames`).  A *position* is the number of bytes that threads have
+claimed before it.  A frame is *acknowledged* once its entry and all entries before it have their ack quorum; so all
+frames below one position are acknowledged, and no frame above it is.  The memory of a term is reused only once all its
+frames are acknowledged.  So a frame that must be sent again still has the same bytes.
 
 A claim that ends at or below the position :attr:`ClaimLog.limit` needs no lock.  A claim that would end above it takes
 the lock, which allows it to begin another term, or to find out why there is no room.  Methods that hold the lock set
@@ -49,7 +49,7 @@ class ClaimLog:
     (:class:`~.producer.Producer`).  The methods from :attr:`in_flight` on are for the sender, so only the reactor's
     thread calls them.
 
-    :ivar tail: position after the last claim; positions count the bytes that were claimed before.
+    :ivar tail: position after the last claimed frame.  A position is a number of bytes: those of all frames before it.
     :ivar limit: position up to which claims need no lock.
     :ivar term: the term (piece of memory) in which frames are claimed now.
     :ivar taken: position up to which the sender has taken the frames.
@@ -97,7 +97,7 @@ class ClaimLog:
         self._skipped: list[tuple[int, int]] = []
         self._waiters: list[tuple[int, int, Deferred[int]]] = []
         self._asked = 0
-        self._lock = threads.lock()  # taken by claims that would end above the limit, and to make room
+        self._lock = threads.lock()  # held by a claim that would end above the limit, and while room is made
         self._blocked: deque[_Blocked] = deque()
         self._producers: tuple[Producer, ...] = ()
         self._locked = not getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -120,7 +120,7 @@ class ClaimLog:
         return producer
 
     def use_lock(self) -> None:
-        """Make every later claim of a thread take the log's lock, for example because a debugger traces a thread."""
+        """Make threads take the log's lock for every claim, for example because a debugger traces a thread."""
         if not self._locked:
             with self._lock:
                 self.limit = 0
@@ -175,7 +175,7 @@ class ClaimLog:
         return blocked.result
 
     def _withdraw(self, blocked: _Blocked) -> None:
-        """Remove a claim that no longer waits for room from the queue of waiting claims, unless it was granted already.
+        """Remove a claim from the queue of claims that wait for room, unless it was granted already.
         """
         with self._lock:
             if blocked in self._blocked:
@@ -290,7 +290,7 @@ class ClaimLog:
         return None
 
     def _skip_holes(self, term: Term, end: int) -> int:
-        """Skip holes, that is aborted claims, that lie before the next frame to take.
+        """Skip holes (memory of aborted claims) that come before the next frame to send.
 
         :param end: position up to which all claims have ended: each was committed or aborted.
         :returns: position at which the next hole begins, or ``end`` without a further hole.
@@ -341,9 +341,10 @@ class ClaimLog:
             waiter.callback(at)
 
     def _advance_acknowledged(self, position: int) -> None:
-        """Record that frames below a position are acknowledged.
+        """Record that all frames below a position are acknowledged.
 
-        Terms (pieces of memory) below it are returned to the pool, and claims that wait for room are granted.
+        Terms (pieces of memory) below this position are returned to the pool, and claims that wait for room are
+        granted.
         """
         with self._lock:
             self.limit = 0

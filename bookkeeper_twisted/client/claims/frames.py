@@ -3,7 +3,7 @@
 A producer stores the length word and the payload of a frame by one call.  The bytes between them are known only when
 the frame is sent, so they are filled in when frames are sealed (:mod:`~bookkeeper_twisted.codec.adds`).  Entry ids are
 given out only then, so an aborted frame leaves no gap in them; and each entry contains the LAC at the time of sending.
-Positions in the log count the bytes that are sent.
+A position in the log is a number of bytes: those of all frames before it.
 
 ====  ==========================================================================
 0     length word: bytes of what follows
@@ -88,8 +88,8 @@ def _stored_by_slice(payload_at: int) -> StoreFrame:
 class Frames:
     """One or more consecutive frames in one term (piece of memory), without holes.
 
-    :ivar start: position of the first byte.
-    :ivar end: position after the last frame.
+    :ivar start: position in the claim log of the first byte: the number of bytes of all earlier frames.
+    :ivar end: position in the claim log after the last frame.
     """
 
     __slots__ = ("start", "end", "_term")
@@ -138,9 +138,9 @@ class Frames:
 
 
 def cut_frames(term: Term, start: int, end: int, limit: int) -> Frames:
-    """Return the first frames in a range of positions: at most ``limit`` bytes, but at least one frame.
+    """Return the first frames in a range of a claim log: at most ``limit`` bytes, but at least one frame.
 
-    :param end: the end of the range, which is also the end of a frame; greater than ``start``.
+    :param end: position in the log at which the range ends, which is also the end of a frame; greater than ``start``.
     """
     if end - start > limit:
         at, buffer = start - term.base, term.buffer

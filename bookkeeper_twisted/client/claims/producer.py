@@ -8,8 +8,8 @@ only at the beginning of a line, so the sequence is one line.  A debugger may tr
 function is set when a handle is made, all claims take the log's lock.  In an interpreter without a global lock, all
 claims take the log's lock as well.
 
-A commit stores one value in the handle.  The sender may send all frames below the lowest position that a handle still
-claims.
+A commit stores one value in the handle.  The sender may send all frames below the lowest position at which a handle has
+an open claim.
 """
 # ruff: noqa: E701, E702
 
@@ -55,7 +55,7 @@ class WhenFull(Enum):
 class ProducersLog(Protocol):
     """The methods and attributes of a claim log (:class:`~.claim_log.ClaimLog`) that a producer uses.
 
-    :ivar tail: the position after the last claim.
+    :ivar tail: the position after the last claimed frame: the number of bytes that were claimed so far.
     :ivar limit: the position up to which claims need no lock.
     :ivar term: the term (piece of memory) in which claims up to the limit are made.
     :ivar shapes: the shapes of frames, by payload size.
@@ -86,6 +86,9 @@ class ProducersLog(Protocol):
 
 class Producer:
     """The handle through which one thread claims frames in a claim log; its frames keep their order.
+
+    To claim a frame is to reserve the memory for one entry.  A position in the log is a number of bytes: those of all
+    frames before it.
 
     :ivar start: position of the frame that this thread has claimed; :data:`IDLE` without an open claim,
         :data:`REVOKED` if the log has revoked the claim.
@@ -142,7 +145,7 @@ class Producer:
         except BaseException:
             self.give_up(term)
             raise
-        # compare the identities of the numbers, because comparing the values of large positions takes longer
+        # compare positions by identity, because comparing the values of large numbers takes longer
         if self.start is start: self.start = IDLE  # fmt: skip
         else:
             self._revoked()

@@ -1,4 +1,4 @@
-"""The memory of claim logs (queues that threads fill with entries): pieces called terms, and the pool that has them."""
+"""The memory of claim logs (queues that threads fill with entries): pieces called terms, and the pool of terms."""
 
 from bisect import insort
 
@@ -8,11 +8,13 @@ SMALL_TERM_SIZE = 8 << 10
 
 
 class Term:
-    """A piece of memory for the frames of a claim log, and the range of the log's positions that it stores.
+    """A piece of memory for the frames of a claim log: for the bytes of the log from ``base`` to ``end``.
 
-    :ivar base: position of the first byte.
-    :ivar end: position after the last frame; while threads may claim more frames in this term, the position after its
-        memory.
+    A position is a number of bytes: those of all frames of the log before it.
+
+    :ivar base: position in the log of the first byte.
+    :ivar end: position in the log after the last frame; while threads may claim more frames in this term, the position
+        after its memory.
     :ivar buffer: the memory; bytes are stored through :attr:`view`.
     :ivar holes: ranges of positions whose claims were aborted, in order; used by the reactor's thread only.
     :ivar aborted: ranges of aborted claims that are not yet in ``holes``, in any order; any thread may add to them.
@@ -31,7 +33,7 @@ class Term:
         self.tainted = False
 
     def sort_holes(self) -> None:
-        """Move the memory ranges of aborted claims into the sorted list of holes, which are not sent."""
+        """Move the ranges of aborted claims to the sorted list of holes; the bytes in holes are not sent."""
         while self.aborted:
             insort(self.holes, self.aborted.pop())
 

@@ -216,7 +216,10 @@ class ThreadAppends:
                 done.addCallbacks(future.set_result, _failed, errbackArgs=(future,))
 
     def look(self) -> None:
-        """Send the log's committed frames, arrange the end of flushes, revoke a claim that blocks later frames."""
+        """Send the committed frames of the claim log; revoke an open claim that has delayed later frames for too long.
+
+        Also let the futures of new flushes complete once their entries are acknowledged.
+        """
         log = self.log
         log.disarm()  # do this first: a frame that is committed after this line then wakes the sender again
         self._take_up_flushes()

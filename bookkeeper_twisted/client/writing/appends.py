@@ -1,8 +1,8 @@
 """Appends: entries get their ids, and join the batch of the present reactor turn if the limits on bytes allow it.
 
 The bytes in flight are limited for each writer, and by a budget for all writers of a client together.  Entries for
-which there is no room are held back in order.  With thousands of ledgers the cost of an append matters, so an append is
-one call within this module.
+which there is no room wait in the writer, in order, until enough bytes are acknowledged.  With thousands of ledgers the
+cost of an append matters, so an append is one call within this module.
 """
 
 from bisect import bisect_right
@@ -200,7 +200,7 @@ class AppendingWriter(Source):
         "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
         "_overhead", "_budget", "_most_held",
     )  # fmt: skip
-    # these slots are in the order of their use by an append, which then touches few cache lines
+    # an append uses these attributes in this order, so that it touches few cache lines
 
     def __init__(self, largest: int, max_in_flight: int, overhead: int, budget: ByteBudget) -> None:
         """
@@ -349,11 +349,13 @@ class InOrderWriter(AppendingWriter):
 
         This is many times faster than appending them one by one.
 
-        :param payloads: the data of each entry, at least one; as in :meth:`append`.
+        :param payloads: the payload of each entry, at least one; a bytearray or memoryview may be changed after the
+            call.
         :returns: the first and the last id, once all entries have their ack quorum.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: there is no entry, one is not bytes, or one is larger
             than an entry may be.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`append`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, or a bookie cannot be
+            replaced; see :meth:`append`.
         """
         try:
             entries = _all_bytes(payloads)

@@ -7,7 +7,8 @@ index of an entry in its batch is called its *place*.  Acknowledgements are coun
 
 The *owners* of a batch are the writers of its entries.  The batch tells them which entries have their ack quorum, and
 which entries a bookie failed to store; only the owners complete entries (:mod:`.quorum_writer`).  The batch keeps the
-sealed frames until all of its entries have ended, so that another bookie gets the same bytes (safety rule S14).
+sealed frames in memory until each entry has completed or failed, so that another bookie gets the same bytes (safety
+rule S14).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,12 +35,14 @@ class BatchSettings(Generic[Owner]):
     """The settings that all batches of a batcher share.
 
     :ivar bookies: sends the requests to bookies.
-    :ivar give_back: called with a number of bytes that are no longer in flight, when all entries of a batch have ended.
+    :ivar give_back: called with a number of bytes that are no longer in flight, when every entry of a batch has
+        completed or failed.
     :ivar fresh: whether the entries are sent to bookies for the first time.
     :ivar overhead: bytes of an add request's frame without the payload.
-    :ivar reached: called with the batch and the places (a set of bits) of entries that have just got their ack quorum.
-    :ivar failed: called with the batch, the id of a bookie, the places (a set of bits) of entries that it failed to
-        store, and the error.
+    :ivar reached: called with the batch, and the set of the entries that have just got their ack quorum: an integer
+        whose bit ``n`` stands for the entry with index ``n`` in the batch.
+    :ivar failed: called with the batch, the id of a bookie, the set of the entries that it failed to store (bits, as
+        for ``reached``), and the error.
     """
 
     bookies: IBookieClient
@@ -56,8 +59,8 @@ class BatchRequest:
     """The request that adds some entries of a batch on one bookie; it is called with the bookie's answers.
 
     :ivar number: the number of the request in its batch, by which answers are counted.
-    :ivar places: the places of the entries (their indexes in the batch).
-    :ivar bits: the same places as a set of bits.
+    :ivar places: the indexes of the entries in the batch.
+    :ivar bits: the same entries as an integer whose bit ``n`` stands for the entry with index ``n`` in the batch.
     """
 
     __slots__ = ("number", "bookie_id", "places", "bits", "_batch")
@@ -81,18 +84,18 @@ class BatchRequest:
 class Batch(Generic[Owner]):
     """The entries of one turn of the reactor, and the requests that add them to bookies.
 
-    :ivar joined: the values of the joined entries (:data:`COLUMNS`), which the batcher adds; empty once the batch is
-        sent.
+    :ivar joined: five values (:data:`COLUMNS`) for each entry that has joined, one entry after the other; the batcher
+        appends them.  Empty once the batch is sent.
     :ivar size: bytes of all frames; set when the batch is sent.
     :ivar sent: whether the batch was sent.
     :ivar left: number of entries that have not ended: neither completed nor failed.
-    :ivar adds: the add requests of the entries; None before their headers and digests are computed, and after all
-        entries have ended.
+    :ivar adds: the add requests of the entries; None before their headers and digests are computed, and after each
+        entry has completed or failed.
     :ivar only: the owner (writer) of all entries if the batch has several entries of a single owner; else None.
-    :ivar owners: the owner (the writer) of the entry at each place, that is index in the batch.
-    :ivar entry_ids: the id of the entry at each place.
-    :ivar lengths: bytes of the ledger up to the entry at each place.
-    :ivar everything: the set of all places, as bits.
+    :ivar owners: the owner (the writer) of each entry, by the entry's index in the batch.
+    :ivar entry_ids: the id of each entry, by the same index.
+    :ivar lengths: bytes of the ledger up to and including each entry, by the same index.
+    :ivar everything: the set of all entries of the batch, as bits.
     """
 
     __slots__ = (
@@ -115,8 +118,8 @@ class Batch(Generic[Owner]):
         self._waiters: list[Waiter]
         self._tally: AckTally
         self._requests: list[BatchRequest] = []
-        self._next = 0  # with one owner: the place (index) of the first entry that has not completed
-        self._ended = 0  # with several owners: the places (indexes) of the entries that have ended, as a set of bits
+        self._next = 0  # with one owner: the index of the first entry that has not completed
+        self._ended = 0  # with several owners: the set (bits by index) of the entries that have completed or failed
 
     # ---- joining -------------------------------------------------------------------------------------
 
@@ -170,11 +173,11 @@ class Batch(Generic[Owner]):
     ) -> None:  # fmt: skip
         """Send to each bookie those entries of the batch that it stores.
 
-        All request objects are made before the first one is sent, because a bookie may answer immediately.
+        All request objects are made before the first request is sent, because a bookie may answer immediately.
 
         :param owners: the owner (writer) of each entry; the other sequences are in the same order.
         :param adds: the add requests of the entries.
-        :param kept: for each bookie id, the indexes of the entries that the bookie keeps.
+        :param kept: for each bookie id, the indexes in the batch of the entries that this bookie must store.
         :param of_one: whether all entries have the same owner.
         """
         self.owners, self.entry_ids, self.lengths, self._waiters = owners, entry_ids, lengths, waiters
@@ -198,10 +201,10 @@ class Batch(Generic[Owner]):
     # ---- answers -------------------------------------------------------------------------------------
 
     def acknowledged(self, request: BatchRequest, places: int) -> None:
-        """Count the acknowledgement of some entries; tell their owners which entries now have their ack quorum.
+        """Count a bookie's acknowledgement of some entries; tell their owners which entries now have their ack quorum.
 
         :param request: the request that the bookie has answered.
-        :param places: the acknowledged entries, as a set of bits.
+        :param places: the acknowledged entries: bit ``n`` stands for the entry with index ``n`` in the batch.
         """
         reached = self._tally.acknowledge(request.number, places)
         if reached:
@@ -210,8 +213,8 @@ class Batch(Generic[Owner]):
     def failed(self, request: BatchRequest, places: int, error: Exception) -> None:
         """Count the failure of a bookie to store some entries; tell the ``error`` to the owners of these entries.
 
-        :param request: the request that failed for them.
-        :param places: the failed entries, as a set of bits.
+        :param request: the request in which the bookie did not store these entries.
+        :param places: the failed entries: bit ``n`` stands for the entry with index ``n`` in the batch.
         """
         places = self._tally.fail(request.number, places)
         if places:
@@ -220,12 +223,18 @@ class Batch(Generic[Owner]):
     # ---- completion of entries -----------------------------------------------------------------------
 
     def sizes(self, places: Sequence[int]) -> Sequence[int]:
-        """Return the bytes of the add request of each entry at ``places`` (indexes); no such entry may have ended."""
+        """Return the size in bytes of each add request, for the entries with the indexes ``places`` in the batch.
+
+        None of these entries may have completed or failed.
+        """
         assert self.adds is not None
         return (self.size,) if len(self.owners) == 1 else self.adds.sizes(places)
 
     def size_of(self, places: Sequence[int]) -> int:
-        """Return the bytes of the add requests of all entries at ``places`` (indexes); none of them may have ended."""
+        """Return the bytes of all add requests together, for the entries with the indexes ``places`` in the batch.
+
+        None of these entries may have completed or failed.
+        """
         assert self.adds is not None
         if isinstance(places, range):
             return self.adds.offsets[places.stop] - self.adds.offsets[places.start]
@@ -251,9 +260,9 @@ class Batch(Generic[Owner]):
         return bool(self._tally.reached >> self._next)
 
     def take(self, places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Remove the completed entries at ``places`` (indexes); the caller must call :meth:`ended` next.
+        """Remove the completed entries with the indexes ``places``; the caller must call :meth:`ended` next.
 
-        :returns: their ids, and their waiters in reverse order.
+        :returns: the ids of these entries, and their Deferreds in reverse order.
         """
         if self.only is not None:
             first, end = places[0], places[-1] + 1
@@ -309,7 +318,10 @@ class Batch(Generic[Owner]):
         return bool(self.left) and bool(self.open_places(owner))
 
     def lacks_quorum(self, places: int) -> bool:
-        """Test whether at least one entry of the set ``places`` (bits by index) lacks its ack quorum."""
+        """Test whether at least one of some entries lacks its ack quorum.
+
+        :param places: the entries: bit ``n`` stands for the entry with index ``n`` in the batch.
+        """
         return bool(places & ~self._tally.reached)
 
     def unreachable(self, owner: Owner) -> int | None:

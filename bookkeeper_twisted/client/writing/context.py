@@ -25,10 +25,11 @@ class WritingContext(OperationContext):
     """The objects that a client makes once, and that the writers of all its ledgers use.
 
     :ivar budget: the limit on the bytes that all writers together have in flight.
-    :ivar terms: the pool of memory for claim logs: queues which other threads fill with entries for the reactor thread.
+    :ivar terms: the pool of memory for claim logs.  A claim log is a queue that other threads fill with entries, and
+        from which the reactor thread sends them.
     :ivar batchers: gather the appends of one turn of the reactor, also of several ledgers, to send them together.
     :ivar notices: sends the last add confirmed of idle writers to bookies.
-    :ivar threads: the operations on threads and locks that claim logs need; tests may replace them.
+    :ivar threads: the operations on threads and locks that claim logs (see ``terms``) need; tests may replace them.
     """
 
     budget: ByteBudget = attrs.field(kw_only=True)
@@ -56,7 +57,7 @@ class WritingContext(OperationContext):
 
 @attrs.frozen(kw_only=True)
 class OpenLedger:
-    """The values and objects that all parts of one ledger's writer use; they stay the same while the ledger is open.
+    """The values and objects that one ledger's writer uses; they stay the same while the ledger is open.
 
     :ivar context: the objects that all writers of the client share.
     :ivar bookies: makes the requests to bookies for this ledger only.

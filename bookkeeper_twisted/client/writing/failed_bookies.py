@@ -65,7 +65,7 @@ class FailedBookies:
     def take(self, ensemble: Sequence[str], tried: Collection[tuple[int, str]]) -> dict[int, str]:
         """Return the failed bookies that an ensemble change must try to replace next, and remove them from this record.
 
-        :param tried: positions and bookies that this ensemble change has tried to replace before.
+        :param tried: (position in the ensemble, bookie id) of each bookie that this change has tried to replace before.
         :returns: ids of failed bookies by position in the ensemble.
         """
         failed = {**self._failed, **self.late}
@@ -84,7 +84,10 @@ class FailedBookies:
         self._failed, self.useless = {}, {}
 
     def stay(self, bookies: Iterable[str], now: float) -> None:
-        """Record that failed ``bookies`` stay in the ensemble after ``now``, because no bookie could replace them."""
+        """Record that no bookie could replace failed ``bookies``, so that these stay in the ensemble for some seconds.
+
+        :param now: the present time, in seconds.
+        """
         self._staying.update(dict.fromkeys(bookies, now + SPARE_SECONDS))
 
     def stays_until(self, bookie_id: str) -> float | None:
@@ -97,7 +100,7 @@ class FailedBookies:
         self._staying = {bookie_id: until for bookie_id, until in self._staying.items() if bookie_id in ensemble}
 
     def completed(self) -> None:
-        """Record that an entry has completed, after which any bookie may be chosen again."""
+        """Record that an entry has completed: from now on, bookies that failed before may be chosen again."""
         self.useless, self._deadline = {}, None
 
     def pause(self, now: float, patience: float) -> float | None:

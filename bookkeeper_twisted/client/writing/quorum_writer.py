@@ -64,7 +64,7 @@ class QuorumWriter:
     """The state machine of one ledger's writer.  Only its own methods assign its fields.
 
     :ivar completed: the id of the last completed entry: it and all entries before it have their ack quorum.
-    :ivar length: bytes of the ledger up to and including that entry.
+    :ivar length: bytes of the ledger up to and including the entry ``completed``.
     :ivar confirmed: the last add confirmed.
     :ivar source: counts the bytes of all entries that have joined batches.
     :ivar ended_bytes: bytes of the frames of all entries that are no longer in flight.
@@ -237,7 +237,7 @@ class QuorumWriter:
                 self._look_around()
 
     def _take(self, batch: "Batch[QuorumWriter]", places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Complete a batch's entries at ``places`` (indexes); return their ids, and their Deferreds, last one first."""
+        """Complete the entries of a batch at the indexes ``places``; return their ids, and Deferreds in reverse."""
         self.ended_bytes += batch.size_of(places)
         ids, waiters = batch.take(places)
         self.completed, self.length = ids[-1], batch.lengths[places[-1]]

@@ -65,7 +65,7 @@ class LedgerWriter(InOrderWriter, BaseWriter):
     def _drain_appends(self) -> None:
         """Send the entries that threads have committed, but first the queued entries of this writer's own appends."""
         self._resume()
-        if self._at_rest:  # nothing is left to send if threads have aborted all their claims in the claim log
+        if self._at_rest:  # nothing is left to send: threads have aborted all entries in their queue
             self._notify_drained()
 
     def _resume(self) -> None:

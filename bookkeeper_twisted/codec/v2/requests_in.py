@@ -223,10 +223,10 @@ def _uniform_run(entries: Sequence[bytes]) -> EntryRun | None:
 
 
 def _parts(entries: Sequence[bytes]) -> Iterator[Entries | tuple[int, int]]:
-    """Yield the entries as runs of consecutive entries, or as one mixed run.
+    """Yield the entries as runs of consecutive entries, or as one MixedRun (entries in any order).
 
-    The entries become a mixed run if the ledger changes often, or if the ids have many gaps, as in striped ledgers.
-    For an entry with a negative id, which must be refused, only (ledger id, entry id) is yielded.
+    The entries become a MixedRun if the ledger changes often, or if the ids have many gaps, as in striped ledgers.  For
+    an entry with a negative id, which must be refused, only (ledger id, entry id) is yielded.
     """
     run = _uniform_run(entries)
     if run is not None:

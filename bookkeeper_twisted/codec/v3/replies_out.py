@@ -198,7 +198,7 @@ def batch_reply(
 
     :param first: the first entry id of the request.
     :param runs: runs of consecutive entries; empty unless ``status`` is EOK.
-    :param max_lac: as in :func:`read_reply`.
+    :param max_lac: the highest LAC of the ledger that the bookie knows, -1 if none; with None, the field is left out.
     """
     ids = _ids(status, ledger_id, first)
     bodies = [_body_fields(run) for run in runs]

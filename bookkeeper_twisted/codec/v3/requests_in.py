@@ -181,7 +181,9 @@ def _are_entries(found: FrameColumns) -> bool:
 
 
 def _entries_of(ledger_ids: Sequence[int], entry_ids: Sequence[int], bodies: Sequence[bytes]) -> Entries:
-    """Combine the bodies of adds, each an entry, to a run, a sequence of runs, or a mixed run.
+    """Combine the bodies of adds to one object: an EntryRun, a RunSequence or a MixedRun.
+
+    Each body is an entry.  An EntryRun has consecutive entries of one ledger; a MixedRun has entries in any order.
 
     :param ledger_ids: the ledger id of each body.
     :param entry_ids: the entry id of each body.

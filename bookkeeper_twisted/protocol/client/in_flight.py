@@ -211,6 +211,7 @@ class InFlight:
     def _answered(self, sent: SentAdds, places: Sequence[int], is_mistaken: bool = False) -> AddsPart | None:
         """Record that some adds that were sent together are answered; their keys become free.
 
+        :param places: the indexes of the answered adds in ``sent``.
         :param is_mistaken: whether the replies name other entries.
         :returns: the answered adds, or None if they were given up before.
         """

@@ -151,7 +151,11 @@ class ConnectedPeers(Generic[C]):
             self._drop_all(stalled, "no byte of their replies read", limits.read_timeout)
 
     def _drop_all(self, connections: Sequence[C], reason: str, seconds: float) -> None:
-        """End connections whose peers took longer than ``seconds``; write one log line about all of them."""
+        """End connections whose peers were too slow to send a request or to read replies; write one log line.
+
+        :param reason: what the peers did not do, for the log line.
+        :param seconds: the time limit that the peers have exceeded.
+        """
         for connection in connections:
             self._drop(connection)
         if connections:

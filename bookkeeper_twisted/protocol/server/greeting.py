@@ -1,8 +1,8 @@
-"""The bytes of a peer between its StartTLS and its first TLS record: none, or one frame in clear that is taken.
+"""The bytes that a peer may send between StartTLS and its first TLS record: none, or one unencrypted frame.
 
-Apache's clients send the first token of SASL in clear right behind StartTLS.  It arrives together with StartTLS, or by
-itself while the bookie waits for the handshake.  A record of TLS begins with a byte from 20 on, and a frame this short
-with a 0, so neither can be read as the other.
+Apache's clients send the first token of SASL unencrypted, immediately after StartTLS.  It arrives together with
+StartTLS, or by itself while the bookie waits for the handshake.  The first byte of a TLS record is at least 20, and
+that of such a short frame is 0.  So they can be told apart.
 
 Handshakes take turns with requests: when the time of a reactor turn is spent, the first record waits here.
 
@@ -123,13 +123,13 @@ class Greeting(Protocol):
 
 
 def _is_half_record(data: bytes) -> bool:
-    """Test whether bytes begin a record of a handshake which is not complete and not too long."""
+    """Test whether ``data`` is the beginning of a handshake record that is incomplete and not too long."""
     size = _HEAD + (int.from_bytes(data[3:_HEAD], "big") if len(data) >= _HEAD else 0)
     return data[:1] == HANDSHAKE and len(data) < size <= LONGEST_RECORD
 
 
 def _is_too_long(data: bytes) -> bool:
-    """Test whether a first record begins a message that is too long, or has not enough of it to tell."""
+    """Test whether the message in the first record is too long, or its length is not in ``data`` yet."""
     if data[:1] != HANDSHAKE:
         return False  # OpenSSL refuses such a record
     return len(data) < _HEAD + 4 or int.from_bytes(data[_HEAD + 1 : _HEAD + 4], "big") > LONGEST_MESSAGE

@@ -1,9 +1,11 @@
-"""The part of the write cache for single entries of many ledgers, which are kept in parallel columns.
+"""The part of the write cache for single entries of many ledgers: entries that are not stored as runs.
 
 An object for each entry or ledger would cost more than the entry: time to create it, and time at each run of Python's
-garbage collector.  So the entries are appended to columns in their order of arrival.  A dictionary contains, for each
-ledger, the index of its newest entry.  Another column contains, for each entry, the index of the previous entry of its
-ledger.  In the columns, the entry ids of a ledger always ascend; an entry that would break this order is refused.
+garbage collector.  So the entries are appended to columns in their order of arrival.  A column is a list of one field,
+such as the ledger id; an entry has the same index in all columns.  A dictionary contains, for each ledger, the index of
+its newest entry.  Another column contains, for each entry, the index of the previous entry of its ledger.  In the
+columns, the entry ids of a ledger always ascend; an entry whose id is not higher than the last id of its ledger is
+refused.
 """
 
 from array import array
@@ -64,7 +66,9 @@ def ascending(ids: Iterable[int]) -> list[int]:
 
 
 class LedgerEntries:
-    """A view of one ledger's entries in the columns of a :class:`MixedEntries`, for searches on the reactor thread.
+    """A view of one ledger's entries in the columns (lists of fields) of a :class:`MixedEntries`.
+
+    The reactor thread uses it to search for entries.
 
     :ivar positions: for each entry of the ledger, its index in the columns, in the order of entry ids.
     """
@@ -92,13 +96,13 @@ class LedgerEntries:
         return bisect_left(self.positions, entry_id, key=self._entry_ids.__getitem__)
 
     def entry(self, entry_id: int) -> bytes | None:
-        """Return the bytes of the entry ``entry_id``, or None if the columns do not contain it."""
+        """Return the bytes of the entry ``entry_id``, or None if it is not in this view."""
         index = self._index(entry_id)
         found = index < len(self.positions) and self._entry_ids[self.positions[index]] == entry_id
         return self._entries[self.positions[index]] if found else None
 
     def entries(self, entry_ids: Sequence[int], max_bytes: int) -> list[bytes | None]:
-        """Return the bytes of each of ``entry_ids``, in their order; None for an entry that the columns do not contain.
+        """Return the bytes of each of ``entry_ids``, in their order; None for an entry that is not in this view.
 
         Nothing is copied.
 
@@ -114,7 +118,7 @@ class LedgerEntries:
         return list(map(known.get, entry_ids))
 
     def find(self, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return consecutive entries from ``entry_id`` on, or None if the columns do not contain it.
+        """Return consecutive entries from ``entry_id`` on, or None if this entry is not in this view.
 
         :param max_count: most entries of the run; it may have fewer.
         """
@@ -132,13 +136,13 @@ class LedgerEntries:
         return self._entry_ids[self.positions[index]] if index < len(self.positions) else NO_ENTRY
 
     def overlaps(self, first: int, last: int) -> bool:
-        """Test whether the columns contain any of the entries ``first`` to ``last``."""
+        """Test whether any of the entries ``first`` to ``last`` is in this view."""
         index = self._index(first)
         return index < len(self.positions) and self._entry_ids[self.positions[index]] <= last
 
 
 class Scattered:
-    """The single entries that a search found in memory, in the write caches or in the kernel's page cache.
+    """The result of a search for entries of one ledger in the write caches and in the kernel's page cache.
 
     :ivar entries: the entries in the order in which they were requested; None for each entry that is not in memory.
     :ivar cached: number of entries that were found in the write caches.
@@ -224,7 +228,9 @@ def _starts(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> list[int]:
 
 
 class MixedEntries:
-    """The single entries of a write cache, in parallel columns.
+    """The entries of a write cache that are not stored as runs, in columns.
+
+    A column is a list of one field, such as the ledger id; an entry has the same index in all columns.
 
     Only one thread adds and removes entries; any thread may list them.
 
@@ -255,7 +261,7 @@ class MixedEntries:
         return len(self._entries) >= DENSE * len(self._newest)
 
     def ledger_ids(self) -> list[int]:
-        """Return the ids of all ledgers that have entries in the columns, in any order."""
+        """Return the ids of all ledgers that have entries in this object, in any order."""
         return list(self._newest)
 
     @property
@@ -300,12 +306,12 @@ class MixedEntries:
         return left
 
     def last(self, ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id`` in the columns, or -1 if there is none."""
+        """Return the highest entry id of ``ledger_id`` in this object, or -1 if it has no entries of the ledger."""
         position = self._newest.get(ledger_id, _NOWHERE)
         return self._entry_ids[position] if position >= 0 else INVALID_ENTRY_ID
 
     def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return consecutive entries from ``entry_id`` of ``ledger_id`` on, or None if the columns do not contain it.
+        """Return consecutive entries from ``entry_id`` of ``ledger_id`` on, or None if this entry is not here.
 
         :param max_count: most entries of the run; it may have fewer.
         """
@@ -326,7 +332,7 @@ class MixedEntries:
         return view.next_from(entry_id) if view is not None else NO_ENTRY
 
     def view(self, ledger_id: int) -> LedgerEntries | None:
-        """Return a view of the entries of ``ledger_id`` in the columns, or None if it has none here."""
+        """Return a view of the entries of ``ledger_id``, or None if this object has no entries of the ledger."""
         newest = self._newest.get(ledger_id, _NOWHERE)
         if newest < 0:
             return None
@@ -342,7 +348,7 @@ class MixedEntries:
         return view
 
     def _positions(self, newest: int, known: int = _NOWHERE) -> list[int]:
-        """Return the indexes in the columns of a ledger's entries that were added after ``known``, ascending.
+        """Return the indexes in the columns (lists of fields) of a ledger's entries that were added after ``known``.
 
         :param newest: index of the newest entry of the ledger.
         :param known: index of an entry of the ledger; only entries that were added after it are returned.
@@ -368,7 +374,7 @@ class MixedEntries:
         return [(ids[start], ids[end - 1]) for start, end in pairwise([*starts, len(ids)])]
 
     def take_out(self, ledger_id: int) -> None:
-        """Remove the entries of ``ledger_id`` from the columns."""
+        """Remove the entries of ``ledger_id`` from this object."""
         self._views.pop(ledger_id, None)
         self._newest.pop(ledger_id, None)
 
@@ -392,7 +398,10 @@ class MixedEntries:
             yield self._at(positions[at : at + 2 * PART])
 
     def _at(self, positions: Sequence[int]) -> SortedEntries:
-        """Return the entries at the given indexes of the columns, which must be sorted by ledger and entry id."""
+        """Return the entries at the given indexes of the columns (lists of fields).
+
+        :param positions: the indexes, in the order of the ledger ids and entry ids of the entries.
+        """
         if len(positions) == 1:
             (at,) = positions
             return SortedEntries((self._ledger_ids[at],), (self._entry_ids[at],), (self._entries[at],))

@@ -1,4 +1,4 @@
-"""A list of the cached runs of one ledger (a run is some consecutive entries), sorted by entry id, without overlaps.
+"""The cached runs of one ledger in a sorted list.  A run is consecutive entries; no entry is in two runs.
 
 The runs of a writer arrive in order, so that an insert is one append.  A run that arrives out of order is inserted by
 bisection.  It replaces older entries with the same ids, because the newest copy of an entry is valid.

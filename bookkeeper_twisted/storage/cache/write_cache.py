@@ -1,8 +1,8 @@
 """The write cache: entries that are not in an entry log yet.
 
 Each ledger has a list of its runs, that is of sequences of consecutive entries (:class:`~.run_list.RunList`).  If
-clients write to many ledgers in turn, a run object for each entry would cost more than the entry.  So single entries
-are kept in parallel columns (:mod:`.mixed_entries`).
+clients write to many ledgers in turn, a run object for each entry would cost more than the entry.  So such entries are
+not stored as runs, but in columns: lists of one field each (:mod:`.mixed_entries`).  They are called single entries.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ class WriteCache:
 
     A ledger directory has two write caches: new entries are added to one, while a checkpoint writes out the other.
 
-    Each entry is either in a run of its ledger or in the columns of single entries, never in both.
+    Each entry is either in a run (consecutive entries) of its ledger, or stored as a single entry, never both.
 
     :ivar bytes: number of bytes of the records of all entries in this cache.
     :ivar count: number of entries in this cache.
@@ -74,9 +74,9 @@ class WriteCache:
     def _add_single(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], size: int
     ) -> None:
-        """Insert single entries of any ledgers, in the given order.
+        """Insert entries of any ledgers, in the given order, as single entries: they become no runs.
 
-        An entry that is out of order is kept as a run of its own.
+        An entry whose id is not higher than the last id of its ledger becomes a run of its own.
         """
         left = self._mixed.add(ledger_ids, entry_ids, entries, self._ledgers)
         self.bytes += size
@@ -99,10 +99,9 @@ class WriteCache:
             self._count(new, 1)
 
     def _make_runs(self, ledger_id: int) -> None:
-        """Move a ledger's entries from the columns of single entries to runs (consecutive entries).
+        """Move a ledger's single entries (in no run) to its list of runs (consecutive entries).
 
-        The runs are added before the entries are removed from the columns, because other threads must always find every
-        entry.
+        The runs are added before the single entries are removed, because other threads must always find every entry.
         """
         runs = self._ledgers.setdefault(ledger_id, RunList())
         for run in self._mixed.runs(ledger_id):
@@ -164,7 +163,7 @@ class WriteCache:
         """Return a run of entries that contains ``entry_id`` of ``ledger_id``, or None if it is not in this cache.
 
         :param max_count: most entries that the caller can use, from ``entry_id`` on.  At most so many single entries
-            are joined to a run.
+            (entries in no run) are joined to a run.
         """
         runs = self._ledgers.get(ledger_id)
         found = runs.find(entry_id) if runs is not None else None
@@ -176,7 +175,7 @@ class WriteCache:
         return min(runs.next_from(entry_id), single) if runs is not None else single
 
     def held(self, ledger_id: int) -> "list[RunList | LedgerEntries]":
-        """Return the entries of ``ledger_id`` in this cache: its list of runs, and a view of its single entries."""
+        """Return the entries of ``ledger_id`` in this cache: its list of runs, and a view of its entries in no run."""
         found = (self._ledgers.get(ledger_id), self._mixed.view(ledger_id))
         return [each for each in found if each is not None]
 
@@ -188,15 +187,14 @@ class WriteCache:
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
         """Return (first id, last id), inclusive, of each run of ``ledger_id``; a run may be listed twice.
 
-        Any thread may call it.  Another thread may move entries from the columns to the runs meanwhile; it adds them to
-        the runs first.  So this method reads the columns first, and then a copy of the list of runs, and misses no
-        entry.
+        Any thread may call it.  Another thread may move single entries to the runs meanwhile; it adds them to the runs
+        first.  So this method reads the single entries first, and then a copy of the list of runs, and misses no entry.
         """
         single, runs = self._mixed.ranges(ledger_id), self._ledgers.get(ledger_id)
         return [(run.first, run.last) for run in list(runs.runs)] + single if runs is not None else single
 
     def parts(self, max_bytes: int = JOIN_BYTES, max_entries: int = JOIN_ENTRIES) -> Iterator[EntryRun | SortedEntries]:
-        """Yield all entries in the order of a flush: first the runs by ledger and entry, then the single entries.
+        """Yield all entries in the order of a flush: first the runs by ledger and entry, then entries in no run.
 
         Runs of a ledger that follow each other without a gap are joined.
 

@@ -98,7 +98,7 @@ class EntryLogReader:
         self.directory = directory
         self.reads = 0
         self.tells_resident = True
-        # how many read-ahead requests may still be made; not exact, because threads change it without a lock
+        # number of read-ahead requests that may still be made; inexact, because threads change it without a lock
         self._hints = MOST_HINTS
         self._fs = fs
         self._idle = IdleLogs(max_open)
@@ -211,7 +211,7 @@ class EntryLogReader:
         return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None
 
     def read_scattered(self, ledger_id: int, log_id: int, records: LogRecords, found: Scattered) -> None:
-        """Read single records of one ledger from the page cache, and verify them.  Called on the reactor thread.
+        """Read some records of one ledger from the page cache, and verify them.  Called on the reactor thread.
 
         :param records: the records to read, one or more.
         :param found: receives the entries; an entry that is not in the page cache, or is damaged, stays None.

@@ -66,7 +66,7 @@ class OpenLog:
         return self.position > layout.HEADER_SIZE
 
     def append(self, run: EntryRun) -> IndexRow:
-        """Append a ``run`` of entries; :meth:`sync` writes it to the file if it was not written before.
+        """Append a ``run`` (consecutive entries of one ledger); :meth:`sync` writes it if it was not written before.
 
         :returns: the index row of the run.
         """
@@ -76,7 +76,7 @@ class OpenLog:
         return row
 
     def append_sorted(self, entries: SortedEntries) -> tuple[list[IndexRow], list[MixedRows]]:
-        """Append single entries; :meth:`sync` writes them to the file if they were not written before.
+        """Append sorted entries of many ledgers; :meth:`sync` writes them to the file if they were not written before.
 
         :param entries: the entries; all their records together are small enough for one index row.
         :returns: their index rows: either all unpacked (first list), or all packed to 36 bytes each (second list).
@@ -174,7 +174,7 @@ class OpenLog:
     def seal_unnamed(self, fs: IFileSystem) -> None:
         """Seal a compaction's log before it gets its name: one sync is enough, because nobody reads the log before.
 
-        :param fs: opens the file again without direct I/O, as in :meth:`seal`.
+        :param fs: opens the file again without direct I/O, to write the bytes that fill no block.
         """
         self._write_rest()
         if self._queue is not None:
@@ -250,7 +250,7 @@ class EntryLogWriter:
         return rows
 
     def append_sorted(self, entries: SortedEntries) -> tuple[list[IndexRow], list[MixedRows]]:
-        """Append single entries; :meth:`sync` makes them durable.
+        """Append sorted entries of many ledgers; :meth:`sync` makes them durable.
 
         :returns: their index rows in the order of the entries.  The first list has the unpacked rows, the second list
             the packed rows (36 bytes each).

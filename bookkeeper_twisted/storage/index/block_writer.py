@@ -104,8 +104,8 @@ class BlockWriter(StoredBlocks):
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
         """Return, for each given ledger that has packed index rows, its highest entry id in the blocks.
 
-        A damaged block is skipped, so that commits still succeed.  A row in this block may then contain an entry that a
-        new row contains, too.  Searches find the new row first, because it is in a younger generation.
+        A damaged block is skipped, so that commits still succeed.  A row in the damaged block may then contain an entry
+        that a new row contains, too.  Searches find the new row first, because it is in a younger generation.
 
         :param ledger_ids: the ledger ids, in ascending order.
         """
@@ -267,7 +267,7 @@ class _Knife:
         self._cursor = Cursor(writer, generation)
         self._wanted = packed_logs(log_ids) if log_ids is not None else None
         self._taken: list[bytes] = []
-        self._gone: set[int] = set()  # the index rows to remove from the cursor's block, by position
+        self._gone: set[int] = set()  # indexes, in the cursor's block, of the index rows to remove
 
     def cut(self, spans: Iterable[Span]) -> list[bytes]:
         """Remove and return the packed index rows that contain any entry in ``spans``: ranges in ascending order."""

@@ -23,7 +23,7 @@ _LEDGER_COST = 800
 class FoundRows:
     """The cached index rows of one ledger, sorted by entry; no entry is in two rows.
 
-    :param rows: the rows; a byte string is one or more packed rows, joined.
+    :param rows: the rows.  An item is an IndexRow, or a byte string of one or more packed rows (36 bytes each).
     """
 
     __slots__ = ("ledger_id", "_firsts", "_packed", "_others", "_cost_of_others")
@@ -75,7 +75,7 @@ class FoundRows:
         return self._others[index] if index >= 0 and self._others[index].last >= entry_id else None
 
     def packed_between(self, low: int, high: int, most: int) -> bytes | None:
-        """Return the joined bytes of the packed index rows that may contain any of the entries ``low`` to ``high``.
+        """Return, in one byte string, the packed index rows that may contain any of the entries ``low`` to ``high``.
 
         :returns: None if there are more than ``most`` rows, or if a row that has no packed form contains an entry of
             the range.

@@ -68,7 +68,7 @@ class _Flush:
         return (index - 1) * BLOCK_ROWS + Block(0, self.blocks[index - 1]).floor(key) if index else -1
 
     def packed(self, begin: int, end: int) -> bytes:
-        """Return the joined bytes of the packed index rows with the numbers ``begin .. end - 1``."""
+        """Return, in one byte string, the packed index rows with the numbers ``begin .. end - 1``."""
         block = begin // BLOCK_ROWS
         rows = b"".join(self.blocks[block : -(-end // BLOCK_ROWS)])
         return rows[ROW_BYTES * (begin - block * BLOCK_ROWS) : ROW_BYTES * (end - block * BLOCK_ROWS)]
@@ -95,7 +95,7 @@ class LedgerBlocks:
         return row_of_packed(packed) if packed is not None and last_of(packed) >= entry_id else None
 
     def packed_between(self, low: int, high: int, most: int) -> bytes | None:
-        """Return the joined bytes of the packed index rows that may contain any of the entries ``low`` to ``high``.
+        """Return, in one byte string, the packed index rows that may contain any of the entries ``low`` to ``high``.
 
         :returns: None if there are more than ``most`` rows.
         """

@@ -1,4 +1,4 @@
-"""Index rows and ledger states as rows of SQLite tables, each with a CRC32C over its other columns (safety rule S9).
+"""Index rows and ledger states as rows of SQLite tables, each with a CRC32C of its other values (safety rule S9).
 
 If the records of an index row differ in size, their sizes are stored as::
 

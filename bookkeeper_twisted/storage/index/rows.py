@@ -1,4 +1,4 @@
-"""Computations with index rows: offsets of records, parts of rows, checksums.
+"""Computations with index rows: offsets of records, rows for some of the entries of a row, checksums.
 
 An index row describes contiguous records of an entry log: those of a run (consecutive entries of one ledger), the
 first at ``offset``.  In this module, the offset of a record counts from the beginning of the first record.
@@ -28,7 +28,7 @@ def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
 
 
 def rows_of(entries: SortedEntries, log_id: int, offset: int) -> list[IndexRow]:
-    """Return the index rows of single ``entries``, one row for each run of consecutive entries.
+    """Return index rows for sorted ``entries`` of several ledgers: one row for each run of consecutive entries.
 
     :param log_id: id of the entry log that has their records.
     :param offset: offset of the first record in this log.
@@ -43,7 +43,7 @@ def rows_of(entries: SortedEntries, log_id: int, offset: int) -> list[IndexRow]:
 def mixed_rows_of(
     entries: SortedEntries, data: bytes, offsets: Sequence[int], log_id: int, offset: int
 ) -> MixedRows | None:
-    """Return the index rows of single ``entries`` in packed form (36 bytes each).
+    """Return index rows for sorted ``entries`` of several ledgers, in packed form (36 bytes each).
 
     :param data: the records of the entries.
     :param offsets: the offset of each record in ``data``, and the end of the last one.
@@ -75,7 +75,7 @@ def mixed_rows_of(
 
 
 def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[MixedRows]]:
-    """If there are many index ``rows`` of short runs, pack them to 36 bytes each.
+    """If there are many index ``rows`` that have few entries each, pack them to 36 bytes each.
 
     The rows of a ledger are packed only if all of them can be packed.
 
@@ -182,7 +182,7 @@ def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
 
 
 def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection[int]) -> list[IndexRow]:
-    """Return the parts of the index row of a copy that the index may still accept.
+    """Return index rows for those entries of a compaction's copy that the index may still accept.
 
     An entry is left out if it was written again or deleted after compaction had copied it.
 

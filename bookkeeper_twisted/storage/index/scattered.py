@@ -1,7 +1,8 @@
-"""Searches for single entries of one ledger, with ids in any order, in memory only.
+"""Searches for many entries of one ledger together, with ids in any order, in memory only.
 
-Entries that are not in a write cache are read from the kernel's page cache, by one call for each entry log.  What was
-found is kept in columns, because a step for many entries takes a fraction of the time of a step for each.
+Entries that are not in a write cache are read from the kernel's page cache, by one call for each entry log.  The found
+values are stored as columns: one list for each field, with one item for each entry.  One operation on a list takes a
+fraction of the time of an operation for each entry.
 """
 
 from bisect import bisect_left, bisect_right
@@ -30,9 +31,9 @@ Table = SortedRows | LedgerBlocks | FoundRows
 
 
 class LogRecords:
-    """Records to read from one entry log, in columns.
+    """The records (stored entries) that a search must read from one entry log, as one list for each field.
 
-    :ivar positions: for each record, the index of its entry in the request.
+    :ivar positions: for each record, the index of its entry in the list of requested entry ids.
     :ivar entry_ids: the entry id of each record.
     :ivar sizes, offsets: the size in bytes of each record, and its offset in the log.
     :ivar checksums: the CRC32C of each record; None if the index row has no checksum for this record alone.
@@ -51,9 +52,9 @@ class LogRecords:
         self, positions: Iterable[int], entry_ids: Iterable[int], sizes: Iterable[int], offsets: Iterable[int],
         checksums: Iterable[int | None],
     ) -> None:  # fmt: skip
-        """Add records of this log that must be read.
+        """Add records that must be read from this log.
 
-        :param positions, entry_ids, sizes, offsets, checksums: the columns of these records.
+        :param positions, entry_ids, sizes, offsets, checksums: one value for each record, see the class.
         """
         self.positions.extend(positions)
         self.entry_ids.extend(entry_ids)
@@ -62,7 +63,7 @@ class LogRecords:
         self.checksums.extend(checksums)
 
     def before(self, end: int) -> "LogRecords":
-        """Return the records of the entries with indexes below ``end`` in the request."""
+        """Return the records of those entries that are among the first ``end`` requested entries."""
         kept, records = [position < end for position in self.positions], LogRecords()
         records.extend(
             compress(self.positions, kept), compress(self.entry_ids, kept), compress(self.sizes, kept),
@@ -74,7 +75,8 @@ class LogRecords:
 class Lookup:
     """A search for some entries of one ledger, in the write caches and in the index rows in memory.
 
-    :param halves: the runs and single entries of the ledger in the write caches; the cache with the newer copies first.
+    :param halves: the entries of the ledger in the write caches: for each cache its runs (consecutive entries), and its
+        entries that are in no run.  The cache with the newer copies comes first.
     :param tables: the index rows of the ledger that are in memory, in several tables; newer rows first.
     :param offsets_of: returns the record offsets of an index row with records of several sizes; may raise DamageError.
     :ivar found: the result: entries found in the write caches, and None for each other entry.
@@ -97,7 +99,7 @@ class Lookup:
         self._lowest = min([runs.first for runs in halves], default=NO_ENTRY)
 
     def find(self, entry_ids: Sequence[int], max_bytes: int) -> None:
-        """Look up entries: add entries in write caches to :attr:`found`, and records that must be read to :attr:`logs`.
+        """Look up entries: add cached entries to :attr:`found`, and locations of other entries to :attr:`logs`.
 
         :param entry_ids: the entry ids, at least one, in any order.
         :param max_bytes: the search ends with the entry at which the found entries reach this number of bytes.
@@ -135,9 +137,9 @@ class Lookup:
         return found
 
     def _each(self, table: Table, positions: Sequence[int], entry_ids: Sequence[int]) -> Sequence[int]:
-        """Search a table of index rows for the entries one by one; add the records to read to :attr:`logs`.
+        """Search a table of index rows for each entry; add the location of each found entry's record to :attr:`logs`.
 
-        Return the positions of the entries that the table does not contain.
+        Return the indexes in the request of the entries that the table does not contain.
         """
         missing = []
         for position, entry_id in zip(positions, entry_ids, strict=True):
@@ -149,11 +151,12 @@ class Lookup:
         return missing
 
     def _together(self, packed: bytes, positions: Sequence[int], entry_ids: Sequence[int]) -> Sequence[int]:
-        """Search packed index rows for many entries together; add the records to read to :attr:`logs`.
+        """Search packed index rows for many entries together; add the locations of their records to :attr:`logs`.
 
-        :param packed: one or more packed rows of the ledger, joined, sorted.
+        :param packed: one or more packed rows (36 bytes each) of the ledger in one byte string, in the order of their
+            entries.
         :param positions: for each entry, its index in the request.
-        :returns: the positions of the entries that are in none of the rows.
+        :returns: the indexes in the request of the entries that are in none of the rows.
         """
         columns: Sequence[Sequence[int]] = columns_of(packed)
         missing = list[int]()
@@ -182,10 +185,12 @@ class Lookup:
         return self.logs[log_id]
 
     def _note(self, row: IndexRow, position: int, entry_id: int) -> None:
-        """Add the record of an entry to :attr:`logs`, unless only a read of its whole index row could verify it.
+        """Add the location of an entry's record to :attr:`logs`, for a later read.
+
+        Add nothing if the record can only be verified together with all other records of its index row.
 
         :param row: the index row that contains the entry.
-        :param position: index of the entry in the request.
+        :param position: index of the entry in the list of requested entry ids.
         """
         _, first, last, log_id, offset, size, checksum = row
         if isinstance(size, int):

@@ -66,7 +66,7 @@ class StoredBlocks:
         """Return the packed index row that contains an entry, and the ledger's next rows in this generation of blocks.
 
         :param limit: most rows to return.
-        :returns: the rows of each block, joined; nothing if no block contains the entry.
+        :returns: for each block, a byte string of its rows; an empty list if no block contains the entry.
         """
         key = key_of(ledger_id, entry_id)
         found = self._search(key, entry_id)
@@ -83,7 +83,7 @@ class StoredBlocks:
     def _search(self, key: bytes, entry_id: int) -> tuple[int, bytes] | None:
         """Return the packed index row that contains an entry, and the number of its generation of blocks, or None.
 
-        A generation without the entry has rows next to the key; they tell whether to search younger or older
+        A generation without the entry has rows next to the key; these rows tell whether to search younger or older
         generations.  Damage raises an error only if no generation contains the entry.
         """
         likely, others = list(self.generations), list[Generation]()

@@ -99,8 +99,8 @@ class StoredRuns:
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
         """Return, for each given ledger that has index rows in the table, its highest entry id.
 
-        If a ledger has no rows, the rows before and after its place in the table prove that no ledger between these
-        two has rows.  So one search is enough for many new ledgers.
+        If a ledger has no rows, the rows between which its rows would be in the table prove that no ledger between
+        these two rows has rows.  So one search is enough for many new ledgers.
 
         :param ledger_ids: the ledger ids, in ascending order.
         """
@@ -124,8 +124,8 @@ class StoredRuns:
     def _floor(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the last index row of a ledger that begins at or before an entry.
 
-        :returns: None if the ledger has no such row.  The row of another ledger that comes before its place in the
-            table was verified.
+        :returns: None if the ledger has no such row.  The method has then verified the row that comes before it in the
+            table, which is of another ledger.
         """
         values = self._connection.execute(_UP_TO, (ledger_id, entry_id)).fetchone()
         row = row_from(values) if values is not None else None
