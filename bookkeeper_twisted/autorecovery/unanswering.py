@@ -19,9 +19,9 @@ T = TypeVar("T")
 ENOUGH = 3
 """Number of consecutive unanswered requests after which checks leave a bookie out for a while."""
 FIRST_PAUSE = 30.0
-"""Seconds for which a bookie is left out at first; then one request finds out whether it answers again."""
+"""Seconds for which a bookie is left out at first; then one request tests whether it answers again."""
 LONGEST_PAUSE = 120.0
-"""Most seconds between two such requests; the pause doubles after each of them."""
+"""Most seconds between two such tests; the pause doubles after each test."""
 
 
 @attrs.define

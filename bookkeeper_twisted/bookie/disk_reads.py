@@ -28,7 +28,7 @@ T = TypeVar("T")
 Loaded = EntryRun | Exception
 
 _LEAST_ROOM = 256 * 1024
-"""Bytes that one load may return even if its requests ask for fewer bytes in total."""
+"""Number of bytes that one load may return even if the requests in it ask for fewer bytes in total."""
 
 
 class DiskReads:

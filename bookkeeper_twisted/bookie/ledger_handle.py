@@ -208,7 +208,7 @@ class LedgerHandles:
         return handle
 
     def _trim(self) -> None:
-        """Close the least recently used idle handles until the limit is kept; examine at most 64 handles."""
+        """Close the least recently used idle handles until few enough are open; examine at most 64 handles."""
         for ledger_id, handle in list(islice(self._handles.items(), 64)):
             if len(self._handles) <= self._limit:
                 return

@@ -13,7 +13,7 @@ _MAX_SIZE = 10
 _BLOCK = 1 << 14
 _LOWEST = bytes([i & 127 | 128 for i in range(_BLOCK)])
 _SECOND = bytes([i >> 7 | 128 for i in range(_BLOCK)])
-"""The first and the second byte of a varint, indexed by the low 14 bits of its value, with the continuation bit set."""
+"""The first and the second byte of each varint, by the low 14 bits of its value; both have the continuation bit set."""
 
 _LAST = bytes(range(128)) * 2
 """A translation table that clears the continuation bit of a byte, which makes it the last byte of a varint."""

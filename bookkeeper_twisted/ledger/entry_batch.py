@@ -25,10 +25,10 @@ LAC_AT, LENGTH_AT = 4 + 16, 4 + 24
 
 
 _AT_ONCE = 256
-"""Entries that are made together: a caller that stops early has made few for nothing."""
+"""Number of Entry objects that are made together; if the caller stops early, few objects were made in vain."""
 
 _SETTERS = [getattr(Entry, field.name).__set__ for field in attrs.fields(Entry)]
-"""For each field of an entry, the function of its slot that sets it; nothing else can, as entries are frozen."""
+"""For each field of an Entry, the function that sets it; ordinary assignment is impossible, as entries are frozen."""
 
 
 class EntryBatch:

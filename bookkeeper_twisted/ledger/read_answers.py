@@ -28,7 +28,7 @@ from ..model import LedgerMetadata
 from .entry_batch import verified_prefix
 
 NO_ENTRY = (NoSuchEntryError, NoSuchLedgerError)
-"""Errors with which a bookie answers that it does not have an entry; no other error says so."""
+"""Errors with which a bookie answers that it does not have an entry; no other error means that."""
 
 FIRST_GUESS = 4 << 10
 """The assumed size of an entry in bytes, until the first entry was read."""
@@ -44,7 +44,9 @@ more index rows than they keep in memory.
 """
 
 ENTRY_OVERHEAD = 40
-"""Bytes of a stored entry beside its payload: length word, header and CRC32C.  Other digests need up to 16 bytes more.
+"""Bytes of a stored entry in addition to its payload: length word, header and CRC32C.
+
+Other digests need up to 16 bytes more.
 """
 
 

@@ -80,7 +80,7 @@ class Verdict(Enum):
     OPEN = auto()
     """Too few bookies have answered yet."""
     KEPT = auto()
-    """A bookie returned the entry, so the recovery keeps it."""
+    """A bookie returned the entry, so it stays in the ledger."""
     NEVER_ACKNOWLEDGED = auto()
     """So many bookies lack the entry that no ack quorum ever had it; the ledger ends before it."""
     UNDECIDABLE = auto()

@@ -83,7 +83,7 @@ class PulsarRacksFactory:
     _log = Logger()
 
     def create(self, clock: IReactorTime, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
-        """Return a resolver that reads the racks of bookies from the metadata store, where Pulsar's tools keep them.
+        """Return a resolver that reads the racks of bookies from the metadata store, where Pulsar's tools store them.
 
         See :meth:`.IRackResolverFactory.create` for parameters and errors.
 

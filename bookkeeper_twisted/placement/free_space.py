@@ -15,7 +15,7 @@ from ..errors import BookKeeperError
 
 @attrs.define
 class FreeSpace:
-    """Asks bookies for their free space, and keeps the last answer of each.
+    """Asks bookies for their free space, and stores the last answer of each bookie.
 
     A bookie is asked when it appears, and then regularly.  If it does not answer, it is asked again after a shorter
     time.

@@ -41,7 +41,7 @@ from .peer_lines import INTERVAL
 Piece = bytes | memoryview
 
 GATHER_SIZE = 16 * 1024
-"""Average size in bytes of byte strings below which joining them is faster than passing several to the kernel."""
+"""If byte strings have fewer bytes on average, joining them is faster than passing them to the kernel separately."""
 
 MAX_GATHERED = 1024
 """Most byte strings that one system call accepts (``IOV_MAX``)."""

@@ -27,13 +27,13 @@ SHARE = 0.005
 """Seconds of a reactor turn after which one connection begins no other request."""
 
 SMALL_SHARE = 0.001
-"""Seconds after which a connection that had to wait for its turn begins no other request: less, as many wait then."""
+"""Seconds after which a connection that had to wait begins no other request: few, because other connections wait."""
 
 SMALL = 4096
-"""A waiting connection with at most this number of undecoded bytes comes before all that have more."""
+"""A waiting connection with at most this number of undecoded bytes comes before connections with more bytes."""
 
 _COUNTED = 0.001
-"""Seconds of requests below which no timer is set for the end of the turn: it would cost as much as the requests."""
+"""If requests took fewer seconds, no timer is set for the end of the turn: it would cost as much as the requests."""
 
 
 class Waiting(Protocol):

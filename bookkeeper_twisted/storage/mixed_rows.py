@@ -23,7 +23,7 @@ import attrs
 PACKED_ROW = struct.Struct(">qqIIIII")
 
 MOST_APART = 16
-"""Most entries of a run with records of different sizes that is packed nevertheless, with one row per entry."""
+"""Most entries of a run (consecutive entries) that is packed, one row per entry, if its records differ in size."""
 
 
 @attrs.frozen

@@ -174,8 +174,8 @@ class Auditor:
 class AuditorElection:
     """The candidacy of this process for auditor, which lasts as long as the process runs.
 
-    Apache's auditor process ends with its ZooKeeper session.  This process only stops its auditor then, and is a
-    candidate again in the next session.
+    Apache's auditor process ends with its ZooKeeper session.  This process goes on: it stops its auditor, and is a
+    candidate again in its next session.
 
     :param candidate: the bookie id that names this process in the election.
     :param make_auditor: a function that makes an auditor; called when this process is elected.

@@ -26,11 +26,11 @@ from .ledger_scan import LedgerScan, SharedWalks, Visit
 from .repeating import FIRST_PAUSE
 
 LATER_ROUNDS = 3
-"""Number of times that a check, at its end, repeats the ledgers of which a bookie could not answer."""
+"""Number of times that a check, at its end, checks again the ledgers for which a bookie could not answer."""
 MOST_ROUNDS = 8
-"""The same number as long as a bookie answers no request; the pauses before the repetitions are 21 minutes together."""
+"""The same number if a bookie answers no request at all; the pauses before these checks are 21 minutes together."""
 MOST_LATER = 100_000
-"""Most ledgers that a check remembers for these repetitions."""
+"""Most ledgers that a check remembers, to check them again at its end."""
 _TURNS = (AuditorCheck.ALL_LEDGERS, AuditorCheck.PLACEMENT, AuditorCheck.REPLICAS)
 """The order in which checks visit a ledger: the check that marks ledgers comes before those that skip marked ledgers.
 """

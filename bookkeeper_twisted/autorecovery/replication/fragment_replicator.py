@@ -29,7 +29,7 @@ MAX_NAMED = 100
 """Most entry ids that the text of an error names."""
 
 MAX_ROUNDS = 3
-"""Most times that the entries of one fragment are copied; each time, other bookies are chosen for those that failed."""
+"""Most times that the entries of one fragment are copied; each time, other bookies replace those that failed."""
 
 
 @attrs.define

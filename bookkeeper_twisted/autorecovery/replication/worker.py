@@ -46,7 +46,7 @@ from .lock_reasons import text_of
 from .repair import Attempt, LedgerRepair, RepairState
 
 _FIRST_HOLD = 1 / 32
-"""Wait after the first failure of a ledger, as a fraction of the longest wait; each further failure doubles it."""
+"""Wait after the first failed repair of a ledger, as a fraction of the longest wait; each failure doubles it."""
 
 _MAX_REMEMBERED = 2000
 """Most ledgers for which the number of failed attempts is remembered."""

@@ -164,7 +164,7 @@ class BackgroundControl:
         self._scrubber.suspension.suspend()
 
     def cancel_scrub(self) -> None:
-        """End the present scrub pass; the damage found is kept, and the next timed pass continues at this position."""
+        """End the present scrub pass, but keep the damage found; the next timed pass continues where it ended."""
         self._scrubber.cancel()
 
     def resume_scrub(self) -> None:

@@ -1,4 +1,4 @@
-"""Runs the maintenance of one ledger directory or journal on its lane (a thread), in small pieces of work."""
+"""Runs the maintenance of one ledger directory or journal on its lane (a thread), in short function calls."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

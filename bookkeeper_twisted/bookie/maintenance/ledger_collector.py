@@ -8,7 +8,7 @@ an incomplete list or an outdated server.
 
 An *over-replicated* ledger is closed, and no ensemble in its metadata contains this bookie, for example because
 autorecovery has replaced this bookie.  The collector acquires the replication lock of the ledger, reads its metadata
-again, and deletes the local copy.  The fence is kept.  The bookie accepts recovery adds to the ledger, because
+again, and deletes the local copy.  The ledger's fence stays.  The bookie accepts recovery adds to the ledger, because
 autorecovery may write a replica here later.
 """
 
@@ -165,7 +165,7 @@ class LedgerCollector:
     async def _is_over_replicated(self, ledger_id: int) -> bool:
         row = self._storage.ledger(ledger_id)
         if row is None or row.forgotten_at:
-            return False  # the ledger was deleted here before, and only its fence is kept
+            return False  # the ledger was deleted here before, and only its fence is left
         await self._operations.acquire()
         try:
             metadata = (await self._ledgers.read(ledger_id)).value
@@ -199,7 +199,7 @@ class LedgerCollector:
     async def _release(self) -> None:
         """Release replication locks that could not be released before, because the metadata store had failed.
 
-        A lock that is kept would prevent the replication of its ledger.
+        A lock that is not released would prevent the replication of its ledger.
         """
         while self._unreleased:
             await self._cluster.locks.unlock(next(iter(self._unreleased)))

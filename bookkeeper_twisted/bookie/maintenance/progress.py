@@ -1,4 +1,4 @@
-"""The progress and the suspension of a piece of background work."""
+"""The progress of background work, such as a compaction, and the switch that suspends it."""
 
 import math
 

@@ -166,7 +166,7 @@ class AuthorizingSession:
     # -- decisions --
 
     def _pump(self) -> None:
-        """Pass waiting requests to the other session, in order; stop at the first one whose decision is missing."""
+        """Pass waiting requests to the other session, in order; stop at the first request whose decision is missing."""
         connection = self._connection
         passed: list[Any] = []
         must_close = False
@@ -186,7 +186,7 @@ class AuthorizingSession:
             connection.hold(True)
 
     def _decide(self, item: Any) -> bool:
-        """Decide whether the peer may do a request, or each request of a run.
+        """Decide whether the peer may make a request, or each request of a run (adds or reads that came together).
 
         :returns: True if all decisions are made; False if a decision waits for a read of the metadata store, which has
             begun.
@@ -200,7 +200,7 @@ class AuthorizingSession:
                 tries += 1
                 if self._is_current() or tries >= _MOST_TRIES:
                     return True
-                continue  # the authorizer has read new rules during the call: decide again by these
+                continue  # the authorizer has read new rules during the call: decide again by the new rules
             asking = DeferredList(asked, consumeErrors=True)
             if not asking.called:
                 self._asking = asking

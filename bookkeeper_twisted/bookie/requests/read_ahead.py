@@ -33,7 +33,7 @@ class SequentialReads:
         """Record that entries of ``ledger_id`` were read from memory, so that a load after them counts as sequential.
 
         :param entry_id: the first of these entries.
-        :param last: the last of them.
+        :param last: the last of these entries.
         """
         window = self._windows.pop((ledger_id, entry_id), 0)
         if window:

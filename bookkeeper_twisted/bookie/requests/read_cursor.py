@@ -10,7 +10,7 @@ from ...codec.strides import stretches
 from .slow_requests import DISK, TURN
 
 MOST_TOGETHER = 128
-"""Most scattered reads (of entries that are not consecutive) that are answered together."""
+"""Most reads of entries that are not consecutive (scattered reads) that are answered together."""
 
 SHORT = 8
 """Reads of fewer consecutive entries cost less as scattered reads, if more reads of the same ledger follow."""

@@ -19,7 +19,7 @@ _LOOK_UP_BYTES = 64 * 1024
 """Bytes of entries that are collected for one reply: many small entries, and little memory for a slow peer."""
 
 _ENTRY_BYTES = 128 * 1024
-"""Bytes that a single entry counts for while it is loaded from disk, as its size is not known before."""
+"""The assumed size in bytes of an entry while it is loaded from disk, because its size is not known before."""
 
 _LOAD_BYTES = 2 * 1024 * 1024
 """Bytes that one call in a read thread loads; replies of this size can be sent within one reactor turn."""
@@ -135,10 +135,10 @@ class ReadProcessor:
     def _answer_scattered(
         self, session: RequestSession, cursor: ReadCursor, missing: list[ReadPiece]
     ) -> Sequence[ReadPiece]:  # fmt: skip
-        """Answer the next scattered reads, whose ids are in any order, by one search in memory.
+        """Answer the next reads, whose entry ids are in any order, by one search in memory.
 
-        Entries that this search does not find are searched for one by one.  What is not in memory is added to
-        ``missing``.
+        Entries that this search does not find are searched for one by one.  Reads of entries that are not in memory are
+        added to ``missing``.
 
         :returns: the reads that wait until the entries of ``missing`` are loaded.  The load also reads nearby index
             rows, so these reads may find their entries faster afterwards.
@@ -280,7 +280,7 @@ class ReadProcessor:
         if isinstance(found, Exception):
             self._refuse(session, cursor, start, found)
             # The first entry could not be read, so the next entries probably cannot, either.  Read each of them
-            # separately, but many in one call, so that the intact ones are found.
+            # separately, but many in one call, so that the intact entries are found.
             return [ReadPiece(index, index + 1) for index in range(start + 1, end)]
         run = cursor.run
         self._context.read_ahead.loaded(run.ledger_ids[start], run.entry_ids[start], found.last)

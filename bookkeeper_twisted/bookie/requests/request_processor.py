@@ -48,7 +48,7 @@ from .slow_requests import DISK, JOURNAL
 _TOTAL_CAPACITY, _FREE_SPACE = 1, 2
 
 _LIST_BYTES = 1024 * 1024
-"""Bytes that a request for a list of entries counts for, so that few of them are in progress per connection."""
+"""The assumed bytes of a reply that lists entries; so a connection can have few such requests in progress."""
 
 
 @attrs.frozen

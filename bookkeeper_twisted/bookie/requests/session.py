@@ -32,7 +32,7 @@ class RequestSession:
     the replies over the connection.
 
     :param starts: for each type of request, the function that begins a request of this type.
-    :ivar loading: the number of bytes that are being loaded from disk, or are kept for a reply.
+    :ivar loading: the number of bytes that are being loaded from disk, or wait in memory for a reply.
     """
 
     _log = Logger()
@@ -257,7 +257,7 @@ class RequestSession:
             self.context.reads.give(count)
 
     def expect(self, n_bytes: int) -> None:
-        """Count bytes that are being loaded from disk, or are kept for a reply.
+        """Count bytes that are being loaded from disk, or wait in memory for a reply.
 
         :param n_bytes: number of bytes; negative when counted bytes were sent or dropped.
         """

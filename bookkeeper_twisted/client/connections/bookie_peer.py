@@ -37,7 +37,7 @@ class PeerCounts:
     """The numbers of connections to one bookie, and of bytes and replies in flight on them.
 
     :ivar open: established connections.
-    :ivar sockets: established connections and those that are being made.
+    :ivar sockets: established connections, and connections that are being made.
     :ivar queued: bytes that wait to be written.
     :ivar unacknowledged: bytes of requests that wait for their replies.
     :ivar orphans: replies that can still arrive although no request waits for them any more.

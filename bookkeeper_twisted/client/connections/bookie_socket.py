@@ -37,11 +37,11 @@ Resolve = Callable[[str], "Deferred[IStreamClientEndpoint]"]
 """A function that looks up the endpoint of a bookie id; it fails with a BookKeeperError if no address is known."""
 
 EncryptionOf = Callable[[str], Awaitable[IOpenSSLClientConnectionCreator]]
-"""A function that makes the client's end of TLS connections to a bookie id; it fails as :data:`Resolve` does."""
+"""A function that makes the client's end of TLS connections to a bookie; it fails with a BookKeeperError."""
 
 
 HostOf = Callable[[str], Awaitable[str]]
-"""A function that looks up the host name or address of a bookie id; it fails as :data:`Resolve` does."""
+"""A function that looks up the host name or address of a bookie id; it fails with a BookKeeperError."""
 
 _choices = count(1)
 _USABLE = tuple(ConnectionState)[: tuple(ConnectionState).index(ConnectionState.CLOSING)]
@@ -141,7 +141,7 @@ class BookieSocket:
         return await self._dial(await settings.resolve(bookie_id), creator, host)
 
     def _dial_again(self, failure: Failure, began: float) -> "Deferred[IProtocol] | Failure":
-        """Connect once more after a late time-out: the bookie may have answered while this process was held up."""
+        """Connect once more after a late time-out: the bookie may have answered while this process did not run."""
         late = self._settings.clock.seconds() - began - self._settings.connect_timeout
         if failure.check(ConnectTimeout) and late > TOLERANCE and self.usable:
             return self._dialled()

@@ -178,7 +178,7 @@ class Flow:
         return self._ask(bookie_id, cold_calls.read_lac(ledger_id))
 
     def write_lac(self, bookie_id: str, ledger_id: int, master_key: bytes, lac: int, body: bytes) -> "Deferred[None]":
-        """Send an explicit LAC packet to a bookie, which keeps it for readers of the ledger.
+        """Send an explicit LAC packet to a bookie, which stores it for readers of the ledger.
 
         See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.write_lac` for parameters and errors.
         """

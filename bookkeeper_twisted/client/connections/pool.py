@@ -91,7 +91,8 @@ class ConnectionPool:
     def _tick(self) -> None:
         """Close idle sockets, and test whether the bookies at the other sockets are alive.
 
-        A call that is late does nothing: replies may have arrived that were not read yet.
+        If this call comes late, it does nothing: this process did not run, and may not have read replies that have
+        arrived.
         """
         self._tick_call = None
         if not self._time.arrived():

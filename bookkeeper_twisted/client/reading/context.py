@@ -34,7 +34,7 @@ class ReadingContext(OperationContext):
     def reads_batches(self, schedule: Schedule) -> bool:
         """Test whether to send batch reads for a ledger with this ``schedule``.
 
-        A batch read returns consecutive entries, but no bookie of a striped ledger has these.
+        A batch read returns consecutive entries, but no bookie of a striped ledger has all entries.
         """
         return self.config.batch_read_enabled and not schedule.striped
 

@@ -268,7 +268,7 @@ class LacReads:
 
 
 _Told = tuple[EntryRun | None, int | None]
-"""Verified entries that begin with the requested one, or None; and the LAC that the bookie knows, or None."""
+"""Verified entries, the first of which is the requested entry, or None; and the LAC that the bookie knows, or None."""
 
 _Ask = Callable[[str, _Poll], Coroutine[Deferred[Any], Any, _Told]]
 """A function that asks one bookie, given its id, for the entries that a ``_Poll`` requests."""

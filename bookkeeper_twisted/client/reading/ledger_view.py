@@ -56,9 +56,9 @@ class LedgerView:
         return self.closed or self._deleted or self.handle_closed
 
     def confirmed(self, last_add_confirmed: int, length: int = 0) -> None:
-        """Raise the LAC to the one that a bookie reported; ignore a report that is lower than the known LAC.
+        """Raise the known LAC to ``last_add_confirmed``, which a bookie has reported; ignore it if it is lower.
 
-        :param length: bytes of all payloads up to the entry that contained the LAC, 0 if none did.
+        :param length: bytes of all payloads up to the entry in which the LAC was found; 0 if it was found in no entry.
         """
         if not self.closed:
             self.length = max(self.length, length)

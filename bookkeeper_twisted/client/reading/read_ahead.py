@@ -40,7 +40,7 @@ class ReadAhead:
     Received batches that wait for the consumer and outstanding requests use at most ``budget`` bytes together.  One
     request uses a quarter of the budget.  A larger entry is read nevertheless; then fewer requests run at a time.  The
     number of entries in a request is estimated from earlier replies, so that the next request can be made before the
-    present one is answered.  If a reply has fewer entries than expected, the missing ones are requested before any
+    present one is answered.  If a reply has fewer entries than expected, the missing entries are requested before any
     later entry; the last quarter of the budget is reserved for this.
 
     Cancelling a step of the iteration, or calling :meth:`aclose`, cancels outstanding requests and drops received

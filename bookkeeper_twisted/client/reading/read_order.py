@@ -14,8 +14,8 @@ class ReadOrder:
     """The order in which one reader asks the bookies that keep an entry.
 
     The order of the write set is the default, as it spreads the load.  A *sticky* reader asks the same bookie until
-    that fails, which makes better use of the bookie's caches.  This is possible only if every bookie of the ensemble
-    keeps every entry.
+    this bookie fails, which makes better use of the bookie's caches.  This is possible only if every bookie of the
+    ensemble keeps every entry.
 
     :ivar schedule: the distribution of entries to positions of the ensemble.
     :param reorder: whether to ask bookies last that are likely to fail or to be slow.

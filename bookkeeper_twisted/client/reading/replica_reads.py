@@ -1,9 +1,9 @@
 """Reads entries from any replica that has them undamaged.
 
 A read asks the bookies of the write set one after the other (:mod:`.read_order`).  The next bookie is asked if a bookie
-answers with an error, does not have the entry or has a damaged one, and also if it is slow (:mod:`.speculation`).
-Verified entries before a damaged one are kept (safety rule S18).  Many single reads at a time are used in two cases:
-the ledger is striped, or the bookies do not answer batch reads.
+answers with an error, does not have the entry or has a damaged copy, and also if it is slow (:mod:`.speculation`).
+Verified entries before a damaged entry are returned to the caller (safety rule S18).  Many single reads at a time are
+used in two cases: the ledger is striped, or the bookies do not answer batch reads.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -162,7 +162,7 @@ class ReplicaReader:
         await Speculation(self._clock, rounds, self._patience).run()
 
     async def _round(self, rank: int, replicas: Mapping[int, list[str]], reads: SingleReads) -> bool | None:
-        """Ask one replica of each entry that is still missing: the replica with index ``rank`` in the order of asking.
+        """Ask one bookie for each entry that is still missing: the bookie with index ``rank`` in the order of asking.
 
         :param replicas: bookie ids in the order to ask, by entry id modulo the size of the ensemble.
         :returns: True if no entry is missing any more, else None.

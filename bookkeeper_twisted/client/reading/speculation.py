@@ -43,7 +43,7 @@ class Success(Generic[T]):
 class Speculation(Generic[T]):
     """Attempts (such as reads from one bookie after another) in a given order, until one succeeds.
 
-    Each attempt begins when all earlier ones have failed or are slow.
+    Each attempt begins when all earlier attempts have failed or are slow.
 
     :param at_once: number of attempts that begin immediately.
     """

@@ -37,7 +37,7 @@ from .write_back import WriteBack
 T = TypeVar("T")
 
 _KEPT = (UnauthorizedAccessError, RequestTimeoutError, ClientClosedError, MetadataUnavailableError)
-"""Errors of a recovery that its caller gets unchanged; any other error becomes the cause of a LedgerRecoveryError."""
+"""Errors of a recovery that are raised unchanged; any other error becomes the cause of a LedgerRecoveryError."""
 
 
 class LedgerRecovery:

@@ -1,10 +1,11 @@
 """Reads beyond the last add confirmed, by which a recovery finds the entries to keep and the end of the ledger.
 
 For each entry, all bookies of its write set are asked and their answers count as votes: an
-:class:`~bookkeeper_twisted.ledger.recovery_rules.EntryVote` decides whether the entry is kept.  A batch read is only a
-faster way to read stored entries.  It never shows where the ledger ends: if it returns no entry, the bookies vote on
-the next entry.  A bookie that does not answer a batch read gets no further batch read in this recovery, so it costs
-only one time-out.  While no bookie answers batch reads, more and more entries are voted on at the same time.
+:class:`~bookkeeper_twisted.ledger.recovery_rules.EntryVote` decides whether the entry stays in the ledger.  A batch
+read is only a faster way to read stored entries.  It never shows where the ledger ends: if it returns no entry, the
+bookies vote on the next entry.  A bookie that does not answer a batch read gets no further batch read in this
+recovery, so it costs only one time-out.  While no bookie answers batch reads, more and more entries are voted on at the
+same time.
 """
 
 from twisted.internet.defer import Deferred
@@ -94,7 +95,7 @@ class RecoveryReads:
     # ---- votes ---------------------------------------------------------------------------------------
 
     async def _by_votes(self, first: int) -> EntryRun | None:
-        """Ask all bookies for the next entries; return those to keep, or None if the ledger ends before ``first``."""
+        """Ask all bookies for the next entries; return those that stay, or None if the ledger ends before ``first``."""
         votes = [Deferred.fromCoroutine(self._vote(first + i)) for i in range(self._window)]
         stored: list[bytes] = []
         try:

@@ -1,4 +1,4 @@
-"""The write-back of a recovery: it sends kept entries to their write quorum before the ledger is closed.
+"""The write-back of a recovery: before it closes the ledger, it sends the entries after the LAC to bookies.
 
 The ledger may only be closed after an ack quorum of bookies has each of these entries (safety rule S17).
 """
@@ -31,10 +31,10 @@ class WriteBack:
 
     Their headers contain the LAC with which the recovery began, not a later one.  Until the ledger is closed, the
     entries are not confirmed: its writer, or another recovery, may still close the ledger before them, and no reader
-    may have seen a LAC that includes them (safety rules S13 and S14).  If a bookie fails, the new ensemble is kept in
-    memory, and is stored only when the ledger is closed.
+    may have seen a LAC that includes them (safety rules S13 and S14).  If a bookie fails, the new ensemble stays in
+    memory, and is stored in the metadata only when the ledger is closed.
 
-    :param last_add_confirmed: the id of the entry before the first one to write back.
+    :param last_add_confirmed: the id of the entry before the first entry to write back.
     """
 
     def __init__(

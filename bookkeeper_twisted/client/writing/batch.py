@@ -22,7 +22,7 @@ from ...ledger.tally import AckTally, items_at, leading, set_of
 from ..interfaces import IBookieClient
 
 COLUMNS = 5
-"""Number of values for a joined entry: owner, entry id, ledger length up to and including it, payload, waiter."""
+"""Number of values for each entry of a batch: owner (writer), entry id, ledger length up to it, payload, waiter."""
 
 Waiter = Deferred[int] | None
 """A Deferred that fires with the entry id once the entry has completed; None if nobody waits for it."""

@@ -31,7 +31,7 @@ MOST_SENT = 16
 
 FIRST_REST = 1.0
 LONGEST_REST = 60.0
-"""Seconds before a notice that bookies did not accept is sent again: first ``FIRST_REST``, at most ``LONGEST_REST``.
+"""Seconds until a notice is sent again after bookies did not accept it: first ``FIRST_REST``, at most ``LONGEST_REST``.
 
 Each failure doubles the time.
 """

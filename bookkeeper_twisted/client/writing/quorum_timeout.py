@@ -8,7 +8,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from ...limits.attended_time import AttendedTime
 
 _MOST_LOOKS = 4
-"""How often a waiting batch is checked within the time limit; each check notices whether the process was held up."""
+"""Number of checks of a waiting batch within the time limit; each check notices whether this process did not run."""
 
 Item = TypeVar("Item")
 

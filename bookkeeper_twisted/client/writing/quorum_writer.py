@@ -43,7 +43,7 @@ from .quorum_timeout import QuorumTimeout
 from .states import OPEN, Event, following
 
 _FATAL = (LedgerFencedError, UnauthorizedAccessError, IllegalOperationError, ClientClosedError)
-"""Errors that end a writer when one bookie answers them, because any other bookie would, or should, answer the same."""
+"""Errors that end a writer when one bookie answers with them, because any other bookie should answer the same."""
 
 _OF_CONNECTIONS = (BookieHandleNotAvailableError, RequestTimeoutError)
 

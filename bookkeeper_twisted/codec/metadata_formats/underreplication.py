@@ -1,4 +1,4 @@
-"""The records of autorecovery: marks, replication locks, election votes, check times, lost-bookie delay."""
+"""The records of autorecovery: underreplicated marks, locks, election votes, times of checks, delay of audits."""
 
 from google.protobuf.message import Message
 

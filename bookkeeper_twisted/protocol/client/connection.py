@@ -1,13 +1,13 @@
 """A client's connection to a bookie: writes requests, matches replies, enforces time-outs.
 
 The requests of one ledger handle are called a flow; many flows share a connection.  A request id begins with the id of
-its flow (:mod:`.request_ids`).  The requests of one reactor turn are written together (:mod:`.request_writer`); they
-are kept while the transport is full.  One timer scans all outstanding requests for overdue ones, so that a request
-needs no delayed call of its own.
+its flow (:mod:`.request_ids`).  The requests of one reactor turn are written together (:mod:`.request_writer`); while
+the transport is full, they wait in a queue.  One timer scans all outstanding requests for overdue ones, so that a
+request needs no delayed call of its own.
 
 When the connection is lost, its owner is told first.  Then each outstanding request fails once, in the order in which
-the requests were made; so an errback that repeats its request cannot use the lost connection.  When a flow leaves, only
-its own requests fail, and late replies to them are dropped.
+the requests were made; so an errback that repeats its request cannot use the lost connection.  When a flow leaves the
+connection, only its own requests fail, and late replies to them are dropped.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ _NO_LEDGER = (1 << 63) - 1
 """Id of a ledger that no bookie has: a read of it tests whether a bookie is alive, in every protocol."""
 
 _MAX_ABANDONED = 10_000
-"""Most unanswered requests that were given up; if there are more, the connection to the bookie is closed."""
+"""Most requests that timed out or were cancelled without a reply; if there are more, the connection is closed."""
 
 
 @attrs.frozen
@@ -80,7 +80,7 @@ class ClientConnection(Protocol):
 
     :ivar wire: the wire protocol.
     :ivar in_flight: the account of outstanding requests.
-    :ivar writer: writes requests, and keeps them while the transport is full.
+    :ivar writer: writes requests; while the transport is full, it queues them.
     :ivar disconnected: fires once the socket is closed.
     """
 
@@ -102,10 +102,11 @@ class ClientConnection(Protocol):
         self._has_received = False
         self._received_at: float | None = None  # the time at which the replies that are processed now were received
         self._scan_call: Any = None
-        # The clock for deadlines.  It omits the time in which this process was held up and could not read replies.
+        # The clock for deadlines.  It leaves out the time in which this process did not run, and so could not read
+        # replies.
         self._time = AttendedTime(clock.seconds)
         self._end: Exception | None = None
-        # These are functions, because bound methods would be references of the connection to itself.
+        # The values are functions, because bound methods would make the connection refer to itself.
         self._receivers: dict[type, Callable[[ClientConnection, Any], None]] = {
             AddReplies: ClientConnection._add_replies,
             ReadReply: ClientConnection._read_reply,
@@ -187,7 +188,8 @@ class ClientConnection(Protocol):
     ) -> "Deferred[list[ReadReply]]":
         """Send one read with flags; needs V3.
 
-        A V2 reply has no number, so it would not say whether it answers this read or one without flags.
+        V2 replies have no number: if a read with flags and a read without flags ask for the same entry, the client
+        could not tell which of the two a reply answers.
 
         :param flags: of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         :param master_key: required by a read that fences; None is not sent.

@@ -1,6 +1,6 @@
 """The client's protocols for the beginning of a connection: TLS, then authentication, then requests.
 
-Each part is a protocol of its own, which passes the connection to the next one when it has ended.
+Each of these three parts is a protocol of its own; when it has ended, it passes the connection to the next.
 """
 
 from collections.abc import Callable
@@ -17,8 +17,8 @@ from ...security.reasons import tls_reason
 class Handshake(Protocol):
     """A protocol for one part of the beginning of a connection; it then passes the connection to the next protocol.
 
-    :ivar ready: fires with the next protocol when that has the connection; fails if the connection cannot be used.
-        Cancelling it drops the connection.
+    :ivar ready: fires with the next protocol when the connection was passed to it; fails if the connection cannot be
+        used.  Cancelling it drops the connection.
     """
 
     def __init__(self, clock: IReactorTime, timeout: float, late: str) -> None:
@@ -50,7 +50,7 @@ class Handshake(Protocol):
             self.transport.abortConnection()  # type: ignore[union-attr]
 
     def _end_timer(self) -> None:
-        timer, self._timer = self._timer, None  # a call of the timer that was made refers to this protocol as well
+        timer, self._timer = self._timer, None  # no reference stays: the timer refers to this object
         if timer is not None and timer.active():
             timer.cancel()
 

@@ -32,7 +32,7 @@ class SendingFlow:
     """The outstanding requests of one ledger handle (a flow) on one connection.
 
     :ivar waiting: number of entries and requests that wait for replies.
-    :ivar expected_replies: number of numbered replies to this flow that can still arrive, including late ones to
+    :ivar expected_replies: number of numbered replies to this flow that can still arrive, including late replies to
         requests that were given up.
     :ivar closed: whether the flow has left the connection, so that no request waits for its late replies.
     :ivar quiet: called when an answered add was the last outstanding request; set by a ledger handle that is about to
@@ -163,8 +163,8 @@ class InFlight:
 
         :param data: the received bytes.
         :param at: offset in them of a reply.
-        :returns: the acknowledged adds, or None if they were given up; and the offset behind their replies.  The offset
-            is ``at`` if the bytes are not the expected ones and must be decoded.
+        :returns: the acknowledged adds, or None if they were given up; and the offset behind their replies.  If the
+            bytes are not the expected replies, the offset is ``at``, and the caller must decode the bytes.
         """
         if not self._adds:
             return None, at
@@ -200,7 +200,7 @@ class InFlight:
         """
         named = None if replies is None else NamedEntries(replies)
         for sent in list(self._adds):
-            if keys and sent in self._adds:  # this loop may have removed these adds already, with an earlier answer
+            if keys and sent in self._adds:  # an earlier answer in this loop may have removed these adds
                 places, keys = sent.take(keys)
                 if places:
                     is_mistaken = named is not None and not named.are_those(sent, places)
@@ -326,7 +326,7 @@ class InFlight:
         return call
 
     def give_up(self, reads: SentReads) -> None:
-        """Remove incomplete ``reads``.  Without request ids, their keys stay taken, because replies may still come."""
+        """Remove unanswered ``reads``.  Without request ids, their keys stay taken, because replies may still come."""
         missing = self._reads.give_up(reads, self._by_key)
         if missing:
             self.abandoned += missing * self._by_key

@@ -17,7 +17,7 @@ CONNECTION_FLOW = 0
 class FlowIds:
     """An allocator of the flow ids of one client; a flow is the requests of one ledger handle.
 
-    It never returns 0, nor an id that a flow still uses or that an expected reply can contain.
+    It never returns 0.  It also returns no id that a flow still uses, or that a late reply may still contain.
 
     An id is held by its flow, and by each connection that still expects replies to this flow; otherwise a late reply
     could be matched with a request of the next flow with the same id.

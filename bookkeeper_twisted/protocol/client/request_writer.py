@@ -1,8 +1,8 @@
 """Writes the requests of one connection: adds immediately, other requests in blocks at the end of the reactor turn.
 
 Each flow (ledger handle) has a queue of frames.  Adds join it, too, if the transport has no room or other frames wait
-already.  One write is a *block*: it has the frames of one flow after those of another, so that the bookie receives long
-runs of entries of one ledger.  While several flows wait, each contributes a limited part to a block.  Frames are
+already.  One write is a *block*: it has the frames of one flow after those of another, so that the bookie receives many
+consecutive entries of one ledger.  While several flows wait, each contributes a limited part to a block.  Frames are
 complete when they are queued; a block is neither padded nor split.  Only the requests of the same flow keep their
 order.
 """
@@ -86,7 +86,7 @@ class WriteQueue:
             queue = self._queues.pop(flow_id)
             if end < len(queue):
                 del queue[:end]
-                self._queues[flow_id] = queue  # the other flows (ledger handles) have their turns first
+                self._queues[flow_id] = queue  # put it behind the queues of the other ledger handles
         return size
 
     def clear(self) -> None:

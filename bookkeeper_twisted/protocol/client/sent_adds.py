@@ -14,7 +14,7 @@ import attrs
 from ...codec.runs import AddReplies
 
 AddsDone = Callable[[str, Sequence[int], Exception | None], None]
-"""``done(bookie_id, places, error)``: the outcome of the adds with the indexes ``places``; once for each add."""
+"""``done(bookie_id, places, error)``: the outcome of the adds with the indexes ``places``; called once for each add."""
 
 Key = Any
 """The key that matches a reply with an add: ledger and entry, or the number of the request."""
@@ -25,10 +25,10 @@ _MOST_COMPARED = 100
 
 @attrs.define(eq=False, repr=False, weakref_slot=False)
 class SentAdds:
-    """Add requests that were sent in one write; each is answered by itself.
+    """Add requests that were sent in one write; the bookie answers each of them separately.
 
     :ivar flow: the flow (ledger handle) that sent them.
-    :ivar order: position among all requests that the connection has sent.
+    :ivar order: number of this object in the order in which the connection has sent requests.
     :ivar size: bytes of their frames.
     :ivar places: the indexes of the adds: 0 up to, but not including, ``count``.
     :ivar replies: the bytes of the replies if all adds succeed; empty if they are not known in advance.
@@ -51,7 +51,7 @@ class SentAdds:
     again: bool
     done: AddsDone | None
     n_answered: int = attrs.field(default=0, init=False)
-    # The index of each unanswered add, by key; made when the first reply comes out of order.
+    # The index of each unanswered add, by key; None until a reply comes out of order.
     _places: dict[Key, int] | None = attrs.field(default=None, init=False)
 
     @property
@@ -119,7 +119,7 @@ class SentAdds:
                 self.n_answered += count
                 return range(at, at + count), keys[count:]
             if len(keys) < _FEW and not any(key in wanted for key in keys):
-                return (), keys  # these replies answer other requests: continue to compare keys in order
+                return (), keys  # these replies are for other requests: go on to compare keys in order
             self._places = dict(zip(wanted, range(at, self.count), strict=True))
         found, others, take = list[int](), list[Key](), self._places.pop
         for key in keys:
@@ -134,7 +134,7 @@ class SentAdds:
     def part(self, places: Sequence[int], is_mistaken: bool = False) -> "AddsPart":
         """Return an object for some of these adds: those that were answered just now, with the indexes ``places``.
 
-        Each record counts a share of the sent bytes; all shares add up to :attr:`size`.
+        The object counts a share of the sent bytes; the shares of all such objects add up to :attr:`size`.
 
         :param is_mistaken: whether the replies name other entries.
         """
@@ -142,7 +142,7 @@ class SentAdds:
         return AddsPart(self, places, size, is_mistaken)
 
     def give_up(self) -> "AddsPart":
-        """Give up all unanswered adds, and return a record of them.
+        """Stop waiting for the replies to all unanswered adds; return an object for these adds.
 
         Their keys (ledger and entry) stay taken, because replies may still come.
         """

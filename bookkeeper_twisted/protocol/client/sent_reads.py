@@ -28,7 +28,7 @@ class SentReads:
     """Reads that were sent in one write; their replies are returned together.
 
     :ivar flow: the flow (ledger handle) that sent them.
-    :ivar order: position among all requests that the connection has sent.
+    :ivar order: number of this object in the order in which the connection has sent requests.
     :ivar size: bytes of their frames.
     :ivar replies: one for each key, None until it is received.
     """
@@ -77,7 +77,7 @@ class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
         self.update(zip(reads.keys, zip(repeat(reads), range(reads.count), strict=False), strict=True))
 
     def give_up(self, reads: SentReads, keep_taken: bool) -> int:
-        """Remove incomplete ``reads``.
+        """Remove ``reads`` of which at least one has no reply yet.
 
         :param keep_taken: whether their keys stay taken until a late reply comes.
         :returns: the number of reads among them that had no reply yet.
@@ -91,7 +91,7 @@ class ReadsByKey(dict[ReadKey, tuple[SentReads, int] | None]):
         return len(keys)
 
     def some(self, whether: Callable[[SentReads], bool]) -> list[SentReads]:
-        """Return the reads that have missing replies and pass a test.
+        """Return the reads that still wait for replies and pass a test.
 
         :param whether: the test of some reads that were sent together.
         :returns: these reads, in the order in which they were sent.

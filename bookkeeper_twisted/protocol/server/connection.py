@@ -33,7 +33,7 @@ _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 
 LONGEST_TOKEN_FRAME = 2 * MAX_TOKEN
-"""Bytes of the longest frame of a peer that is not authenticated: a token, and what is around it."""
+"""Bytes of the longest frame of a peer that is not authenticated: a token and the fields around it."""
 
 STRANGERS_CHUNK = 16 * 1024
 """Most bytes that are received at a time from a peer that is not let in."""
@@ -176,7 +176,7 @@ class ServerConnection(Protocol):
         self._factory.outbox.flush()
 
     def _taken(self) -> None:
-        """Record that the peer has read the replies that waited in the transport."""
+        """Record that the peer has read all replies that the transport had not sent yet."""
         if self._unread:
             self._factory.count_pending(-self._unread)
             self._unread = 0

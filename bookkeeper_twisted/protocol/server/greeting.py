@@ -20,33 +20,33 @@ from ...codec.connection import ServerDecoder
 from ...codec.framing import LENGTH_SIZE
 
 LONGEST = 256
-"""Bytes of the longest frame that is taken; that of an empty token has some 20, and the name of its plugin."""
+"""Bytes of the longest accepted frame; a frame with an empty token has some 20 bytes and the name of a plugin."""
 
 _FRAME = b"\0"
 """The first byte of such a frame."""
 
 LONGEST_RECORD = 4096
-"""Bytes of the longest first record that is waited for; clients send some hundred, and 2 KiB with large keys."""
+"""Most bytes of a first record that the bookie waits for; clients send some hundred, or 2 KiB with large keys."""
 
 LONGEST_MESSAGE = 16 * 1024
-"""Bytes of the longest first message; OpenSSL would take 128 KiB, which it holds until the message is whole."""
+"""Bytes of the longest first message; OpenSSL would accept 128 KiB, and buffer them until the message is complete."""
 
 HANDSHAKE = b"\x16"
-"""The first byte of the first record; in clear, it would begin the length of a frame of 352 MiB or more."""
+"""The first byte of the first TLS record.  An unencrypted frame with this first byte would have 352 MiB or more."""
 
 _HEAD = 5
-"""The bytes of a record in front of its body, whose length is the last two of them."""
+"""Number of bytes of a record in front of its body; the last two of these bytes are the length of the body."""
 
 
 class Greeting(Protocol):
     """The protocol of a transport until TLS begins there.
 
-    It takes one frame in clear at most.  All other bytes go to the TLS layer, which ends the connection if they are not
-    TLS.
+    It accepts at most one unencrypted frame.  All other bytes go to the TLS layer, which ends the connection if they
+    are not TLS.
 
     :param connection: learns of the end of the transport, if it ends before TLS begins.
     :param decoder: decodes the frame; no other bytes are given to it.
-    :param take: tests whether a decoded frame may come in clear, and keeps it; None: no frame may.
+    :param take: tests whether a decoded frame may come unencrypted, and if so stores it; None: no frame may.
     :param begin: begins TLS on the transport, and returns the layer.
     """
 
@@ -112,7 +112,7 @@ class Greeting(Protocol):
         self._connection.abort()
 
     def _is_taken(self, frame: bytes) -> bool:
-        """Test whether a frame is the one that may come in clear; no other follows it."""
+        """Test whether an unencrypted frame is allowed; at most one such frame is."""
         take, self._take = self._take, None
         items = self._decoder.receive(frame) if len(frame) <= LONGEST else []
         return take is not None and len(items) == 1 and take(items[0])

@@ -54,7 +54,8 @@ class Handshakes(Generic[C]):
         count, first = len(self._under_way), next(iter(self._under_way))
         if count <= self._limit or (self._under_way[first] > latest and count <= MOST_TIMES * self._limit):
             return
-        # Log again only after their number fell to half of the limit, so that a flood does not fill the log.
+        # Log again only after the number of handshakes fell to half of the limit, so that a flood does not fill the
+        # log.
         if not self._dropping:
             self._dropping = True
             self._log.warn("{n:,} TLS handshakes are under way: dropping the first", n=count)

@@ -21,8 +21,8 @@ class _Held:
 class HeldBytes(Generic[C]):
     """A limit on the memory that all connections together may use for one kind of bytes.
 
-    Above the limit, connections are dropped: first those of strangers, and among these and among the others the one
-    with the largest product of held bytes and seconds.
+    Above the limit, connections are dropped: those of strangers before those of known peers.  Within each of the two
+    groups, the connection with the largest product of held bytes and seconds is dropped first.
 
     This product is small for a peer that sends or reads a long frame fast, and large for a peer that stops in the
     middle of a frame or of its replies.
@@ -54,7 +54,8 @@ class HeldBytes(Generic[C]):
         """Record how many bytes a ``connection`` keeps in memory now; above the limit, drop a connection.
 
         :param n_bytes: the number of bytes; 0 also for a connection that ends.
-        :param begun: whether these are other bytes than before, so that their time begins now.
+        :param begun: True if the connection holds other bytes than at the last call, so that their seconds count from
+            now.
         """
         held = self._holding.get(connection)
         if held is None:

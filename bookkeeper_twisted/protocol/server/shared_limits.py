@@ -1,4 +1,4 @@
-"""The limits that the connections of a bookie share, and the accounts that are kept against them."""
+"""The limits that all connections of a bookie share, and the counts that are compared with these limits."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
@@ -37,7 +37,7 @@ def is_stranger(connection: StatedConnection) -> bool:
 
 
 class SharedLimits(Generic[C]):
-    """The limits and accounts that the connections share.
+    """The limits that the connections share, and the counts that are compared with these limits.
 
     :param open_session: makes the session that answers the requests of a new connection.
     :param clock: the clock of all time limits.

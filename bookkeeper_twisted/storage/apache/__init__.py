@@ -2,7 +2,7 @@
 
 Both bookies use the same entry logs and journals.  Only the indexes differ.  Apache's index is two RocksDB databases in
 the subdirectory ``current`` of each index directory: ``ledgers`` with the ledger states (:mod:`.ledger_data`), and
-``locations`` with the place of each entry::
+``locations`` with the entry log and offset of each entry::
 
     key    i64 ledger id, i64 entry id
     value  i64 location = entry log id << 32 | offset of the entry, after its size word; 0 = none

@@ -167,7 +167,7 @@ def import_rows(
 ) -> None:
     """Commit ``rows`` to our ``index``; store each ledger that has no state as fenced.
 
-    :param rows: pairs of an index row, and whether the entry log really has the entries at the place that the row
+    :param rows: pairs of an index row, and whether the entry log really has the entries at the offset that the row
         names.
     :param known: ids of the ledgers that have a state; this function adds the ledgers that it fences.
     :param imported: the counts, which this function increases.

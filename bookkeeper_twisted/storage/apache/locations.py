@@ -5,9 +5,9 @@ id), to find out whether consecutive entries are also adjacent in the log.  If e
 the logs is read.
 
 If Apache's bookie was killed, a location may point to bytes that never reached the log.  The journal then has the
-entry, and its replay stores it in another place.  Until then, the wrong location is kept, so that a read of the entry
-fails with an error.  The bookie must not say that the entry does not exist, because it may have acknowledged the entry
-(safety rule S5).
+entry, and its replay stores the entry again, at another location.  Until then, the wrong location is kept, so that a
+read of the entry fails with an error.  The bookie must not say that the entry does not exist, because it may have
+acknowledged the entry (safety rule S5).
 """
 
 import struct

@@ -126,7 +126,7 @@ class EntryCopier:
 
         :param files: the path of the index file of each ledger.
         :param writer: writes the new logs.
-        :returns: pairs of an index row, and whether the entry log really has the entries at the place that the row
+        :returns: pairs of an index row, and whether the entry log really has the entries at the offset that the row
             names.
         """
         waiting: list[tuple[IndexRow, bool]] = []

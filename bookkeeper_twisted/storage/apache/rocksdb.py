@@ -17,7 +17,7 @@ from ..interfaces import IFileSystem
 from .interfaces import IKeyValues, Pair
 
 _PAGE = 10_000
-_MOST_PUT = 1000  # most pairs of one batch: ``rocksdict`` holds Python's interpreter lock while it writes a batch
+_MOST_PUT = 1000  # most (key, value) pairs of one batch: no other Python thread runs while ``rocksdict`` writes a batch
 _KIB = 1024
 _CONFIG = "rocksdict-config.json"
 

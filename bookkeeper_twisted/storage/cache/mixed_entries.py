@@ -20,7 +20,7 @@ from ...model import INVALID_ENTRY_ID
 from .run_list import NO_ENTRY, RunList
 
 ENTRY_OVERHEAD = 80
-"""The memory cost in bytes of an entry in addition to its content: the bytes object, and an item in each column."""
+"""The memory cost in bytes of an entry besides its content: the bytes object, and an item in each list of fields."""
 
 LEDGER_OVERHEAD = 192
 """The memory cost in bytes of a ledger that has entries here: an item in the dictionary."""
@@ -34,10 +34,10 @@ A read creates such a view.
 
 MOST_TOGETHER = 64
 MOST_BYTES_TOGETHER = 64 * 1024
-"""Most entries (MOST_TOGETHER), and most bytes, that one read joins to a run of consecutive entries."""
+"""Most entries (MOST_TOGETHER), and most bytes, that one read joins to one run (consecutive entries)."""
 
 MOST_APART = 4
-"""A search for many entries takes one step if the range of their ids has at most this many entries for each wanted one.
+"""A search for many entries takes one step if the range of their ids is at most so many times as long as their number.
 
 In a wider range, the entries are looked up one by one.
 """

@@ -17,7 +17,7 @@ LEDGER_OVERHEAD = 640
 """The memory cost in bytes of a ledger that has runs in this cache: an item of the dictionary, and two lists."""
 
 SINGLE_BYTES = 4096
-"""Most bytes of a single entry that is copied to the columns; a longer entry stays a run of its own."""
+"""Most bytes of an entry that is stored as a single entry, outside runs; a longer entry becomes a run of its own."""
 
 JOIN_BYTES = 1024 * 1024
 JOIN_ENTRIES = 64 * 1024

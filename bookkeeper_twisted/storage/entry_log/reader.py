@@ -27,7 +27,7 @@ from ..ledger_dirs import entry_log_name
 _HEAD = struct.Struct(">iqq")  # the first 20 bytes of a record: size word, ledger id, entry id
 
 WARMED = 256 * 1024
-"""Size of the block that the kernel is asked to read ahead after a small read, as other reads often follow near it."""
+"""Size in bytes of the block that the kernel is asked to read in advance after a small read, for reads near it."""
 
 MOST_HINTS = 4096
 """Most read-ahead requests to the kernel as long as none is useful, that is no read has found its bytes in memory."""

@@ -32,10 +32,10 @@ MOST_WRITES = 4
 """Most writes that are begun at the same time; more would make a write of the journal wait longer."""
 
 BUSY_BYTES = 256 * 1024
-"""Most bytes of all reads and writes in progress while other work needs the disk; a single one may be larger."""
+"""Most bytes of all reads and writes in progress while other work needs the disk; one alone may be larger."""
 
 KEPT_ROOM = 16 * 1024 * 1024
-"""Most bytes of a buffer that is kept for later use; a larger buffer is freed."""
+"""Most bytes of a buffer that stays in memory for later use; a larger buffer is freed."""
 
 _NUMBERS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
 """The numbers of the system calls io_setup, io_destroy, io_getevents and io_submit, for each kind of machine."""
@@ -271,7 +271,7 @@ class DiskQueue:
         return True
 
     def _room(self, size: int) -> mmap.mmap:
-        """Return a buffer of at least ``size`` bytes: an unused one that is not much larger, or a new one.
+        """Return a buffer of at least ``size`` bytes: an unused buffer that is not much larger, or a new buffer.
 
         The size of a new buffer is a power of two, so that it fits later batches as well: the first access to new
         memory is slow.

@@ -30,7 +30,7 @@ _SHARE = 20
 """The reserve takes at most 1/20 of a disk, the part that the default ``diskUsageThreshold`` leaves free."""
 
 _SPARE = 4
-"""A quarter of the reserve's size must also be free for a checkpoint, for all that it writes besides the entries."""
+"""A quarter of the reserve's size must also be free for what a checkpoint writes in addition to the entries."""
 
 PLENTY = 8 * 1024 * 1024 * 1024
 """A disk with this number of free bytes needs no reserve: they cannot be used up between two checkpoints."""

@@ -34,7 +34,7 @@ from .stored_blocks import Cursor, StoredBlocks
 from .stored_runs import MAX_ID
 
 FAN_IN = 8
-"""Number of generations (blocks of one flush or merge) of one level that a merge combines to one of the next level."""
+"""Number of generations (blocks of one flush or merge) of one level that a merge combines to one generation."""
 
 MERGED_FOR_EACH = 3
 """Number of packed index rows that a commit merges for each added row; enough for three levels (100 million rows)."""

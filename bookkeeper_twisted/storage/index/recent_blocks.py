@@ -22,7 +22,7 @@ BLOCK_COST = 5 * 1024
 """The memory cost in bytes of a full block: its rows, and its item in the list."""
 
 MOST_FLUSHES = 16
-"""Most flushes whose index rows are kept, because a read searches all of them."""
+"""Most flushes whose index rows stay in memory, because a read searches all of them."""
 
 
 class _Flush:

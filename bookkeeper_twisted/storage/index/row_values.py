@@ -21,7 +21,7 @@ from ..interfaces import IndexRow, LedgerRow
 Values = tuple[Any, ...]
 _NUMBERS = struct.Struct(">5q")
 _EVEN = struct.Struct(">6q")
-"""The numeric columns of a row whose records all have one size: five columns that every row has, and the size."""
+"""The numbers in an index row whose records all have one size: five numbers that every row has, and this size."""
 _LEDGER_NUMBERS = struct.Struct(">qqqq")
 _LEAST = struct.Struct(">I")
 _WIDTHS = {1: "B", 2: "H"}

@@ -3,8 +3,8 @@
 A file is created under the name ``<n>.spare``, which no reader takes for a journal file.  It gets a header and zeros,
 is synced, and only then renamed to ``<id>.txn``.  So every journal file has a header, and to begin the next file takes
 only a rename and a sync of the directory.  A sync after a write to existing blocks is several times faster than after a
-write that extends the file.  So old files are kept as spare files for later use (recycled), and new files are filled
-with zeros in advance.
+write that extends the file.  So old files are renamed to spare files and overwritten later (recycled), and new files
+are filled with zeros in advance.
 
 Two lanes (worker threads) share a JournalFiles object: ``take`` runs on the journal lane, ``prepare`` and ``release``
 on one other lane.  They pass files to each other through deques, whose operations are atomic.
@@ -43,7 +43,7 @@ class JournalSettings:
     :ivar fill_step: most bytes of zeros that one call of
         :meth:`~bookkeeper_twisted.storage.interfaces.IJournal.prepare` writes.
     :ivar reuse: whether files that are no longer needed are recycled: overwritten as the next journal files.
-    :ivar max_spares: most files that are kept for this purpose; further ones are deleted.
+    :ivar max_spares: most files that wait to be recycled; further files are deleted.
     :ivar direct: whether writes bypass the page cache, which would not help, because only a replay reads the journal.
     """
 
@@ -234,8 +234,8 @@ class JournalFiles:
     def _is_itself(self, file_id: int) -> bool:
         """Test whether the id in a file's header is the id in its name.
 
-        The ids differ if the file was recycled, but a power cut before the sync of the directory brought the old name
-        back.  Such a file may have records that are still needed.
+        The ids differ if a recycled file got its new name, but a power cut before the sync of the directory brought the
+        old name back.  Such a file may have records that are still needed.
         """
         file = self._fs.open(self.path(file_id))
         try:

@@ -33,7 +33,7 @@ class _JoinedRow:
     def __init__(self, head: IndexRow, offset: int) -> None:
         self._ledger_id, self._first, self._last = head.ledger_id, head.first, head.first - 1
         self._offset = offset
-        # for each of the joined index rows: its record sizes, and its number of records
+        # for each of the joined index rows: the sizes of its records, and their number
         self._sizes: list[tuple[int | bytes, int]] = []
         self._n_bytes = 0
         self._checksums: list[int] = []  # CRC32C of each complete block

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 MOST_LOGS = 16
-"""Most old logs to compact and delete together.  The more there are, the more entries of a ledger become one run."""
+"""Most old logs to compact and delete together.  With more logs, more entries of a ledger become one run."""
 
 MOST_TARGETS = 8
 """Most new logs for one group of old logs.  The old logs take space until all new logs are finished."""

@@ -32,7 +32,7 @@ PASSED_OVER = 8 * 1024
 
 PAGE = 4096
 
-_ROWS = 500  # index rows that are read from the index at a time
+_ROWS = 500  # number of index rows that one query reads from the index
 
 _UNREADABLE = (errno.EIO, errno.ENOENT)
 _HEAD = struct.Struct(">iqq")  # the head of a record: size word, ledger id, entry id

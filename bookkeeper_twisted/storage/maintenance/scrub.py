@@ -22,7 +22,7 @@ from .row_reader import RowCutter, RowReader, Step
 
 FINDINGS = "damage.json"
 MOST_FINDINGS = 10_000
-"""Most findings (ranges of damaged entries) that are kept.
+"""Most findings (ranges of damaged entries) in the stored list.
 
 With more damage, the disk must be replaced anyway, and a longer list would not help.
 """
@@ -56,10 +56,10 @@ class DamagedEntries:
 class ScrubRecord:
     """The state of the scrubs of one ledger directory, as it is stored on disk.
 
-    :ivar findings: the damage found, sorted.  The findings up to ``after`` are of the present pass, the others of the
-        previous pass.
+    :ivar findings: the damage found, sorted.  The findings up to ``after`` are of the present pass, all later findings
+        of the previous pass.
     :ivar after: ledger id and first entry id of the last row that the present pass has verified; None between passes.
-    :ivar ended_at: when the last complete pass ended, in seconds since the epoch; 0 if none has.
+    :ivar ended_at: when the last complete pass ended, in seconds since the epoch; 0 before the first.
     """
 
     findings: tuple[DamagedEntries, ...] = ()
