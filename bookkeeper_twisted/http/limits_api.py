@@ -1,4 +1,4 @@
-"""The HTTP pages that show and change speed limits of a bookie or of autorecovery, its log levels, a bookie's configuration."""
+"""The HTTP pages for speed limits of a bookie or of autorecovery, for log levels, and for the configuration."""
 
 from collections.abc import Callable, Mapping
 

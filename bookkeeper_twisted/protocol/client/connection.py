@@ -102,8 +102,7 @@ class ClientConnection(Protocol):
         self._has_received = False
         self._received_at: float | None = None  # the time at which the replies that are processed now were received
         self._scan_call: Any = None
-        # The clock for deadlines.  It leaves out the time in which this process did not run, and so could not read
-        # replies.
+        # The clock for deadlines leaves out the time in which this process did not run and could not read replies.
         self._time = AttendedTime(clock.seconds)
         self._end: Exception | None = None
         # The values are functions, because bound methods would make the connection refer to itself.

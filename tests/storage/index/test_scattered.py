@@ -166,6 +166,12 @@ class PackedTests(SynchronousTestCase):
                 offsets = [offset for _, _, _, offset, _ in self.records(table, wanted)[0]]
                 self.assertEqual(offsets, [4096 + 56 * (entry_id // 3) for entry_id in wanted])
 
+    def test_between_rows(self) -> None:
+        """Entries that are in no row, each of them behind a row of its own, are not found."""
+        rows = [row(2, 3 * i, 3 * i + 1)._replace(checksums=b"abcd") for i in range(4)]
+        for table in self.tables(rows):
+            self.assertEqual(self.records(table, [2, 5, 8, 11]), {})
+
     def test_logs(self) -> None:
         """Rows that refer to several logs, and one that is not packed, beside entries that are in no row."""
         rows = [row(2, i, i + 1, i // 3 % 2)._replace(checksums=b"abcd") for i in range(0, 12, 3)]
