@@ -146,3 +146,18 @@ class LeftoverTests(TlsLayerCase):
             self.clock.advance(0.25)
         self.assertTrue(accepted.aborted and dialled.aborted)
         self._lose(accepted, dialled)
+
+    def test_unanswered_end(self) -> None:
+        """Nothing is left of an end of TLS that the peer does not answer: a timer drops the connection."""
+        for is_client in (False, True):
+            ends = self._pair()
+            if is_client:
+                self._client().close(BookieHandleNotAvailableError())
+            else:
+                self._server().end()
+            for _ in range(40):
+                self.rig.clock.advance(0.25)
+                self.clock.advance(0.25)
+            self.assertTrue(ends[is_client].aborted)
+            self._lose(*ends)
+            self.made.clear()
