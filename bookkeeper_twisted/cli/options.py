@@ -6,6 +6,7 @@ Parsing opens the ``--conf`` file and no other.
 import inspect
 import os
 import re
+import stat
 import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
@@ -103,6 +104,7 @@ class ConfigOptions(usage.Options):
     optParameters: Sequence[Sequence[Any]] = ()
     sections: Mapping[str, Sequence[Field]] = {}
     environ: Mapping[str, str] = os.environ
+    _was_read = False
     def parseOptions(self, options: Sequence[str] | None = None) -> None:
         """Parse the ``options``; after an error, print one line and end the process with status 1.
 
@@ -144,8 +146,12 @@ class ConfigOptions(usage.Options):
         name = self["conf"]
         if name is None:
             return []
+        path, is_first, self._was_read = self._absolute("conf"), not self._was_read, True
         try:
-            with open(self._absolute("conf"), encoding="utf-8") as file:
+            # a pipe is empty after the first read, and the wait for another writer would stop the process
+            if not is_first and stat.S_ISFIFO(os.stat(path).st_mode):
+                raise ConfigError(f"option --conf: {name}: a pipe cannot be read again")
+            with open(path, encoding="utf-8") as file:
                 return from_file(file.read(), name)
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not a text file"

@@ -256,8 +256,10 @@ def from_file(text: str, name: str) -> list[Setting]:
 
     :param text: content of the file.
     :param name: name of the file, for messages.
-    :raises ConfigError: the file cannot be parsed.
+    :raises ConfigError: the file cannot be parsed, or contains NULs, as it may after a power cut.
     """
+    if "\0" in text:
+        raise ConfigError(f"{name}: not a text file")
     try:
         return [Setting(p.key, p.value, f"{name}:{p.line}") for p in read_properties(text)]
     except ConfigError as error:

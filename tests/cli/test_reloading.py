@@ -92,10 +92,21 @@ class ReloadTests(SynchronousTestCase):
             ("gcWaitTime=6000\nlogLevel=loud\n", "logLevel = 'loud', "),
             ("gcWaitTime=6000\ngcWaitTime=7000\n", "gcWaitTime, .*: set before"),
             ("gcWaitTime=6000\nlogLevel=\\u12\n", "hexadecimal"),
+            ("\0" * 100, "not a text file"),
             (None, "option --conf: .*: No such file"),
         ):
             (line,) = self.lines(text)
             self.assertRegex(line, f"^error: SIGHUP changes nothing: the configuration cannot be used: .*{said}")
+        self.assertEqual([service.taken for service in self.services], [0, 0])
+
+    def test_pipe(self) -> None:
+        """A pipe has nothing more to read, and nobody who writes to it may come: it is not opened."""
+        self.start("gcWaitTime=5000\n")
+        self.path.unlink()
+        os.mkfifo(self.path)
+        with capturedLogs() as events:
+            self.reload()
+        self.assertIn("a pipe cannot be read again", formatEvent(events[0]))
         self.assertEqual([service.taken for service in self.services], [0, 0])
 
     def test_does_not_fit(self) -> None:

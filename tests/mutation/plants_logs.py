@@ -22,6 +22,8 @@ PLANTS = (
     Plant("an object without a text ends the log", _JSON, "Exception", "KeyError", _JSON_TESTS, where="_text"),
     Plant("logFormat=json has no effect", "cli/tap.py", "config.log_format == JSON", "False", ["tests.cli.test_tap"],
           where="begin_log.begin_wrapped"),
+    Plant("a file of zeros is a configuration without keys", "config/fields.py", "if '\\0' in text: ...", "pass",
+          ["tests.cli.test_reloading"], where="from_file"),
     Plant("levels of before are left", "logs/levels.py", "LogLevel.levelWithName(levels[DEFAULT])",
           "getattr(self, '_predicate', None) and self._predicate.defaultLogLevel or LogLevel.info",
           ["tests.logs.test_levels"], where="LogLevels.set"),

@@ -167,6 +167,16 @@ class DamageTests(_WrittenTestCase):
         file.sync(metadata=True)
         self.assertIn("3e8.txn: ends at offset 2560", self.refused())
 
+    def test_emptied_older_file(self) -> None:
+        """The same of one that lost its header, too: the first group of the next file says where it ended."""
+        self.add_file(3)
+        self.add_file(4)
+        file = self.disk.open(f"{DIRECTORY}/3e8.txn")
+        for size in (8, 0):
+            file.truncate(size)
+            file.sync(metadata=True)
+            self.assertRegex(self.refused(), "3e8.txn: ends at offset (0|512), durable up to")
+
     def test_torn_older_file_without_proof(self) -> None:
         """Anything torn in a file that is not the last is damage: it was synced before the next one existed."""
         put(self.disk, "3e9.txn", content(self.disk, "3e8.txn")[:0])
