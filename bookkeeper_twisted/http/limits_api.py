@@ -17,6 +17,8 @@ _log = Logger()
 
 _LEVELS_PATH = "/api/v1/config/log_levels"
 _LEVEL, _LEVELS = "logLevel", "logLevels"
+_MOST_LEVELS = 100
+"""Most namespaces with a level of their own: each log line is compared with all of them."""
 
 _ADAPTIVE, _REPLICATION_ADAPTIVE, _LIMITERS = "adaptive", "replicationAdaptive", "limiters"
 _BOUND = "latencyBoundMs"
@@ -136,13 +138,11 @@ class LogLevelsApi:
         self._configure = configure
 
     def _levels(self) -> dict[str, str]:
-        values = self._configuration()
-        pairs = [pair for pair in values[_LEVELS].split(",") if pair]
-        return {DEFAULT: values[_LEVEL], **levels_by_namespace(pairs)}
+        return levels_by_namespace([pair for pair in self._configuration()[_LEVELS].split(",") if pair])
 
     @routed(Route("GET", _LEVELS_PATH, "the levels of the log, by namespace"))
     async def _shown(self, question: ApiRequest) -> Answer:
-        return json_answer(self._levels())
+        return json_answer({DEFAULT: self._configuration()[_LEVEL], **self._levels()})
 
     @routed(
         Route("PUT", _LEVELS_PATH, "changes levels of the log, until the end of the process; the answer is that of GET",
@@ -155,12 +155,14 @@ class LogLevelsApi:
         if not body:
             raise IncorrectParameterError('The body should be {"<namespace>" : "<level>"}; null drops a level')
         for namespace, level in body.items():
-            if level is None and namespace != DEFAULT:
+            if level is None:
                 levels.pop(namespace, None)
             elif isinstance(level, str) and not {",", ":"} & {*namespace, *level}:
                 levels[namespace] = level
             else:
                 raise IncorrectParameterError(f"{namespace} should be the name of a level")
+        if len(levels) > _MOST_LEVELS:
+            raise IncorrectParameterError(f"{len(levels)} namespaces are more than {_MOST_LEVELS}")
         before = self._configuration()
         self._configure({_LEVELS: levels_text(levels)})
         log_changes(before, self._configuration(), question.peer)
