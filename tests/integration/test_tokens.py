@@ -67,8 +67,8 @@ class LiveCase(TestCase):
         return principal
 
     def principals(self) -> set[Principal]:
-        """Who is connected to the bookie."""
-        return {connection.principal for connection in self.service.engine.factory.peers}
+        """Who is let in by the bookie; another connection of the client may still be on its way."""
+        return {connection.principal for connection in self.service.engine.factory.peers if not connection.is_stranger}
 
     async def refused(self, uri: str, keys: dict[str, Any]) -> str:
         """Such a client can append nothing; return its reason, then what the bookie says in its log."""
