@@ -4,6 +4,7 @@ Rows that have a packed form (36 bytes) are kept in this form.  They take a seve
 :class:`~..interfaces.IndexRow`, and most of them are needed once or never.
 """
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -26,7 +27,7 @@ class FoundRows:
     :param rows: the rows.  An item is an IndexRow, or a byte string of one or more packed rows (36 bytes each).
     """
 
-    __slots__ = ("ledger_id", "_firsts", "_packed", "_others", "_cost_of_others")
+    __slots__ = ("ledger_id", "_firsts", "_packed", "_other_firsts", "_others", "_cost_of_others")
 
     def __init__(self, ledger_id: int, rows: Iterable[IndexRow | bytes]) -> None:
         self.ledger_id = ledger_id
@@ -40,6 +41,7 @@ class FoundRows:
             else:
                 self._others.append(row)
         self._firsts = firsts_of(self._packed)
+        self._other_firsts = array("q", map(_first, self._others))
         self._cost_of_others = sum(map(cost_of, self._others))
 
     def __len__(self) -> int:
@@ -68,10 +70,10 @@ class FoundRows:
         """Return the cached index row that contains ``entry_id``, or None."""
         index = bisect_right(self._firsts, entry_id) - 1
         if index >= 0:
-            (packed,) = self._cut(index, index + 1)
+            packed = bytes(self._packed[ROW_BYTES * index : ROW_BYTES * (index + 1)])
             if last_of(packed) >= entry_id:
                 return row_of_packed(packed)
-        index = bisect_right(self._others, entry_id, key=_first) - 1
+        index = bisect_right(self._other_firsts, entry_id) - 1
         return self._others[index] if index >= 0 and self._others[index].last >= entry_id else None
 
     def packed_between(self, low: int, high: int, most: int) -> bytes | None:
@@ -97,8 +99,8 @@ class FoundRows:
                 packed = b"".join([rows[first] for first in sorted(rows)])
             self._replace(begin, end, packed)
         if found._others:
-            begin = bisect_left(self._others, found._others[0].first, key=_first)
-            end = bisect_right(self._others, found._others[-1].first, key=_first)
+            begin = bisect_left(self._other_firsts, found._other_firsts[0])
+            end = bisect_right(self._other_firsts, found._other_firsts[-1])
             others = {row.first: row for row in chain(self._others[begin:end], found._others)}
             self._replace_others(begin, end, [others[first] for first in sorted(others)])
 
@@ -112,7 +114,7 @@ class FoundRows:
 
     def _others_between(self, low: int, high: int) -> tuple[int, int]:
         """Return the range in :attr:`_others` of the rows that contain any of the entries ``low`` to ``high``."""
-        return bisect_left(self._others, low, key=_last), bisect_right(self._others, high, key=_first)
+        return bisect_left(self._others, low, key=_last), bisect_right(self._other_firsts, high)
 
     def _cut(self, begin: int = 0, end: int | None = None) -> list[bytes]:
         """Return the packed rows from index ``begin`` to index ``end``, as separate byte strings."""
@@ -121,6 +123,7 @@ class FoundRows:
 
     def _replace_others(self, begin: int, end: int, rows: Sequence[IndexRow]) -> None:
         self._cost_of_others += sum(map(cost_of, rows)) - sum(map(cost_of, self._others[begin:end]))
+        self._other_firsts[begin:end] = array("q", map(_first, rows))
         self._others[begin:end] = rows
 
     def _replace(self, begin: int, end: int, packed: bytes) -> None:
