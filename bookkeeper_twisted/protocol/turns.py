@@ -102,8 +102,7 @@ class Turns:
 
         :param is_stranger: True for the time of strangers, False for that of all other peers.
         """
-        budget = self._strangers if is_stranger else self._admitted
-        return budget.spent >= budget.most
+        return (self._strangers if is_stranger else self._admitted).is_spent
 
     def begin(self, is_stranger: bool = False) -> bool:
         """Begin to measure the time that the work for a connection takes.

@@ -119,9 +119,8 @@ PLANTS = (
     ),
     Plant(
         "an older file that lost its header, too, counts as one without records", "storage/journal/replay.py",
-        "durable.file_id == reader.file_id and durable > self.end",
-        "reader.mark is not None and durable.file_id == reader.file_id and durable > self.end", _REPLAY,
-        where="JournalReplay._judge",
+        "is_continued and durable > self.end", "reader.mark is not None and is_continued and durable > self.end",
+        _REPLAY, where="JournalReplay._judge",
     ),
     Plant(
         "a file that ends below what was durable passes", "storage/journal/replay.py",

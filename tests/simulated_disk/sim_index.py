@@ -14,8 +14,8 @@ from zope.interface import implementer
 
 from bookkeeper_twisted.errors import NoWritableDirectoryError, StorageError
 from bookkeeper_twisted.storage.directory_storage import storage_error
-from bookkeeper_twisted.storage.index.blocks import rows_of_packed
-from bookkeeper_twisted.storage.index.rows import can_be_packed, packed_rows, row_bytes, still_at, without
+from bookkeeper_twisted.storage.index.blocks import pack_row, rows_of_packed
+from bookkeeper_twisted.storage.index.rows import can_be_packed, row_bytes, still_at, without
 from bookkeeper_twisted.storage.interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
 from bookkeeper_twisted.storage.mixed_rows import packed_of
 
@@ -121,7 +121,7 @@ class SimIndex:
         rows = [row for row in self._rows(ledger_id) if row.last >= entry_id][:limit]
         if not rows or rows[0].first > entry_id:
             return []
-        return [packed_of(packed_rows([row]))[0] if can_be_packed(row) else row for row in rows]
+        return [pack_row(row) if can_be_packed(row) else row for row in rows]
 
     def rows(self, ledger_id: int) -> Iterator[IndexRow]:
         yield from self._rows(ledger_id)

@@ -44,6 +44,7 @@ def _unlimited(entries: int, n_bytes: int) -> None:
 
 _SCHEMES = ("http://", "https://")
 _PATH = "/api/v1/bookie/entry_logs"
+_OK, _REFUSED = 200, (401, 403)
 _PATIENCE = 60.0
 """Seconds within which the HTTP server of a bookie must answer."""
 
@@ -116,9 +117,6 @@ def _asked(url: str, security: SecuritySettings) -> Any:
     except ValueError:
         text = f"{url}: its answer is no JSON"
     raise BookieHandleNotAvailableError(text)
-
-
-_OK, _REFUSED = 200, (401, 403)
 
 
 def _reason(answer: bytes) -> str:

@@ -155,13 +155,14 @@ class JournalReplay:
             return
         self._check_size(file, reader.file_id)
         durable = self._known_durable(later)
-        if durable.file_id == reader.file_id and durable > self.end:
+        is_continued = durable.file_id == reader.file_id
+        if is_continued and durable > self.end:
             raise JournalDamageError(f"{reader.path}: ends at offset {reader.end}, durable up to {durable.offset}")
         if reader.mark is None:
             if self._sizes.of(reader.file_id):  # our bookie wrote the file, with a file mark in its header
                 raise JournalDamageError(f"{reader.path} has lost its header; {_ADVICE}")
             return
-        if durable.file_id == reader.file_id:
+        if is_continued:
             return
         tail = reader.tail()
         if tail.durable > self.end:
