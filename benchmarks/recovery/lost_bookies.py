@@ -161,32 +161,48 @@ class Cluster:
             bookie.stop()
 
 
-def run_on_cluster(
-    work: "Callable[[Path, Cluster], Coroutine[Deferred[Any], Any, None]]", zookeeper: ZooKeeper | None = None,
-    directory: str | None = None, n_bookies: int = 5, apache: bool = False,
-) -> int:  # fmt: skip
-    """Run a benchmark on bookies of its own, which are ended with it.
+@contextlib.contextmanager
+def running_cluster(
+    zookeeper: ZooKeeper | None = None, directory: str | None = None, n_bookies: int = 5, apache: bool = False,
+) -> Iterator[tuple[Path, Cluster]]:  # fmt: skip
+    """Start bookies, yield a folder for files and their cluster, and end the bookies with the block.
 
-    :param work: gets a folder for files, and the cluster.
-    :param zookeeper: the metadata are in it, and it is closed; without one they are in SQLite.
+    :param zookeeper: the metadata are in it, and it is closed at the end; without one they are in SQLite.
     :param directory: where the folder is made.
     :param apache: whether the bookies are Apache's.
-    :returns: the exit status.
     """
     try:
         with tempfile.TemporaryDirectory(dir=directory) as name:
             folder = Path(name)
             cluster = Cluster(folder, zookeeper, n_bookies, apache)
             try:
-                react(lambda _: Deferred.fromCoroutine(work(folder, cluster)))
-            except SystemExit as done:
-                return int(done.code or 0)
+                yield folder, cluster
             finally:
                 cluster.stop()
     finally:
         if zookeeper is not None:
             zookeeper.close()
+
+
+def run_to_end(work: Callable[[], Coroutine[Deferred[Any], Any, None]]) -> int:
+    """Run the reactor until a coroutine has ended, and return the exit status."""
+    try:
+        react(lambda _: Deferred.fromCoroutine(work()))
+    except SystemExit as done:
+        return int(done.code or 0)
     return 0
+
+
+def run_on_cluster(
+    work: Callable[[Path, Cluster], Coroutine[Deferred[Any], Any, None]], zookeeper: ZooKeeper | None = None,
+    directory: str | None = None, n_bookies: int = 5,
+) -> int:  # fmt: skip
+    """Run a benchmark on bookies of its own, which are ended with it, and return the exit status.
+
+    :param work: gets a folder for files, and the cluster.
+    """
+    with running_cluster(zookeeper, directory, n_bookies) as (folder, cluster):
+        return run_to_end(lambda: work(folder, cluster))
 
 
 class Worker:
