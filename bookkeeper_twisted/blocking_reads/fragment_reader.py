@@ -21,11 +21,6 @@ from . import requests
 from .connection import Address
 from .pool import OutstandingRequest, SocketPool
 
-_MAX_SINGLE_READS = 2 * MAX_SINGLE_READS
-"""Most single reads at a time, twice as many as those of a client: this reader waits for all replies before it sends
-the next reads.  With as many as a client, it reads a fifth fewer entries in a second.
-"""
-
 
 @attrs.frozen
 class Fragment:
@@ -167,7 +162,7 @@ class FragmentReader:
         :param attempt: the attempt to read the entries by batch reads, if there was one.
         """
         last = self._fragment.last
-        count = self._usual_size.entries_in(self._limits.batch_bytes, min(_MAX_SINGLE_READS, last - at + 1))
+        count = self._usual_size.entries_in(self._limits.batch_bytes, min(MAX_SINGLE_READS, last - at + 1))
         reads = SingleReads(self._fragment.ledger_id, range(at, at + count), self._digester)
         for rank in range(self._fragment.write_quorum):
             if missing := reads.missing():

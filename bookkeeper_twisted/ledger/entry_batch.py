@@ -6,13 +6,10 @@ without an object for each entry.
 
 import sys
 from array import array
-from collections import deque
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from itertools import chain, pairwise, repeat
+from functools import lru_cache, partial
+from itertools import pairwise, repeat
 from typing import Any
-
-import attrs
 
 from ..arguments import check_integer
 from ..codec.digest import Digester
@@ -23,12 +20,8 @@ from ..model import Entry
 LAC_AT, LENGTH_AT = 4 + 16, 4 + 24
 """Offsets in an entry's record of two fields: the writer's LAC, and the ledger length up to and including the entry."""
 
-
-_AT_ONCE = 256
-"""Number of Entry objects that are made together; if the caller stops early, few objects were made in vain."""
-
-_SETTERS = [getattr(Entry, field.name).__set__ for field in attrs.fields(Entry)]
-"""For each field of an Entry, the function that sets it; ordinary assignment is impossible, as entries are frozen."""
+_new_entry = partial(tuple.__new__, Entry)
+"""Does the same as the constructor of Entry, but is faster, because it calls no Python function."""
 
 
 class EntryBatch:
@@ -124,26 +117,11 @@ class EntryBatch:
         run = self._run
         lengths = integers(run, LENGTH_AT)
         lacs = integers(run, LAC_AT)
-        columns = (repeat(run.ledger_id), iter(self.ids), iter(self.payloads), iter(lengths), iter(lacs))
-        return chain.from_iterable(_made(run.count, columns))
+        columns = (repeat(run.ledger_id), self.ids, self.payloads, lengths, lacs)
+        return map(_new_entry, zip(*columns, strict=False))
 
     def __repr__(self) -> str:
         return f"<EntryBatch ledger {self.ledger_id} entries {self.first}..{self.last}>"
-
-
-def _made(count: int, columns: Sequence[Iterator[Any]]) -> Iterator[Sequence[Entry]]:
-    """Yield Entry objects, a hundred at a time, with one field of all of them set by one call.
-
-    This takes half the time of calling the constructor for each entry.
-
-    :param count: number of entries.
-    :param columns: for each field of an entry, the values of this field for all entries.
-    """
-    for at in range(0, count, _AT_ONCE):
-        entries = list(map(object.__new__, repeat(Entry, min(_AT_ONCE, count - at))))
-        for set_field, column in zip(_SETTERS, columns, strict=True):
-            deque(map(set_field, entries, column), maxlen=0)
-        yield entries
 
 
 def verified_prefix(run: EntryRun, digester: Digester) -> EntryRun:

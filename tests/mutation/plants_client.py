@@ -253,16 +253,50 @@ PLANTS = (
     ),
     Plant(
         "late replies that come together count as replies to come", "protocol/client/in_flight.py",
-        "self.abandoned -= 1", "pass", ["tests.protocol.client.test_sent_reads"], where="InFlight.answered_reads",
+        "self.abandoned -= self._by_key", "pass", ["tests.protocol.client.test_sent_reads"], where="InFlight._file",
+    ),
+    Plant(
+        "a late reply leaves its id taken", "protocol/client/in_flight.py",
+        "self._reads.remove(space, (ids[at],))", "pass", ["tests.protocol.client.test_sent_reads"],
+        where="InFlight._file",
+    ),
+    Plant(
+        "replies to other reads are filed with those of the first", "protocol/client/in_flight.py",
+        "self._reads.of(reads, answered)", "len(answered)", ["tests.protocol.client.test_sent_reads"],
+        where="InFlight._file",
+    ),
+    Plant(
+        "replies of several ledgers are taken for replies of the first", "protocol/client/in_flight.py",
+        "(0, *changes, len(replies))", "(0, len(replies))", ["tests.protocol.client.test_sent_reads"],
+        where="InFlight.answered_reads",
+    ),
+    Plant(
+        "a reply that comes twice stands for two", "protocol/client/sent_reads.py",
+        "len(self.ids) - len(self._replies)", "len(self.ids) - len(self._replies) - (len(self._replies) == 1)",
+        ["tests.protocol.client.test_sent_reads"], where="SentReads.n_missing",
+    ),
+    Plant(
+        "a range of ids is not compared with the ids of other reads", "protocol/client/sent_reads.py",
+        "not known.keys().isdisjoint(ids)", "not isinstance(ids, range) and not known.keys().isdisjoint(ids)",
+        ["tests.protocol.client.test_sent_reads"], where="ReadsById.are_taken",
+    ),
+    Plant(
+        "ids of a ledger that is read no more stay in the index", "protocol/client/sent_reads.py",
+        "not known", "False", ["tests.protocol.client.test_sent_reads"], where="ReadsById.remove",
+    ),
+    Plant(
+        "two positions of one bookie are asked for the first of them", "client/reading/replica_reads.py",
+        "parts[0] if len(parts) == 1 else sorted(chain.from_iterable(parts))", "parts[0]",
+        ["tests.client.reading.test_replica_reads"], where="ReplicaReader._by_bookie",
     ),
     Plant(
         "all entries of a batch are made for the first one", "ledger/entry_batch.py",
-        "_made(run.count, columns)", "list(_made(run.count, columns))", ["tests.ledger.test_entry_batch"],
-        where="EntryBatch.__iter__",
+        "map(_new_entry, zip(*columns, strict=False))", "iter(list(map(_new_entry, zip(*columns, strict=False))))",
+        ["tests.ledger.test_entry_batch"], where="EntryBatch.__iter__",
     ),
     Plant(
         "replies that do not say so have entries", "client/reading/replica_reads.py",
-        "reply.entry is not None and reply.status is Status.EOK", "reply.entry is not None",
+        "None in found or [reply.status for reply in replies].count(Status.EOK) < len(replies)", "None in found",
         ["tests.client.reading.test_replica_reads"], where="ReplicaReader._read_from",
     ),
     Plant(
@@ -276,7 +310,7 @@ PLANTS = (
     ),
     Plant(
         "what a bookie gave damaged is not asked of the next while another is slow", "client/reading/replica_reads.py",
-        "self._check(reads)\nby_bookie: dict[str, list[int]] = {}", "by_bookie: dict[str, list[int]] = {}",
+        "self._check(reads)\nlacs: dict[str, int] = {}", "lacs: dict[str, int] = {}",
         ["tests.client.reading.test_replica_reads"], where="ReplicaReader._round",
     ),
     Plant(

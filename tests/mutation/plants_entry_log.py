@@ -111,8 +111,12 @@ PLANTS = (
     ),
     Plant(
         "single records are taken from memory unseen", "storage/entry_log/reader.py",
-        "data is not None and data.startswith(head)", "data is not None", _READER,
-        where="EntryLogReader.read_scattered",
+        "data is not None and data.startswith(head)", "data is not None", _READER, where="_good_records",
+    ),
+    Plant(
+        "the ids of records that are read together are not compared", "storage/entry_log/reader.py",
+        "all(datas) and [data[: _HEAD.size] for data in cast(list[bytes], datas)] == heads", "all(datas)", _READER,
+        where="_good_records",
     ),
     Plant(
         "a log that is missing is an error of the disk", "storage/entry_log/reader.py",

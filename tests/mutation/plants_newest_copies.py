@@ -176,6 +176,25 @@ PLANTS = (
         "0 <= number < count", "0 <= number", _SCATTERED, where="Lookup._together",
     ),
     Plant(
+        "as many rows of one entry as entries are the rows of the entries", _SCATTERED_MODULE,
+        "columns[1] == tuple(entry_ids)", "len(columns[1]) == len(entry_ids)", _SCATTERED, where="Lookup._together",
+    ),
+    Plant(
+        "as many rows as entries have one entry each", _SCATTERED_MODULE,
+        "columns[2].count(1) == len(entry_ids) and columns[1] == tuple(entry_ids)", "columns[1] == tuple(entry_ids)",
+        _SCATTERED, where="Lookup._together",
+    ),
+    Plant(
+        "entries behind all rows are in the last of them", _SCATTERED_MODULE,
+        "min(skipped) < 0 or not all(map(lt, skipped, columns[2]))", "min(skipped) < 0", _SCATTERED,
+        where="Lookup._together",
+    ),
+    Plant(
+        "entries before all rows are in one of them", _SCATTERED_MODULE,
+        "min(skipped) < 0 or not all(map(lt, skipped, columns[2]))", "not all(map(lt, skipped, columns[2]))",
+        _SCATTERED, where="Lookup._together",
+    ),
+    Plant(
         "as many rows as entries are a row for each", _SCATTERED_MODULE,
         "all(map(lt, map(sub, entry_ids, firsts), counts))", "True", _SCATTERED, where="_one_each",
     ),
@@ -185,7 +204,7 @@ PLANTS = (
     ),
     Plant(
         "all rows that are unpacked together refer to one log", _SCATTERED_MODULE,
-        "log_ids and log_ids.count(log_ids[0]) == len(log_ids)", "log_ids", _SCATTERED, where="Lookup._together",
+        "log_ids and log_ids.count(log_ids[0]) == len(log_ids)", "log_ids", _SCATTERED, where="Lookup._found_in",
     ),
     Plant(
         "an older write cache hides the copies of the newer one", _SCATTERED_MODULE,

@@ -1,6 +1,7 @@
 """Answers runs of plain reads: entries in memory immediately, all other entries after one load from disk."""
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from ...codec.runs import ReadRun
 from ...codec.strides import stretches
@@ -147,6 +148,10 @@ class ReadProcessor:
         ledger_id, stop = run.ledger_ids[start], min(end, start + cursor.together)
         found = self._bookie.scattered(ledger_id, run.entry_ids[start:stop], _LOOK_UP_BYTES)
         cursor.together = min(2 * len(found), MOST_TOGETHER)
+        if all(found):  # the usual case, without a step for each entry
+            self._reply(session, cursor, start, cast(Sequence[bytes], found))
+            cursor.pieces.extendleft(_scattered(start + len(found), end))
+            return ()
         index, size, neighbours, waiting = start, 0, list[bytes](), list[ReadPiece]()
         for index, entry in enumerate(found, start + 1):
             if entry is None:

@@ -6,10 +6,10 @@ Verified entries before a damaged entry are returned to the caller (safety rule 
 used in two cases: the ledger is striped, or the bookies do not answer batch reads.
 """
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import repeat
-from typing import Any
+from itertools import chain, repeat
+from typing import Any, cast
 
 from twisted.internet.defer import Deferred
 
@@ -169,17 +169,32 @@ class ReplicaReader:
         """
         # the requests to earlier replicas are still running, and may have received answers meanwhile
         self._check(reads)
-        by_bookie: dict[str, list[int]] = {}
-        size = self._schedule.ensemble_size
-        for entry_id in reads.missing():
-            by_bookie.setdefault(replicas[entry_id % size][rank], []).append(entry_id)
         lacs: dict[str, int] = {}
+        by_bookie = self._by_bookie(reads.missing(), {i: bookies[rank] for i, bookies in replicas.items()})
         await _all_of([self._read_from(bookie_id, ids, reads, lacs) for bookie_id, ids in by_bookie.items()])
         self._check(reads)
         for bookie_id, lac in lacs.items():
             if bookie_id in reads.gave:
                 self._heard_lac(lac)
         return None if reads.missing() else True
+
+    def _by_bookie(self, entry_ids: Sequence[int], bookie_of: Mapping[int, str]) -> Mapping[str, Sequence[int]]:
+        """Group entries by the bookie to ask for them.
+
+        :param bookie_of: bookie ids by entry id modulo the size of the ensemble.
+        :returns: by bookie id, ascending entry ids; a range if ``entry_ids`` is one and they have equal distances.
+        """
+        size, found = self._schedule.ensemble_size, dict[str, list[Sequence[int]]]()
+        if isinstance(entry_ids, range):
+            for ids in [entry_ids[i::size] for i in range(min(size, len(entry_ids)))]:
+                found.setdefault(bookie_of[ids[0] % size], []).append(ids)
+        else:
+            for entry_id in entry_ids:
+                found.setdefault(bookie_of[entry_id % size], []).append((entry_id,))
+        return {
+            bookie_id: parts[0] if len(parts) == 1 else sorted(chain.from_iterable(parts))
+            for bookie_id, parts in found.items()
+        }
 
     async def _read_from(
         self, bookie_id: str, entry_ids: Sequence[int], reads: SingleReads, lacs: dict[str, int]
@@ -196,24 +211,18 @@ class ReplicaReader:
             self._failed(bookie_id, entry_ids[0], error)
             reads.take(bookie_id, dict.fromkeys(entry_ids, error))
             return
-        answers: dict[int, bytes | Exception] = {
-            entry_id: reply.entry
-            for entry_id, reply in zip(entry_ids, replies, strict=True)
-            if reply.entry is not None and reply.status is Status.EOK
-        }
-        errors = dict[int, Exception]()
-        if len(answers) < len(replies):
+        found: Iterable[bytes | Exception | None] = [reply.entry for reply in replies]
+        if None in found or [reply.status for reply in replies].count(Status.EOK) < len(replies):
             found = map(entry_or_error, replies, repeat(ledger_id), entry_ids)
-            errors = {i: each for i, each in zip(entry_ids, found, strict=True) if isinstance(each, Exception)}
-            answers |= errors
+        answers = cast(dict[int, bytes | Exception], dict(zip(entry_ids, found, strict=True)))
+        errors = reads.take(bookie_id, answers)
         if len(errors) < len(answers):
             self.order.succeeded(bookie_id)
         for entry_id, why in errors.items():
             self._failed(bookie_id, entry_id, why)
-        known = [reply.max_lac for reply in replies if reply.max_lac is not None]
+        known = {reply.max_lac for reply in replies} - {None}
         if known:
-            lacs[bookie_id] = max(known)
-        reads.take(bookie_id, answers)
+            lacs[bookie_id] = max(cast(set[int], known))
 
     def _check(self, reads: SingleReads) -> None:
         for bookie_id, entry_id, error in reads.check():

@@ -43,7 +43,7 @@ from .in_flight import InFlight, SentRequest
 from .request_ids import FlowIds, RequestIds
 from .request_writer import RequestWriter, WriteHistograms
 from .sent_adds import AddsDone, AddsPart, Answered, SentAdds
-from .sent_reads import SentReads, keys_of
+from .sent_reads import NUMBERED
 from .traffic import Traffic
 
 T = TypeVar("T")
@@ -176,11 +176,10 @@ class ClientConnection(Protocol):
             RequestTimeoutError if a reply is missing after the time limit, and with another error if the connection
             ends.  Cancelling it gives up all of the reads.
         """
-        number, keys = 0, cast(Sequence[Any], keys_of(ledger_id, entry_ids))
-        if self.wire.numbered:
-            number = self._take_ids(ids, len(entry_ids))
-            keys = range(number, number + len(entry_ids))
-        return self._read(ids, keys, self.wire.encode_reads(ledger_id, entry_ids, number))
+        if not self.wire.numbered:
+            return self._read(ids, ledger_id, entry_ids, self.wire.encode_reads(ledger_id, entry_ids, 0))
+        numbers = range(number := self._take_ids(ids, len(entry_ids)), number + len(entry_ids))
+        return self._read(ids, NUMBERED, numbers, self.wire.encode_reads(ledger_id, entry_ids, number))
 
     def special_read(
         self, ids: RequestIds, ledger_id: int, entry_id: int, flags: int, master_key: bytes | None
@@ -198,15 +197,17 @@ class ClientConnection(Protocol):
         high = bool(flags & HIGH_PRIORITY)
         header = self.wire.header(Operation.READ, number, V3_HIGH_PRIORITY if high else 0)
         request = ReadRequest(header, ledger_id, entry_id, bool(flags & FENCE), high, master_key)
-        return self._read(ids, (number,), self.wire.encode_request(request))
+        return self._read(ids, NUMBERED, (number,), self.wire.encode_request(request))
 
-    def _read(self, ids: RequestIds, keys: Sequence[Any], frames: bytes) -> "Deferred[list[ReadReply]]":
+    def _read(
+        self, ids: RequestIds, space: int | None, read_ids: Sequence[int], frames: bytes
+    ) -> "Deferred[list[ReadReply]]":
         if self._end is not None:
             return fail(self._end)
         deferred: Deferred[list[ReadReply]] = Deferred(lambda _: self.in_flight.give_up(reads))
         deadline = self._time.seconds() + self._limits.read_timeout
-        reads = self.in_flight.read(ids, keys, len(frames), deadline, deferred)
-        self._put(ids, frames, len(keys))
+        reads = self.in_flight.read(ids, space, read_ids, len(frames), deadline, deferred)
+        self._put(ids, frames, len(read_ids))
         return deferred
 
     def ask_for_life(self) -> None:
@@ -329,8 +330,7 @@ class ClientConnection(Protocol):
         for item in items:
             if self._end is not None:
                 return  # a callback closed the connection: do not deliver the remaining replies
-            receive = self._receivers.get(type(item))
-            if receive is None:
+            if (receive := self._receivers.get(type(item))) is None:
                 self._log.debug("a reply that was not asked for: {item}", item=type(item).__name__)
                 continue
             receive(self, item)
@@ -375,15 +375,15 @@ class ClientConnection(Protocol):
             return
         self.in_flight.replied(number)
         if not self._finish_call(number, reply.status, reply):  # a long poll is a call, and not among the reads
-            self._finish_reads(self.in_flight.answered_read(number, reply))
+            self._finish_read(number, reply)
 
     def _read_replies(self, replies: Sequence[ReadReply]) -> None:
         for reads in self.in_flight.answered_reads(replies):
-            self._finish_reads(reads)  # if this closes the connection, no reads are left for the replies behind
+            reads.deferred.callback(reads.replies())  # if this closes the connection, no reads are left for the others
 
-    def _finish_reads(self, reads: SentReads | None) -> None:
-        if reads is not None:
-            reads.deferred.callback(cast(list[ReadReply], reads.replies))
+    def _finish_read(self, number: int, reply: ReadReply) -> None:
+        if (reads := self.in_flight.answered_read(number, reply)) is not None:
+            reads.deferred.callback(reads.replies())
 
     def _batch_reply(self, reply: BatchReply) -> None:
         self.in_flight.replied(reply.request_id)
@@ -399,7 +399,7 @@ class ClientConnection(Protocol):
         # A successful reply would have content, but this reply has none, so even EOK is an error here.
         kind = UnexpectedConditionError if reply.status is Status.EOK else ERROR_OF_STATUS[reply.status]
         self._complete_adds((number,), kind())
-        self._finish_reads(self.in_flight.answered_read(number, ReadReply(reply.status, -1, -1, number, None)))
+        self._finish_read(number, ReadReply(reply.status, -1, -1, number, None))
         self.in_flight.replied(number)
 
     def _finish_call(self, number: int, status: Status, reply: object) -> bool:

@@ -14,7 +14,8 @@ of an entry that was sent before.
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from operator import attrgetter
+from itertools import pairwise
+from operator import attrgetter, itemgetter, ne
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -23,9 +24,12 @@ from ...codec.adds import Adds
 from ...codec.runs import AddReplies, ReadReply
 from .request_ids import CONNECTION_FLOW, FLOW_SHIFT, FlowIds, RequestIds
 from .sent_adds import AddsDone, AddsPart, Answered, Key, NamedEntries, SentAdds, TakenEntries
-from .sent_reads import ReadKey, ReadsByKey, SentCall, SentReads, keys_of
+from .sent_reads import NUMBERED, ReadsById, SentCall, SentReads
 
 SentRequest = Answered | SentReads | SentCall
+
+_LEDGER_ID, _ENTRY_ID = itemgetter(1), itemgetter(2)
+"""Functions that return a field of a ReadReply; a call of one costs half as much as an attribute of a named tuple."""
 
 
 class SendingFlow:
@@ -75,7 +79,7 @@ class InFlight:
         # entries of adds in flight without request numbers, if the entries may have been sent before
         self._taken = TakenEntries()
         self._n_again = 0  # the number of batches of adds in flight that have entries in _taken
-        self._reads = ReadsByKey()
+        self._reads = ReadsById()
         self._calls: dict[int, SentCall] = {}
         self._emptied: Callable[[], object] | None = None
 
@@ -104,7 +108,7 @@ class InFlight:
     def is_pending(self, first: int, count: int) -> bool:
         """Test whether a reply to one of ``count`` requests, with ids from ``first`` on, is still expected."""
         ids = range(first, first + count)
-        if self._reads.are_taken(ids) or not self._calls.keys().isdisjoint(ids):
+        if self._reads.are_taken(NUMBERED, ids) or not self._calls.keys().isdisjoint(ids):
             return True
         keys: set[Key] = set(ids)
         return not self._by_key and any(sent.holds(keys) for sent in self._adds)
@@ -234,23 +238,24 @@ class InFlight:
 
         :param entry_ids: entries of ``ledger_id``, -1 for the last one; the result is False if an id occurs twice.
         """
-        return not (self._by_key and self._reads.are_taken(keys_of(ledger_id, entry_ids)))
+        return not (self._by_key and self._reads.are_taken(ledger_id, entry_ids))
 
     def read(
-        self, ids: RequestIds, keys: Sequence[ReadKey], size: int, deadline: float,
+        self, ids: RequestIds, space: int | None, read_ids: Sequence[int], size: int, deadline: float,
         deferred: "Deferred[list[ReadReply]]",
     ) -> SentReads:  # fmt: skip
         """Record reads that are about to be sent.
 
         :param ids: the request ids of the handle that sends the reads.
-        :param keys: the key of each read: its request id, or ledger and entry in a protocol without request ids.  No
-            other outstanding read may have one of these keys (:meth:`can_read`).
+        :param space: NUMBERED if the reads have request numbers, else the id of their ledger.
+        :param read_ids: the request numbers, or entry ids of the ledger.  No other outstanding read in this space may
+            have one of these ids (:meth:`can_read`).
         :param size: bytes of their frames.
         :param deferred: the caller's result, which is stored with the reads.
         :raises ValueError: another flow uses the same flow id.
         """
-        flow = self._count(ids, len(keys), size, 0 if self._by_key else len(keys))
-        reads = SentReads(flow, self._n_sent, deadline, size, keys, [None] * len(keys), deferred)
+        flow = self._count(ids, len(read_ids), size, 0 if self._by_key else len(read_ids))
+        reads = SentReads(flow, self._n_sent, deadline, size, space, read_ids, deferred)
         self._reads.put(reads)
         return reads
 
@@ -281,39 +286,53 @@ class InFlight:
         self.unacknowledged += size
         return flow
 
-    def answered_read(self, key: ReadKey, reply: ReadReply) -> SentReads | None:
-        """Store the reply to one read.  When all reads that were sent together are answered, remove them.
+    def answered_read(self, number: int, reply: ReadReply) -> SentReads | None:
+        """Store the reply to one numbered read.  When all reads that were sent together are answered, remove them.
 
-        :param key: the number of the read, or its ledger and entry if reads have no numbers.
         :returns: the reads if this was their last missing reply; otherwise, and if the read was given up, None.
         """
-        if key not in self._reads:
-            return None
-        slot = self._reads.pop(key)
-        if slot is None:
-            self.abandoned -= 1
-            return None
-        reads, index = slot
-        if not reads.file(index, reply):
-            return None
-        self._release(reads)
-        return reads
+        return self._file(NUMBERED, (number,), (reply,), 0)[1]
 
     def answered_reads(self, replies: Sequence[ReadReply]) -> Iterator[SentReads]:
         """Store ``replies`` to reads without numbers; remove and yield the reads that are complete then.
 
         A caller that stops leaves the replies behind the last one of the yielded reads.
         """
-        pop = self._reads.pop
-        for reply in replies:
-            slot = pop(reply[1:3], ())
-            if slot:
-                reads, index = slot
-                if reads.file(index, reply):
-                    self._release(reads)
+        ledger_ids, entry_ids = list(map(_LEDGER_ID, replies)), list(map(_ENTRY_ID, replies))
+        changes = [i for i, differs in enumerate(map(ne, ledger_ids, ledger_ids[1:]), 1) if differs]
+        for start, end in pairwise((0, *changes, len(replies))):
+            at, of_ledger, ids = 0, replies[start:end], entry_ids[start:end]
+            while at < len(ids):
+                n, reads = self._file(ledger_ids[start], ids, of_ledger, at)
+                at += n
+                if reads is not None:
                     yield reads
-            elif slot is None:
-                self.abandoned -= 1
+
+    def _file(
+        self, space: int | None, ids: Sequence[int], replies: Sequence[ReadReply], at: int
+    ) -> tuple[int, SentReads | None]:
+        """Store the first of some replies, and those behind it that answer reads sent together with its read.
+
+        :param space: the space of the reads' ids: the id of their ledger, or NUMBERED.
+        :param ids: the id of the read that each of the ``replies`` answers.
+        :param at: the index of the first reply.
+        :returns: the number of these replies, and the reads if all of them are answered then.
+        """
+        reads, is_taken = self._reads.find(space, ids[at])
+        if reads is None:
+            if is_taken:
+                self._reads.remove(space, (ids[at],))
+                self.abandoned -= self._by_key
+            return 1, None
+        answered = ids[at : at + reads.n_missing]
+        n = self._reads.of(reads, answered) if len(answered) > 1 else 1
+        answered = answered[:n]
+        self._reads.remove(space, answered)
+        reads.file(answered, replies[at : at + n])
+        if reads.n_missing:
+            return n, None
+        self._release(reads)
+        return n, reads
 
     def take_call(self, number: int) -> SentCall | None:
         """Remove and return the request ``number``, which is neither an add nor a read; None if it does not exist.

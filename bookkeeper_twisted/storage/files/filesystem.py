@@ -9,6 +9,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import repeat
 from operator import add, sub
 
 from zope.interface import implementer
@@ -125,8 +126,9 @@ class RealFile:
     def pread_resident_each(self, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
         ends = list(map(add, offsets, sizes))
         # read ranges that are near each other by one call, for example the entries of a striped ledger
-        gaps = map(sub, offsets[1:], ends)
-        apart = [i for i, gap in enumerate(gaps, 1) if not 0 <= gap <= _GAP]
+        gaps = list(map(sub, offsets[1:], ends))
+        is_one = gaps and min(gaps) >= 0 and max(gaps) <= _GAP
+        apart = [] if is_one else [i for i, gap in enumerate(gaps, 1) if not 0 <= gap <= _GAP]
         if len(apart) + 1 >= len(ends):
             datas = self._held(sizes, offsets)
             return [data if len(data) == size else None for data, size in zip(datas, sizes, strict=True)]
@@ -135,11 +137,13 @@ class RealFile:
         joined = self._held([ends[last - 1] - begin for begin, last in zip(begins, lasts, strict=True)], begins)
         found: list[bytes | None] = []
         for first, last, begin, data in zip(firsts, lasts, begins, joined, strict=True):
-            known = begin + len(data)
-            found += [
-                data[start - begin : end - begin] if end <= known else None
-                for start, end in zip(offsets[first:last], ends[first:last], strict=True)
-            ]
+            starts = map(sub, offsets[first:last], repeat(begin))
+            stops = list(map(sub, ends[first:last], repeat(begin)))
+            found += [data[start:stop] for start, stop in zip(starts, stops, strict=True)]
+            if len(data) < stops[-1]:
+                found[first:last] = [
+                    each if stop <= len(data) else None for each, stop in zip(found[first:last], stops, strict=True)
+                ]
         return found
 
     def _held(self, sizes: Sequence[int], offsets: Sequence[int]) -> Iterator[bytes]:

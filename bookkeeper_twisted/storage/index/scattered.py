@@ -8,7 +8,8 @@ fraction of the time of an operation for each entry.
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, compress, repeat
-from operator import add, le, lt, mul, not_, sub
+from operator import add, itemgetter, le, lt, mul, not_, sub
+from typing import Any
 
 from ...errors import DamageError
 from ..cache.mixed_entries import LedgerEntries, Scattered
@@ -159,25 +160,38 @@ class Lookup:
         :returns: the indexes in the request of the entries that are in none of the rows.
         """
         columns: Sequence[Sequence[int]] = columns_of(packed)
+        if columns[2].count(1) == len(entry_ids) and columns[1] == tuple(entry_ids):
+            # the usual case of a striped ledger: each row has the one entry that is wanted
+            self._found_in(columns[3], positions, entry_ids, columns[5], columns[4], columns[6])
+            return ()
         missing = list[int]()
         if not _one_each(entry_ids, *columns[1:3]):
-            indexes = [bisect_right(columns[1], entry_id) - 1 for entry_id in entry_ids]
-            columns = [[column[index] for index in indexes] for column in columns]
-            skipped = map(sub, entry_ids, columns[1])
-            held = [0 <= number < count for number, count in zip(skipped, columns[2], strict=True)]
-            missing = list(compress(positions, map(not_, held)))
-            positions, entry_ids = list(compress(positions, held)), list(compress(entry_ids, held))
-            columns = [list(compress(column, held)) for column in columns]
+            # the last row that begins at or before each entry; -1, which picks the last row, if there is none
+            columns = _picked(columns, map(sub, map(bisect_right, repeat(columns[1]), entry_ids), repeat(1)))
+            skipped = list(map(sub, entry_ids, columns[1]))
+            if min(skipped) < 0 or not all(map(lt, skipped, columns[2])):
+                held = [0 <= number < count for number, count in zip(skipped, columns[2], strict=True)]
+                missing = list(compress(positions, map(not_, held)))
+                positions, entry_ids = list(compress(positions, held)), list(compress(entry_ids, held))
+                columns = [list(compress(column, held)) for column in columns]
         _, firsts, counts, log_ids, offsets, sizes, checksums = columns
         at = list(map(add, offsets, map(mul, map(sub, entry_ids, firsts), sizes)))
         # the checksum of a packed index row covers all its records
         own = [checksum if count == 1 else None for checksum, count in zip(checksums, counts, strict=True)]
-        if log_ids and log_ids.count(log_ids[0]) == len(log_ids):
-            self._of_log(log_ids[0]).extend(positions, entry_ids, sizes, at, own)
-        else:
-            for log_id, *record in zip(log_ids, positions, entry_ids, sizes, at, own, strict=True):
-                self._of_log(log_id).extend(*zip(record, strict=True))
+        self._found_in(log_ids, positions, entry_ids, sizes, at, own)
         return missing
+
+    def _found_in(self, log_ids: Sequence[int], *columns: Sequence[Any]) -> None:
+        """Add records to :attr:`logs`.
+
+        :param log_ids: the entry log of each record.
+        :param columns: the other fields of all records, in the order of :meth:`LogRecords.extend`.
+        """
+        if log_ids and log_ids.count(log_ids[0]) == len(log_ids):
+            self._of_log(log_ids[0]).extend(*columns)
+            return
+        for log_id, *record in zip(log_ids, *columns, strict=True):
+            self._of_log(log_id).extend(*zip(record, strict=True))
 
     def _of_log(self, log_id: int) -> LogRecords:
         if log_id not in self.logs:
@@ -229,10 +243,16 @@ class Lookup:
         self.logs = {log_id: records.before(end) for log_id, records in self.logs.items()}
 
 
+def _picked(columns: Sequence[Sequence[int]], indexes: Iterable[int]) -> Sequence[Sequence[int]]:
+    """Return, for each column, its values at ``indexes``, at least one."""
+    pick = itemgetter(0, *indexes)  # a getter of one index would not return a tuple
+    return [pick(column)[1:] for column in columns]
+
+
 def _one_each(entry_ids: Sequence[int], firsts: Sequence[int], counts: Sequence[int]) -> bool:
     """Test whether the first index row contains the first entry, the second row the second entry, and so on.
 
-    This is so in a striped ledger.
+    This is so in a ledger whose write quorum is above 1 and below its ensemble size; the test saves a search for rows.
     """
     return (
         len(firsts) == len(entry_ids)

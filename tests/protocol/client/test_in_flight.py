@@ -1,7 +1,6 @@
 """The account of one connection: bytes, waiting flows, orphans; every way out releases once."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
@@ -11,6 +10,7 @@ from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.client.in_flight import InFlight, SendingFlow
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
+from bookkeeper_twisted.protocol.client.sent_reads import NUMBERED
 
 from .test_in_flight_adds import confirmed, few_adds
 
@@ -23,19 +23,17 @@ def flow_of(flight: InFlight, ids: RequestIds) -> SendingFlow:
 class InFlightTests(SynchronousTestCase):
     """Adds, reads and a call of one flow, over V3."""
 
-    wire = 3
-
     def setUp(self) -> None:
         """Ten adds, two reads, one call: 1,000, 60 and 40 bytes."""
         self.flow_ids = FlowIds()
         self.ids = RequestIds(self.flow_ids.take())
-        self.flight = InFlight(self.wire == 3, self.flow_ids)
+        self.flight = InFlight(True, self.flow_ids)
         self.base = self.ids.flow_id << 32
-        numbers = range(self.base, self.base + 10) if self.wire == 3 else None
+        numbers = range(self.base, self.base + 10)
         adds = few_adds([7] * 10, range(10))
         self.flight.add(self.ids, adds, 1000, b"", numbers, 5.0, lambda *_: None, True)
-        keys: Any = (self.base + 10, self.base + 11) if self.wire == 3 else ((7, 0), (7, 1))
-        self.reads = self.flight.read(self.ids, keys, 60, 5.0, Deferred())
+        numbers = range(self.base + 10, self.base + 12)
+        self.reads = self.flight.read(self.ids, NUMBERED, numbers, 60, 5.0, Deferred())
         self._call(self.ids, self.base + 12, 40)
         self.flow = flow_of(self.flight, self.ids)
 
@@ -50,8 +48,8 @@ class InFlightTests(SynchronousTestCase):
         self.assertEqual(self._account(), (1100, 13))
         list(self.flight.answered_adds(range(self.base, self.base + 5)))
         self.assertEqual(self._account(), (600, 8))
-        for key in self.reads.keys:
-            self.flight.answered_read(key, ReadReply(Status.EOK, 7, 0, None, b""))
+        for number in self.reads.ids:
+            self.flight.answered_read(number, ReadReply(Status.EOK, 7, 0, number, b""))
         self.flight.take_call(self.base + 12)
         self.assertEqual(self._account(), (500, 5))
         self.assertTrue(self.flight)
@@ -115,7 +113,7 @@ class KeyedInFlightTests(SynchronousTestCase):
         ten = few_adds([7] * 10, range(10))
         flight.add(ids, ten, 1000, b"", None, 5.0, lambda *_: None, True)
         one = few_adds((7,), (5,))
-        flight.read(ids, [(7, 3)], 30, 5.0, Deferred())
+        flight.read(ids, 7, (3,), 30, 5.0, Deferred())
         self.assertTrue(flight.is_taken(one, False) and not flight.can_read(7, (3,)))
         self.assertEqual(len(flight.leave(ids)), 2)
         self.assertEqual((flight.is_taken(one, False), flight.can_read(7, (3,))), (True, False))
@@ -136,7 +134,7 @@ class AmongOthersTests(SynchronousTestCase):
         self.flight = InFlight(False, flow_ids)
         self._adds((7,) * 5, range(5), 500)
         self._adds((7, 8, 9), (5, 0, 0), 100)
-        self.reads = self.flight.read(self.ids, [(7, 0), (7, 1)], 60, 5.0, Deferred())
+        self.reads = self.flight.read(self.ids, 7, (0, 1), 60, 5.0, Deferred())
         self.flight.call(self.ids, 1, 40, 5.0, 7, 0, int, int, Deferred())
         self._adds((8, 10), (1, 0), 77)
         self.flow = flow_of(self.flight, self.ids)
@@ -155,8 +153,7 @@ class AmongOthersTests(SynchronousTestCase):
 
     def _answer_others(self) -> None:
         self._answer((7,) * 5, range(5))
-        for entry_id in range(2):
-            self.flight.answered_read((7, entry_id), ReadReply(Status.EOK, 7, entry_id, None, b""))
+        list(self.flight.answered_reads([ReadReply(Status.EOK, 7, i, None, b"") for i in range(2)]))
         self.flight.take_call(1)
 
     def test_answered(self) -> None:

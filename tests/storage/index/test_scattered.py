@@ -172,6 +172,15 @@ class PackedTests(SynchronousTestCase):
         for table in self.tables(rows):
             self.assertEqual(self.records(table, [2, 5, 8, 11]), {})
 
+    def test_other_rows(self) -> None:
+        """As many rows of one entry as are wanted, of other entries; and the first entries of rows of two."""
+        single = [row(2, i, i)._replace(checksums=b"abcd") for i in (0, 3)]
+        double = [row(2, i, i + 1)._replace(checksums=b"abcd") for i in (0, 3)]
+        for table in self.tables(single):
+            self.assertEqual([each[1] for each in self.records(table, [0, 4])[0]], [0])
+        for table in self.tables(double):
+            self.assertEqual([each[-1] for each in self.records(table, [0, 3])[0]], [None, None])
+
     def test_logs(self) -> None:
         """Rows that refer to several logs, and one that is not packed, beside entries that are in no row."""
         rows = [row(2, i, i + 1, i // 3 % 2)._replace(checksums=b"abcd") for i in range(0, 12, 3)]
