@@ -118,8 +118,8 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
 
     Entries complete without a gap: while an id is missing, entries with higher ids wait.  Unlike Apache's client, this
     one sends an entry only once the caller has written all entries before it.  The entry could not complete earlier,
-    and in this way the length in its header counts exactly the payloads up to it. (If lengths count in the order of the
-    calls, a recovered ledger gets a wrong length.)
+    and the length in its header then counts exactly the payloads up to this entry.  If it counted the payloads in the
+    order of the calls, a recovery could close the ledger with a wrong length.
     """
 
     async def write(self, entry_id: int, data: bytes | bytearray | memoryview) -> int:

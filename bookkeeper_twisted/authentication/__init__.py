@@ -7,8 +7,8 @@ are named there, and makes the side of the bookie or of the client: a mistake en
 principal of the peer or with a refusal (:mod:`bookkeeper_twisted.protocol.authentication` has these interfaces; the
 connections carry the tokens, and know nothing of what is in them).
 
-Module :mod:`.tokens` has signed tokens, :mod:`.certificates` the roles in the certificates of clients, and room
-:mod:`.sasl` users with passwords.
+:mod:`.tokens` authenticates by signed tokens, :mod:`.certificates` by the roles in the certificates of clients, and
+:mod:`.sasl` by passwords or Kerberos.
 
 An exchange that compares secrets compares them in constant time, and no secret is in a text that may be logged: not in
 an error, not in a ``repr``.

@@ -26,7 +26,7 @@ from ..protocol.peer_lines import PeerLines, cause_of
 from ..security.principals import NOBODY, Principal
 
 PLUGIN = "BookieAuthZFactory"
-"""The name in AUTH frames, as of Apache's class."""
+"""The name of this plugin in AUTH frames: that of Apache's class."""
 
 _SPIFFE = "spiffe://"
 _log = Logger()

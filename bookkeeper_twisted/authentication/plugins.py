@@ -109,7 +109,7 @@ class CertificatePlugin:
 
 @implementer(IPlugin, IAuthenticationPlugin)
 class SaslPlugin:
-    """The plugin of users, with passwords or Kerberos, as Apache's: see :mod:`.sasl`."""
+    """The plugin that authenticates users by passwords or Kerberos, like Apache's plugin ``sasl``; see :mod:`.sasl`."""
 
     names = frozenset({"sasl", _SASL + "SASLBookieAuthProviderFactory", _SASL + "SASLClientProviderFactory"})
 

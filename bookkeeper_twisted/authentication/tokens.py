@@ -18,7 +18,7 @@ from ..security.principals import NOBODY
 from ..security.tokens import MAX_SIZE, TokenVerifier, token_verifier
 
 PLUGIN = "token"
-"""The name in AUTH frames."""
+"""The name of this plugin in AUTH frames."""
 
 _FILE = "clientAuthTokenFile"
 

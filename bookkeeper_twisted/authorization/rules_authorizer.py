@@ -15,7 +15,7 @@ from .rules import Rule, Rules, parse
 READ_AGAIN = 5.0
 """Seconds between two checks whether the file of rules has changed."""
 MOST_BYTES = 256 * 1024
-"""The size of the largest file."""
+"""Most bytes that a file of rules may have."""
 
 _KEY = "authorizationRules"
 _MOST_PRINCIPALS = 1_000
@@ -36,8 +36,8 @@ class RulesAuthorizer:
         self._clock = surroundings.clock
         self._custom = CustomMetadata(surroundings.custom_metadata, surroundings.clock)
         self._text: str | None = None
-        # A timer checks the file for changes: a cached decision is used without a look at the rules, so it would not
-        # notice them.
+        # A timer calls get() every READ_AGAIN seconds, so get() itself needs no pause between two checks (refresh=0).
+        # A check at each decision would not be enough: cached decisions are used without a call of this object.
         self._file = FromFiles(f"the rules of {path}", (path,), self._read, self._clock.seconds, refresh=0)
         self._rules = self._file.get()
         self._custom.keep_only(self._rules.keys)
@@ -91,7 +91,7 @@ class RulesAuthorizer:
             found = self._decide(principal, action, ledger_id)
             if found is not None:
                 return found
-        return False  # each time, the metadata of this ledger were dropped from the cache to make room for others
+        return False  # after each read, the cache dropped the metadata of this ledger to make room for others: refuse
 
     def _decide(self, principal: Principal, action: Permission, ledger_id: int | None) -> bool | None:
         """Return the decision of the first rule that applies.

@@ -68,7 +68,7 @@ class LedgerReader(Handle[client.LedgerReader]):
 
         :param entry_id: id of the entry, from 0 to the LAC.
         :param timeout: seconds that the call waits at most; None for any time.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`read`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned the entry, or its id is above the LAC.
         :raises TimeoutError: no result within ``timeout``.
         """
         return self._wait(lambda: self._inner.read_entry(entry_id), timeout)
@@ -82,7 +82,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         :returns: the entries in order; all of them are in memory.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an id is not an integer or negative, or ``first`` is
             above ``last``.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`read`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned one of the entries.
         :raises TimeoutError: no result within ``timeout``.
         """
         return self._wait(lambda: self._inner.read_unconfirmed(first, last), timeout)
@@ -98,7 +98,7 @@ class LedgerReader(Handle[client.LedgerReader]):
             or larger than a frame, the limit is the size of a frame.
         :param timeout: seconds that the call waits at most; None for any time.
         :returns: the entries ``start .. batch.last``; to continue, read from ``batch.last + 1``.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`read`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned the first entry, or it is above the LAC.
         :raises TimeoutError: no result within ``timeout``.
         """
         return self._wait(lambda: self._inner.read_batch(start, max_count, max_size), timeout)
@@ -121,15 +121,16 @@ class LedgerReader(Handle[client.LedgerReader]):
         """Iterate over the entries ``start .. end``, with the read-ahead of :meth:`batches`; leaving the loop ends it.
 
         :param start: id of the first entry; 0 or more.
-        :param end: as in :meth:`batches`.
+        :param end: id of the last entry; None for the LAC known now.
         :param timeout: seconds that each step of the iteration waits at most; None for any time.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`batches`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: raised by the iteration: an argument is invalid, or an entry
+            cannot be read.
         :raises TimeoutError: from the iteration: no result within ``timeout``.
         """
         return each(self.batches(start, end, timeout=timeout))
 
     def __iter__(self) -> Iterator[Entry]:
-        """Iterate over all entries up to the LAC that is known now, as :meth:`entries` does."""
+        """Iterate over all entries up to the LAC that is known now, and read ahead."""
         return self.entries()
 
     def tail(self, start: int = 0, *, timeout: float | None = None) -> Iterator[Entry]:
@@ -147,11 +148,14 @@ class LedgerReader(Handle[client.LedgerReader]):
         return each(self.tail_batches(start, timeout=timeout))
 
     def tail_batches(self, start: int = 0, *, timeout: float | None = None) -> Iterator[EntryBatch]:
-        """Iterate over entries as :meth:`tail` does, but yield the batches in which they arrive.
+        """Iterate over the batches of entries that bookies return, from ``start`` on, until the ledger is closed.
+
+        Entries are returned as soon as they are confirmed, as by :meth:`tail`.
 
         :param start: id of the first entry, >= 0.
         :param timeout: seconds that each step of the iteration waits at most; None for any time.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`tail`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: ``start`` is invalid, or the iteration failed: the ledger was
+            deleted, or an entry cannot be read.
         :raises TimeoutError: from the iteration: no result within ``timeout``.
         """
         return self._iterate(self._inner.tail_batches(start), 1, timeout)

@@ -81,7 +81,7 @@ class LedgerEncryption:
         """Return the cipher for the readers of an encrypted ledger.
 
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: the provider cannot unwrap the key of the ledger.
-        :raises bookkeeper_twisted.errors.UnexpectedConditionError: the metadata name another algorithm, or no key.
+        :raises bookkeeper_twisted.errors.UnexpectedConditionError: the metadata name an unknown algorithm, or no key.
         """
         from ..security.entry_cipher import EntryCipher
 
@@ -102,7 +102,8 @@ class LedgerEncryption:
         """Wrap the key of a ledger with the newest key of the provider, and store it in the ledger's metadata.
 
         :returns: False if the ledger is not encrypted, or its key is wrapped with the newest key already.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as :meth:`cipher_of`, or the metadata cannot be written.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the key cannot be unwrapped or wrapped, or the metadata
+            cannot be read or written.
         """
         stored = await ledgers.read(ledger_id)
         if not is_encrypted(stored.value):

@@ -9,7 +9,7 @@ frame, its ``error`` says what is wrong, and the owner must close the connection
 
 :mod:`.v2` and :mod:`.v3` implement the two encodings, with one module for each direction.  :mod:`.wires` implements
 with them the interface that connections use (:mod:`.wire_protocol`).  :mod:`.connection` cuts the stream into frames,
-enforces limits and chooses the encoding (wire-protocol 2).  :mod:`.digest` makes and verifies the digests of entries.
+enforces limits and chooses the encoding.  :mod:`.digest` makes and verifies the digests of entries.
 :mod:`.metadata_formats` encodes the records of metadata services and cookie files.  The only exception that this
 package raises is :class:`~bookkeeper_twisted.errors.CodecError`.
 """

@@ -172,7 +172,7 @@ class ReadRun:
 
 
 class BatchRead:
-    """One batch read (BP-62; V3: batch-read-v3.md).
+    """One batch read (BP-62), which asks for consecutive entries in one reply.
 
     :ivar request_id: the V2 requestId or V3 txnId, which the reply repeats.
     :ivar max_count: most entries to return, at most :data:`~.operations.MAX_COUNT`; <= 0 for any number.

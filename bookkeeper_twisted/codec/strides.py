@@ -16,13 +16,16 @@ from operator import eq, ne, sub
 from ..entries.columns import Unpack, column, unpack_all
 
 FEW_A_RUN = 16
-"""If runs (consecutive entries of a ledger) have at most this many entries on average, one MixedRun is faster."""
+"""Runs (consecutive entries of a ledger) with at most this many entries on average cost more than one MixedRun."""
 
 _FIRST_TRY = 16
 _GROWTH = 8
 _FEW = 24
 _CUT_PER_BYTE = 5
-"""Up to this many records per byte of the key, copying all keys is faster than comparing them byte by byte."""
+"""Up to this many records per byte of their key, it is faster to copy the keys of all records and compare the copies.
+
+With more records, it is faster to compare one byte of the keys of all records at a time.
+"""
 _LOW = bytes(range(256)) * 256
 _HIGH = b"".join([bytes((byte,)) * 256 for byte in range(256)])
 """The low bytes, and the high bytes, of all numbers below 2**16, in order."""
@@ -74,7 +77,7 @@ def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
 
     :param at: offset in ``data`` of the first frame, which must be complete.
     :param stride: bytes of each frame.
-    :param prefix: number of bytes at the begin of the first frame that all frames of the series share.
+    :param prefix: number of bytes at the beginning of the first frame that all frames of the series share.
     :returns: ``stride - prefix`` bytes of each frame up to the first frame with another prefix; at least one item.
     """
     return same_columns(data, at, (prefix, stride - prefix), (0,))[1]

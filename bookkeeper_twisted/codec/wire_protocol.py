@@ -60,7 +60,7 @@ class IWireProtocol(IReplyEncoding):
         :param number: the number of the request, which the reply repeats in every protocol.
         :param max_count: most entries to return, <= 0 for any number.
         :param max_size: most bytes of the reply.
-        :param flags: as in :class:`~.runs.BatchRead`.
+        :param flags: bits of :mod:`.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         """
 
     def encode_batch_read(request: BatchRead) -> bytes:

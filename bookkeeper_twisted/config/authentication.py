@@ -7,10 +7,10 @@ from .fields import BOOLEAN, TEXT, TEXTS, decimal, fields_of, one_of, setting
 from .tls import TlsConfig
 
 CERTIFICATE_PLUGINS = ("BookieAuthZFactory", "certificate")
-"""Ends of the names of the plugin that uses ``authorizedRoles``."""
+"""Names of the plugin that uses ``authorizedRoles``; a configured class name needs only to end with one of them."""
 
 SYSTEM = "system"
-"""The role of a client that is part of the cluster, as auditors and replication workers."""
+"""The value of ``clientRole`` for a client that is part of the cluster, such as that of a replication worker."""
 
 _OFF = frozenset({"", "null", "none", "disabled"})
 _NONE = frozenset({"AuthenticationDisabledAuthProviderFactory", "NullClientAuthProviderFactory"})

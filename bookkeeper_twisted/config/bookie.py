@@ -419,7 +419,7 @@ class BookieConfig(HttpConfig):
 
     @property
     def levels(self) -> dict[str, str]:
-        """The level of the log for each namespace that has one of its own, and the default for all others."""
+        """The log level of each namespace that has a level of its own; ``DEFAULT`` has the level of all others."""
         return {DEFAULT: self.log_level, **levels_by_namespace(self.log_levels)}
 
     @property

@@ -146,7 +146,10 @@ def _parse_integer(text: str) -> int:
 
 
 def _digits(text: str, wanted: str) -> str:
-    """Return the text of a number without surrounding space; refuse underscores and digits outside of ASCII."""
+    """Return the text of a number without surrounding space, in lower case.
+
+    :param wanted: the message of the ValueError for a text with underscores, or with characters outside of ASCII.
+    """
     if "_" in text or not text.isascii():
         raise ValueError(wanted)
     return text.strip().lower()
@@ -163,8 +166,8 @@ def _range(low: float, high: float | None) -> Callable[[float], None]:
     wanted = f"must be at least {low}" if high is None else f"must be from {low} to {high}"
 
     def check(value: float) -> None:
-        # the test has "not" in front, so that it refuses not-a-number, with which every comparison is false, and
-        # infinity
+        # Every comparison with NaN is false, so only a test in the form "not (...)" refuses NaN; it also refuses
+        # infinity.
         if not (low <= value < math.inf and (high is None or value <= high)):
             raise ValueError(wanted)
 
@@ -225,13 +228,13 @@ def _check_directories(paths: tuple[str, ...]) -> None:
 BOOLEAN: Kind[bool] = Kind("true | false", _parse_boolean, types=(bool,))
 TEXT: Kind[str] = Kind("text", str.strip, types=(str,))
 WORD: Kind[str] = Kind("word", lambda text: text.strip().lower(), types=(str,))
-"""A name, which users may write in upper or lower case."""
+"""The kind of values that are one name, which users may write in upper or lower case."""
 TEXTS: Kind[tuple[str, ...]] = Kind("texts, separated by commas", _parse_list, types=(tuple,))
 PRINCIPALS: Kind[tuple[str, ...]] = Kind(
     "names, separated by semicolons", lambda text: tuple(part.strip() for part in text.split(";") if part.strip()),
     types=(tuple,),
 )  # fmt: skip
-"""Names of principals: those of certificates have commas."""
+"""The kind of lists of principals' names.  Names from certificates contain commas, so semicolons separate the names."""
 
 DIRECTORIES: Kind[tuple[str, ...]] = Kind("paths, separated by commas", _parse_list, _check_directories, (tuple,))
 

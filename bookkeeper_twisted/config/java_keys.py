@@ -24,9 +24,9 @@ PROTECTION_KEYS: Mapping[str, frozenset[str]] = {
         _ABSENT,
     ),
 }
-"""Keys that demand encryption, authentication or authorisation, each with the values that demand nothing.
+"""Keys that demand encryption, authentication or authorisation; for each key, the values that switch it off.
 
-The values are in lower case.  If a configuration class has a field for such a key, the check of the field is used
+These values are in lower case.  If a configuration class has a field for such a key, the check of the field is used
 instead.
 """
 

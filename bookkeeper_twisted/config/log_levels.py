@@ -1,4 +1,4 @@
-"""The kind of values that say which levels the log of a process has, for all namespaces and for some."""
+"""The kind of configuration values that give single namespaces of the log their own level."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -15,10 +15,10 @@ _NAMESPACE = re.compile(r"\w+(\.\w+)*", re.ASCII)
 
 
 def levels_by_namespace(pairs: Iterable[str]) -> dict[str, str]:
-    """Return the name of the level for each namespace, or for :data:`DEFAULT`.
+    """Return the name of the log level by namespace; the namespace :data:`DEFAULT` stands for all others.
 
-    :param pairs: texts as ``bookkeeper_twisted.protocol:debug``.
-    :raises ValueError: a text has another form, a level has an unknown name, or a namespace is there twice.
+    :param pairs: texts of the form ``namespace:level``, for example ``bookkeeper_twisted.protocol:debug``.
+    :raises ValueError: a text has another form, a level has an unknown name, or a namespace occurs twice.
     """
     found: dict[str, str] = {}
     for pair in pairs:

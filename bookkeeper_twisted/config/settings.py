@@ -13,10 +13,10 @@ from .java_keys import asks_for_protection, is_unused
 
 MIB = 1 << 20
 FRAME = 5 * MIB
-"""Bytes of the longest frame unless configured otherwise."""
+"""The default of the greatest size of a frame on the wire, in bytes."""
 
 _SIMILAR = 0.85
-"""The similarity of two names from which on an error suggests one for the other."""
+"""The least similarity, from 0 to 1, of an unknown name to a known one for which an error suggests the known name."""
 
 
 class NamedPlugin(Protocol):
@@ -30,7 +30,7 @@ N = TypeVar("N", bound=NamedPlugin)
 
 
 def derived(derive: object) -> object:
-    """Declare a default for a field that the function ``derive`` computes from other fields of the configuration."""
+    """Return a default for a field, which the function ``derive`` computes from the other fields of a configuration."""
     return attrs.Factory(derive, takes_self=True)  # type: ignore[call-overload]
 
 
@@ -55,8 +55,8 @@ class Config:
 
     def __init_subclass__(cls) -> None:
         """Make the constructor of a configuration class raise ConfigError for an unknown argument."""
-        # attrs creates each class twice, the second time with slots.  This runs for both; only the second one has an
-        # __init__.
+        # attrs creates each class twice, the second time with slots, and Python calls this method for both classes.
+        # Only the second class has an __init__.
         if "__init__" in vars(cls):
             construct = cls.__init__
 
@@ -71,7 +71,7 @@ class Config:
         for name, field in fields_of(type(self)).items():
             try:
                 field.kind.verify(getattr(self, name))
-            except ValueError as error:  # a value without an origin was an argument, because all defaults are valid
+            except ValueError as error:  # defaults are valid, so a bad value without an origin was an argument
                 raise self._error(name, str(error), self.origins.get(name, f"argument {name}")) from None
         self._check()
 

@@ -6,7 +6,7 @@ from .fields import BOOLEAN, TEXT, decimal, setting
 from .settings import Config
 
 _FACTORY = "TLSContextFactory"
-"""The end of the name of Apache's class; it is the only one that ``tlsProviderFactoryClass`` can name."""
+"""The end of the name of Apache's TLS factory class, the only class that ``tlsProviderFactoryClass`` may name."""
 
 _OF_TLS = ("tls_direct", "tls_client_authentication", "tls_key_store", "tls_certificate_path", "tls_trust_store")
 """Attributes that have an effect only with TLS."""

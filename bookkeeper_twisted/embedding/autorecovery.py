@@ -206,7 +206,7 @@ class AutorecoveryService:
         """Change the levels of the log.
 
         :param values: new values as text, by key.
-        :raises ConfigError: a key is not of the log, or a value is invalid.
+        :raises ConfigError: a key is not one of the keys of the log, or a value is invalid.
         """
         self.take(self.config.changed(values, live_attributes(BookieConfig, LOG), "changed by an administrator"))
 

@@ -27,7 +27,7 @@ _OTHER_FILES = 512
 """Number of open files that are not client connections: entry logs, journals, indexes, metadata, the HTTP server."""
 
 _SHARE = 4
-"""One in this many file descriptors is for client connections, even if few remain for open entry logs."""
+"""At least one in so many file descriptors is for client connections, even if few remain for open entry logs."""
 
 LEAST_FILES = 64
 """Smallest limit of open files with which a bookie starts."""

@@ -21,7 +21,7 @@ _IDS = struct.Struct(">qq")
 _LAC = struct.Struct(">q")
 
 NOWHERE: Mapping[int, int] = MappingProxyType({})
-"""An empty mapping for the argument ``elsewhere`` of :meth:`.Entries.split`: no ledger is an exception."""
+"""The default of ``elsewhere`` in :meth:`.Entries.split`: each ledger is in the part ``ledger id mod n``."""
 
 T = TypeVar("T")
 
@@ -132,12 +132,16 @@ class EntryRun:
         return [of_run(self)]
 
     def numbers(self, n: int) -> Sequence[int]:
-        """Return ``ledger id mod n``, in a sequence of one: this run's number in :meth:`split`, if it is no exception.
+        """Return ``ledger id mod n`` in a sequence of one: the number of the part in which :meth:`split` puts this run.
+
+        If :meth:`split` has another number for the ledger in ``elsewhere``, that number counts instead.
         """
         return (self.ledger_id % n,)
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Sequence[tuple[int, EntryRun]]":
-        """Return this run with the number of its part: ``ledger id mod n``, or its number in ``elsewhere``.
+        """Return (number of the part, this run), in a sequence of one: a run has one ledger, so it is not split.
+
+        The number is the ledger's number in ``elsewhere``, or else ``ledger id mod n``.
 
         See :meth:`.Entries.split` for parameters and errors.
         """
@@ -210,7 +214,7 @@ class EntryRun:
         return lac
 
     def ids_match(self) -> bool:
-        """Test whether the first and the last record contain the ids of the first and the last entry (design 3)."""
+        """Test whether the first and the last record have the ledger id and the entry ids that this run should have."""
         start, _ = self.bounds(self.first, 1)
         last, end = self.bounds(self.last, 1)
         if end > len(self.data) or end - last < 20:

@@ -138,7 +138,10 @@ class RunSequence:
 
 
 def _chosen(ledger_ids: Sequence[int], n: int, elsewhere: Mapping[int, int]) -> Iterator[tuple[int, Sequence[bool]]]:
-    """Yield each number (``ledger id mod n``) that occurs, and which of ``ledger_ids`` have this number."""
+    """Yield the number of each part that is not empty, and for each of ``ledger_ids`` whether it is in this part.
+
+    The number of a ledger is its number in ``elsewhere``, or else ``ledger id mod n``.
+    """
     numbers = [ledger_id % n for ledger_id in ledger_ids]
     if elsewhere:
         numbers = list(map(elsewhere.get, ledger_ids, numbers))

@@ -67,7 +67,7 @@ class BatchAttempt:
     """An attempt to read entries by batch reads from one of their replicas.
 
     :param replicas: ids of the bookies that should have the entries, in the order to ask them.
-    :ivar capable: those of them to ask: the bookies that are assumed to support batch reads.
+    :ivar capable: the ``replicas`` that are assumed to support batch reads; only they are asked.
     :ivar errors: the error of each bookie that failed, by bookie id.
     """
 
@@ -87,7 +87,8 @@ class BatchAttempt:
 
     @property
     def leaves_open(self) -> bool:
-        """Whether a bookie may have the entries although no batch read returned them: single reads must find out."""
+        """Whether single reads must follow: a bookie without batch reads, or without an answer, may have the entries.
+        """
         return self._has_incapable or any(isinstance(error, UNANSWERED) for error in self.errors.values())
 
     def single_reads_succeeded(self, gave: Collection[str]) -> None:

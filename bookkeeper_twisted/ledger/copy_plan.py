@@ -30,11 +30,11 @@ class CopyRun:
 
 
 def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: Mapping[int, str]) -> Iterator[CopyRun]:
-    """Yield the runs (consecutive entries) to copy, in ascending order; then no target bookie lacks an entry.
+    """Yield the runs (consecutive entries) to copy, in ascending order, so that no target bookie lacks an entry.
 
     :param losses: the lost entries of this fragment, of no other one.
-    :param targets: for each position in the ensemble, the bookie to copy to.  Nothing is copied for a position that is
-        not in it.
+    :param targets: the bookie to copy to, by position in the ensemble.  Nothing is copied for positions without a
+        target.
     """
     lacking: dict[int, list[tuple[int, int]]] = {}
     for loss in losses:
@@ -59,13 +59,13 @@ def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: 
 def losses_of_targets(
     fragment: LedgerFragment, lost: Mapping[int, Sequence[ReplicaLoss]], targets: Mapping[int, str]
 ) -> list[ReplicaLoss]:
-    """Return the entries that each target bookie lacks, as a ReplicaLoss for each.
+    """Return the entries that each target bookie lacks.
 
-    A target that is at its position already lacks only the lost entries.  A new bookie lacks all entries of its
-    position.
+    If the target is the bookie that is at the position now, it lacks only the lost entries.  A new bookie lacks all
+    entries of the position.
 
     :param lost: for each position in the ensemble, the lost entry ranges that a check has found.
-    :param targets: for each position to repair, the bookie to copy to.
+    :param targets: the bookie to copy to, by position to repair.
     """
     found: list[ReplicaLoss] = []
     for position, target in targets.items():

@@ -31,11 +31,12 @@ class LastConfirmed:
 
 
 def verified_lac(digester: Digester, ledger_id: int, packet: bytes | None, last_entry: bytes | None) -> LastConfirmed:
-    """Verify a bookie's answer to a request for the LAC, and return what it says.
+    """Verify a bookie's answer to a request for the LAC; return the LAC and the last entry that the bookie knows.
 
     :param packet: the explicit LAC packet, None if the bookie has none.
     :param last_entry: the last entry that the bookie has, None if it has none.
-    :raises bookkeeper_twisted.errors.DigestMatchError: one of the two was changed (S18).
+    :raises bookkeeper_twisted.errors.DigestMatchError: the digest of the packet or of the entry is wrong (safety rule
+        S18).
     """
     known = LastConfirmed()
     if last_entry:
@@ -51,7 +52,7 @@ class LacAnswers:
 
     An answer counts once it is verified; "no such entry" and "no such ledger" are answers, too.
 
-    :ivar known: what the answers say together.
+    :ivar known: the highest LAC, and the entry with the highest id, in all answers that count.
     :ivar errors: the error of each bookie that failed, by bookie id.
     """
 
@@ -59,7 +60,8 @@ class LacAnswers:
         self, ledger_id: int, ensemble: Sequence[str], is_covered: Callable[[Collection[int]], bool]
     ) -> None:  # fmt: skip
         """:param ensemble: ids of the bookies, in the order of their positions.
-        :param is_covered: tests whether the bookies at given positions are enough, as :meth:`.Schedule.is_covered`.
+        :param is_covered: tests whether answers of the bookies at given positions are enough, for example
+            :meth:`.Schedule.is_covered`.
         """
         self.known = LastConfirmed()
         self.errors: dict[str, Exception] = {}
@@ -70,13 +72,13 @@ class LacAnswers:
 
     @property
     def suffice(self) -> bool:
-        """Whether enough bookies have answered (S17): those without an answer are too few for an ack quorum."""
+        """Whether so many bookies have answered that the others are too few for an ack quorum (safety rule S17)."""
         return self._is_covered(self._heard)
 
     def heard(self, bookie_id: str, known: LastConfirmed) -> None:
         """Count the verified answer of a bookie.
 
-        :param known: what the bookie knows.
+        :param known: the LAC and the last entry in the answer.
         """
         self.known = self.known.merged(known)
         self._heard.add(self._ensemble.index(bookie_id))

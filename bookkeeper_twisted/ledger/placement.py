@@ -40,7 +40,7 @@ class Adherence(Enum):
 class Candidates:
     """The bookies from which a placement policy may choose.
 
-    :ivar writable: bookies that take new ledgers.
+    :ivar writable: ids of the bookies that accept entries of new ledgers.
     :ivar excluded: bookies that must not be chosen, whether writable or not.
     :ivar free_bytes: the free space of each bookie in bytes, as far as it is known; the weight for random draws.
     """
@@ -91,7 +91,7 @@ def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
 
 
 def can_span(racks: Sequence[str | None], write_quorum: int, position: int, wanted: int) -> bool:
-    """Test whether each write set of a position is in enough racks, or can still be when all its bookies are chosen.
+    """Test whether each write set that contains a position is in enough racks, or still can be when it is complete.
 
     :param racks: the rack of each position of the ensemble; None if no bookie is chosen for it yet.
     :param position: index in the ensemble, from 0.
@@ -109,7 +109,7 @@ class RackSearch:
     """A search that assigns a rack to each position of an ensemble; see the module docstring.
 
     :ivar wanted: number of different racks in which each write set must be.
-    :ivar free: number of bookies in each rack that are not assigned yet, in the order in which the racks were drawn.
+    :ivar free: for each rack, the number of its bookies that no position uses yet; racks in the order of a random draw.
     :ivar first: the local rack, which is tried first for position 0.
     :ivar used: number of positions to which each rack is assigned.
     :ivar steps: number of racks tried so far.

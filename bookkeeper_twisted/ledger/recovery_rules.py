@@ -25,7 +25,7 @@ class RecoveryRules:
         self.schedule = schedule_of(metadata)
 
     def fence_flags(self) -> int:
-        """Return the flags for the reads of the last entry, with which a recovery begins."""
+        """Return the flags for the first reads of a recovery, which fence the ledger and return its LAC."""
         return FENCE | HIGH_PRIORITY
 
     def read_flags(self) -> int:

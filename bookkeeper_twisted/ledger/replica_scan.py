@@ -142,7 +142,7 @@ class ReplicaScan:
         """Scan some entries, each by a single read.
 
         :param entry_ids: ascending ids of entries that the bookie at this position keeps.
-        :returns: a generator, as :meth:`whole` does.
+        :returns: a generator that yields questions; after each question, send the answer of the bookie into it.
         """
         for start in range(0, len(entry_ids), MAX_SINGLE_READS):
             wanted = entry_ids[start : start + MAX_SINGLE_READS]
@@ -188,7 +188,8 @@ class ReplicaScan:
             self._digester.verify(run)
         except DigestMatchError as error:
             if error.entry_id > run.first:
-                # accept the entries before the damaged one; a single read of that one finds its newest copy
+                # Record the entries before the damaged one.  The damaged one is read again by a single read, which
+                # returns the newest copy of the entry.
                 self._sound(run.slice(run.first, error.entry_id - run.first))
                 return
             self._length = None

@@ -72,7 +72,7 @@ class LedgerLock:
 async def under_lock(
     locks: IUnderreplication, ledger_id: int, holder: str, work: Callable[[], Coroutine["Deferred[Any]", Any, T]]
 ) -> T:
-    """Take the replication lock of a ledger, run ``work`` as :meth:`LedgerLock.run` does, and release the lock.
+    """Take the replication lock of a ledger, run ``work``, and release the lock; if the lock is lost, cancel the work.
 
     :param holder: text that is stored with the lock, for people to read.
     :raises bookkeeper_twisted.errors.LedgerLockedError: another process or this one holds the lock.

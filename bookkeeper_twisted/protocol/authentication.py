@@ -52,10 +52,10 @@ class IAuthenticationExchange(Interface):
 
 
 class IUnansweredExchange(IAuthenticationExchange):
-    """A client's exchange whose last token Apache's bookies do not answer, as that of GSSAPI.
+    """A client's exchange in which Apache's bookies do not answer the last token, for example an exchange by GSSAPI.
 
-    The exchange is complete when it returns this token.  The client sends an empty token behind it: every bookie that
-    has let the client in answers that one.
+    The exchange is complete when it has returned its last token.  After this token the client sends an empty token,
+    which every bookie answers that has admitted the client.
     """
 
 

@@ -47,7 +47,7 @@ MAX_GATHERED = 1024
 """Most byte strings that one system call accepts (``IOV_MAX``)."""
 
 MAX_BURST = 1024 * 1024
-"""Bytes sent between two events of a connection, after which its producer is paused so that others have their turn."""
+"""Bytes that a connection sends between two events of its socket; then its producer is paused for other connections."""
 
 MAX_QUEUED = 64 * 1024
 """Queued bytes above which the producer is paused; ``bufferSize`` is not used, as it limits a received chunk here."""
@@ -237,7 +237,7 @@ class DirectServer(DirectConnection, Server):
 class _OneAMinute:
     """A filter that passes one event per minute to an observer of a log.
 
-    When no descriptor is free, a port logs this for every connection attempt; peers that connect could fill the log.
+    While no file descriptor is free, a port logs every attempt to connect, so that peers could fill the log.
     """
 
     def __init__(self, observer: Callable[[LogEvent], None], seconds: Callable[[], float]) -> None:

@@ -77,12 +77,12 @@ class IServerConnection(Interface):
     ) -> None:  # fmt: skip
         """Begin the TLS handshake after the queued replies.
 
-        Bytes in clear that were received behind the frame which asks for TLS are dropped, and so is the rest of a frame
-        among them, unless ``take`` is given.  Bytes in clear that are received later end the connection.
+        Without ``take``, unencrypted bytes that were received after the request for TLS are dropped, and unencrypted
+        bytes that arrive later end the connection.
 
         :param encrypted: called once the handshake is complete; :attr:`principal` is known then.
-        :param take: called with the next frame if it comes in clear; a return value of False ends the connection.
-            None: the next bytes have to be TLS.
+        :param take: called with the next frame if the peer sends it unencrypted; if it returns False, the connection is
+            closed.  None if the peer must not send an unencrypted frame.
         """
 
     def end() -> None:

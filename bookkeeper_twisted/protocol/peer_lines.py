@@ -34,7 +34,7 @@ _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 def cause_of(reason: str) -> str:
     """Return a ``reason`` without the texts in quotation marks, such as the names that peers have sent.
 
-    Refusals of many users have one cause then.
+    So the refusals of different users have the same cause.
     """
     return _QUOTED.sub("''", reason)
 

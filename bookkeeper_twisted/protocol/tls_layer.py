@@ -48,7 +48,7 @@ SECONDS_TO_CLOSE = 5.0
 
 @implementer(IPushProducer)
 class _Beneath:
-    """Stands between a layer and the transport beneath it.
+    """The transport of a TLS layer: it passes the layer's writes on to the transport of the connection.
 
     The layer uses it as its transport.  After :meth:`wait` it gathers the bytes of all writes, and :meth:`go_on` passes
     them to the transport by one write.  The transport knows it as its producer, and tells it when it is full.
@@ -218,7 +218,8 @@ class _Receiver:
 class TlsLayer(TLSMemoryBIOProtocol):
     """The TLS layer of one connection: the protocol of its transport, and the transport of its protocol.
 
-    :ivar taken: as in :class:`.IGatheringTransport`, in encrypted bytes; so is :attr:`unread`.
+    :ivar taken: number of written encrypted bytes that the kernel has accepted.
+    :ivar unread: how many of them the peer has not confirmed yet; 0 if this is unknown.
     """
 
     def __init__(
@@ -243,7 +244,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
 
     @property
     def protocol(self) -> Any:
-        """The protocol that receives the plain text, as of any transport; another one may take its place."""
+        """The protocol that receives the plain text; it can be replaced by another protocol."""
         return self._above.protocol
 
     @protocol.setter
@@ -300,7 +301,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
             self._below.write_pieces(records.encrypt(pieces))
             if not records.has_failed:
                 return
-            pieces = [b"."]  # encrypted by Twisted's layer, this raises the error there
+            pieces = [b"."]  # the encryption of this byte fails in Twisted's layer, too, which then handles the error
         self._below.wait()
         try:
             super().write(b"".join(pieces))

@@ -1,14 +1,14 @@
 """Divides the time of each reactor turn among the connections of a bookie, so that small requests go first.
 
 In one turn of the reactor, the requests of all connections together may take :data:`TURN` seconds, however many
-connections there are.  Bytes that arrive after that are kept undecoded for a later turn.  In that turn connections with
-few kept bytes come first, and those that have begun but had less than their share of time.  Connections with many kept
-bytes are next, and last, in rotation, those whose requests used up their share; one of these goes on in each turn.  So
-a peer with small requests waits for a turn or two, whatever other peers request.
+connections there are.  Bytes that arrive after that are kept undecoded for a later turn.  In that turn, connections are
+served in this order: first those with few kept bytes, and those that were stopped before their share of time was used
+up; then those with many kept bytes; last, in rotation, those that used up their share.  At least one of the last group
+is served in each turn.  So a peer with small requests waits for a turn or two, whatever other peers request.
 
-Peers that are not let in (their handshakes, tokens and refused requests) never use the time of those that are: all of
-them together have :data:`STRANGERS_TURN` seconds of each turn.  In it, peers that go on and peers that begin alternate,
-so that neither half-open handshakes nor new ones can fill all of it.
+Peers that are not let in (their handshakes, tokens and refused requests) never use the time of the other peers: all of
+them together have :data:`STRANGERS_TURN` seconds of each turn.  In this time, peers that have begun a handshake and new
+peers are served alternately, so that neither can use all of it.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,10 @@ SHARE = 0.005
 """Seconds of a reactor turn after which one connection begins no other request."""
 
 SMALL_SHARE = 0.001
-"""Seconds after which a connection that had to wait begins no other request: few, because other connections wait."""
+"""Seconds after which a connection that had to wait begins no other request.
+
+They are fewer than :data:`SHARE`, because other connections wait, too.
+"""
 
 SMALL = 4096
 """A waiting connection with at most this number of undecoded bytes comes before connections with more bytes."""
@@ -178,8 +181,8 @@ class Turns:
         for _ in range(self._n_waiting):
             if self._admitted.is_spent:
                 break
-            # The last share of each turn is for those that had one before: others who come all the time must not
-            # keep them from going on.
+            # The last share of each turn is for a connection that has used up a share before.  Otherwise new requests
+            # of other connections could delay it for ever.
             is_last = is_owed and self._admitted.spent >= TURN - SHARE
             waiting = (self._more if is_last else self._little) or self._little or self._much or self._more
             is_owed = is_owed and waiting is not self._more

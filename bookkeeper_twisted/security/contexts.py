@@ -29,13 +29,13 @@ KINDS = ("PEM", "PKCS12", "JKS")
 """Types of stores, as Java names them."""
 
 PROTOCOLS = ("TLSv1.2", "TLSv1.3")
-"""Names of the protocols that are spoken, as Java has them."""
+"""Java's names of the protocols that this package supports."""
 
 _OLD = frozenset({"SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1"})
-"""Protocols that Java knows too; RFC 8996 forbids them, and they are not spoken here whatever is configured."""
+"""Java's names of older protocols.  RFC 8996 forbids them, so they are never used, even if they are configured."""
 
 _SUFFIXES = {"tls": "", "httpServer": "Path", "zkSsl": "Location"}
-"""The ends of the configuration keys that name stores, as in ``httpServerKeyStorePath``, by the begin of these keys."""
+"""The ends of the configuration keys that name stores, by the start of the keys: ``httpServerKeyStorePath``."""
 
 
 def _words(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ class TlsSettings:
         ("tlsKeyStorePasswordPath").
     :ivar certificate_path: the file with the chain of the key's certificate, if the store type is PEM
         ("tlsCertificatePath").
-    :ivar trust_store_type: the type of the trust store, as for ``key_store_type`` ("tlsTrustStoreType").
+    :ivar trust_store_type: ``PEM``, ``PKCS12`` or ``JKS``, for the trust store ("tlsTrustStoreType").
     :ivar trust_store: the file with the issuers that certificates of peers must have ("tlsTrustStore").
     :ivar trust_store_password_path: the file with the password of the trust store; may be empty
         ("tlsTrustStorePasswordPath").

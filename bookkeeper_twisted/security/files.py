@@ -88,7 +88,11 @@ def _warn_once(key: str, path: str, identity: tuple[int, int, int]) -> None:
 def read_text(key: str, path: str, limit: int, secret: bool = False, guarded: bool = False) -> str:
     """Return the content of a regular file as text, which must be in UTF-8.
 
-    :param key: see :func:`read_small_file`, as for the other parameters and for the errors.
+    :param key: the key of the configuration that names the file.
+    :param limit: the most bytes that the file may have.
+    :param secret: whether the content has to be kept secret.
+    :param guarded: whether to refuse a file to which every user of the machine can write.
+    :raises ConfigError: the file cannot be read, is not a regular file in UTF-8, is too large, or is refused.
     """
     data = read_small_file(key, path, limit, secret, guarded)
     try:
@@ -109,8 +113,8 @@ class CopyInMemory:
     """
 
     def __init__(self, path: str, content: bytes) -> None:
-        """:param path: of the file.
-        :param content: of the file.
+        """:param path: the path of the copied file.
+        :param content: the content of the file.
         """
         self.path = path
         if hasattr(os, "memfd_create"):

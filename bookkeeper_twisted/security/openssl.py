@@ -1,4 +1,4 @@
-"""Makes the TLS contexts of OpenSSL: their protocols, their own certificate, and the check of the peer's one.
+"""Makes the TLS contexts of OpenSSL: protocols, the certificate to show, and the check of the peer's certificate.
 
 The rules for both sides: TLS 1.2 and 1.3; no compression (CRIME), no renegotiation, and no resumption of sessions, so
 every handshake verifies the peer, and no key for session tickets outlives its connections.  Each certificate in the
@@ -24,22 +24,22 @@ DEFAULT_CIPHERS = (
     "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384",
     "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305",
 )  # fmt: skip
-"""The suites of TLS 1.2 in Mozilla's intermediate set, those with a new key for each connection."""
+"""The cipher suites of TLS 1.2 in Mozilla's intermediate set that use a new key for each connection."""
 
 DEFAULT_CIPHERS_OF_13 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
-"""The suites of TLS 1.3 in OpenSSL's default, the cheapest first as for TLS 1.2."""
+"""The cipher suites of TLS 1.3 that OpenSSL allows by default; the suite that needs the least computation is first."""
 
 _CIPHERS_OF_13 = frozenset({*DEFAULT_CIPHERS_OF_13, "TLS_AES_128_CCM_SHA256", "TLS_AES_128_CCM_8_SHA256"})
-"""The suites of TLS 1.3 that encrypt; OpenSSL knows others, such as TLS_SHA256_SHA256 (RFC 9150)."""
+"""The cipher suites of TLS 1.3 that encrypt; OpenSSL knows others, such as TLS_SHA256_SHA256 (RFC 9150)."""
 
 _SUITE = re.compile("[A-Z0-9][A-Za-z0-9_-]*")
-"""The form of a suite's name.  OpenSSL's commands (``@``) and combinations of suites (``+``, ``:``) do not match."""
+"""The form of a cipher suite's name.  OpenSSL's commands (``@``) and combinations of suites (``+``, ``:``) differ."""
 
 _NEVER = ":!aNULL:!eNULL:!PSK:!SRP:!LOW:!EXPORT:!DES:!3DES:!RC4:!RC2:!IDEA:!SEED:!MD5"
-"""Suites that are never used: those without a certificate, without encryption, or with one that is broken."""
+"""Cipher suites that are never used: those without certificates, without encryption, or with a broken algorithm."""
 
 _LONGEST_NAME = 200
-"""Characters of a subject in an error."""
+"""Most characters of a certificate's subject that the text of an error contains."""
 
 _VERSIONS = {"TLSv1.2": SSL.TLS1_2_VERSION, "TLSv1.3": SSL.TLS1_3_VERSION}
 
@@ -108,7 +108,8 @@ def client_context(
 
     :param identity: the key and certificate to show to bookies that ask for them; None to show nothing.
     :param trusted: issuers of the certificates of bookies.
-    :param protocols: see :func:`server_context`, as for ``ciphers``.
+    :param protocols: the allowed protocols: ``TLSv1.2``, ``TLSv1.3`` or both.
+    :param ciphers: names of the allowed cipher suites; if empty, the default suites are allowed.
     :raises ConfigError: OpenSSL refuses one of the arguments.
     """
     context = _context(protocols, ciphers)

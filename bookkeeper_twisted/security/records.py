@@ -27,7 +27,7 @@ The buffer in which OpenSSL keeps them grows to this size, and stays as long as 
 """
 
 HEAD = 5
-"""Bytes in front of the body of a record, whose length is the last two of them."""
+"""Number of bytes in front of the body of a record; the last two of these bytes are the length of the body."""
 
 _OF_MODULE = ("_lib", "_ffi")
 _OF_LIBRARY = (
@@ -36,7 +36,10 @@ _OF_LIBRARY = (
 _OF_CONNECTION = ("_ssl", "_into_ssl", "_from_ssl", "_raise_ssl_error")
 
 _OVERHEAD = 17 * 1024
-"""More than an incomplete record that OpenSSL keeps; what is decrypted is shorter than what it was decrypted from."""
+"""Bytes by which a buffer for plain text exceeds the received bytes, because OpenSSL may hold part of a record already.
+
+Such a part has fewer bytes than this, and plain text is shorter than the bytes from which it is decrypted.
+"""
 
 _log = Logger()
 
@@ -86,7 +89,7 @@ class RecordEnds:
         """
         size = len(data)
         if not (at or self._body or self._head) and size == HEAD + int.from_bytes(data[3:HEAD], "big"):
-            return size  # one whole record, as most requests are
+            return size  # the usual case: the bytes are one whole record
         if self._body:
             at += self._body
             most -= 1

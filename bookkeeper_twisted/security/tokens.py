@@ -44,8 +44,8 @@ class TokenRules:
     """The claims (fields of a JSON web token) that a token must contain.
 
     :ivar issuer: the issuer that tokens have to name if a public key verifies them.
-    :ivar audience: the audience that every token has to name; empty: a token that a secret has signed may not name
-        any, and no other token is accepted.
+    :ivar audience: the audience that every token has to name.  If this is empty, only tokens that a secret has signed
+        are accepted, and these must not name an audience.
     :ivar roles_claim: name of the claim with the roles: a list of texts, or one text with spaces between roles.
     :ivar skew: most seconds by which the clock of the token's signer may differ from the clock here.
     """

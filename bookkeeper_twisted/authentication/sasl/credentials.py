@@ -8,11 +8,13 @@ from ...security.files import FromFiles, file_error, read_text
 from .jaas import JaasSection, read_jaas
 
 KEY = "saslJaasConfig"
-"""The key of the configuration that names the file.  Java's processes have the property
-``java.security.auth.login.config`` for that."""
+"""The key of the configuration that names the JAAS file.
+
+Java's processes use the system property ``java.security.auth.login.config`` instead.
+"""
 
 MAX_FILE = 1 << 20
-"""Bytes of the longest file."""
+"""Most bytes that a JAAS file may have."""
 
 T = TypeVar("T")
 

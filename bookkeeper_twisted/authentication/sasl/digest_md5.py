@@ -47,9 +47,10 @@ def _text(values: dict[str, bytes], name: str) -> str | None:
 
 @implementer(IAuthenticationExchange)
 class _DigestExchange:
-    """Either side of an exchange of DIGEST-MD5: each of its steps makes one token, and sets the step after it.
+    """The base class of both sides of a DIGEST-MD5 exchange.
 
-    A step that fails, or sets no other one, is the last: the exchange then refuses further tokens.
+    An exchange consists of steps: a step is a method that makes one token and determines the next step.  If a step
+    fails or determines no next step, the exchange has ended and refuses further tokens.
     """
 
     def __init__(self, principal: Principal, first: Callable[[bytes], bytes]) -> None:

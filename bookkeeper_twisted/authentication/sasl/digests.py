@@ -6,14 +6,14 @@ REALM = "bookkeeper"
 """The realm of every bookie."""
 
 URI = b"bookkeeper/bookkeeper"
-"""The service that a client asks for: Apache's clients and bookies have a constant instead of the host."""
+"""The service that a client asks for.  Apache's clients and bookies use this constant instead of the bookie's host."""
 
 COUNT = b"00000001"
-"""The number of responses to a nonce; there is only one."""
+"""How often the client has used the nonce of the bookie, in hexadecimal: always once."""
 
 
 def password_digest(user: str, password: str) -> bytes:
-    """Return the digest of a password.  It must be kept secret: who has the digest can authenticate as the user.
+    """Return the digest of a password.  Keep it secret, because anybody who has it can authenticate as the user.
 
     :param user: the name of the user, which is a part of the digest.
     :param password: the password of the user.

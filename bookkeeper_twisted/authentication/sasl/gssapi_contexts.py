@@ -1,4 +1,4 @@
-"""The contexts of Kerberos that a system's library makes (MIT's or Heimdal's), by the package ``gssapi``.
+"""Kerberos security contexts by the library of the system (MIT's or Heimdal's), through the package ``gssapi``.
 
 The library finds realms and their KDCs in ``krb5.conf``.  It also decides there whether the name of a bookie's host is
 looked up to find its full name (``dns_canonicalize_hostname``, ``rdns``).
@@ -100,7 +100,7 @@ class _Context:
     """A Kerberos security context of the ``gssapi`` library, with the methods of :class:`.SecurityContext`.
 
     :param keys: the file of keys that the library may read until the context is complete.
-    :param arguments: of the context of the library.
+    :param arguments: arguments for the library's own ``SecurityContext``.
     """
 
     def __init__(self, library: Any, keys: CopyInMemory | None, **arguments: Any) -> None:
@@ -135,7 +135,7 @@ class _Context:
 
 @contextmanager
 def _refusals(library: Any) -> Iterator[None]:
-    """Turn the errors of the library into refusals."""
+    """Convert errors of the Kerberos library in a ``with`` statement to UnauthorizedAccessError."""
     try:
         yield
     except library.exceptions.GSSError as error:

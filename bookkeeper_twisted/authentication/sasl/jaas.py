@@ -56,9 +56,9 @@ class LoginModule:
 class KerberosLogin:
     """The login of a process to Kerberos.
 
-    :ivar principal: its own, as ``name@REALM``; empty: that of the ticket cache.
-    :ivar key_tab: the file with the keys of the principal; empty: its tickets are in a cache.
-    :ivar ticket_cache: the name of that cache; empty: the one of the environment, or of ``krb5.conf``.
+    :ivar principal: the principal of this process, as ``name@REALM``; empty for the principal of the ticket cache.
+    :ivar key_tab: the file with the keys of the principal; empty if its tickets are in a cache instead.
+    :ivar ticket_cache: the name of the ticket cache; empty for the cache that the environment or ``krb5.conf`` names.
     """
 
     principal: str
@@ -227,7 +227,7 @@ class _JaasReader:
         return name, self._take("the value of an option")
 
     def _until(self, sign: str, read: Callable[[], T]) -> Iterator[T]:
-        """Yield what ``read`` returns, until the next token is a certain ``sign``, which is skipped."""
+        """Call ``read`` and yield its result again and again, until the next token is ``sign``; skip this sign."""
         while not self._is_sign(sign):
             yield read()
         self._advance()

@@ -1,15 +1,15 @@
-"""GSSAPI (RFC 4752): both sides prove by Kerberos who they are, as Java's mechanism of that name does.
+"""GSSAPI (RFC 4752): both sides prove by Kerberos who they are, as with Java's mechanism of that name.
 
 An exchange has these tokens:
 
-1. client: its ticket for the bookie's service, of the context of Kerberos (RFC 4121).
+1. client: its ticket for the bookie's service, in the form of RFC 4121.
 2. bookie: the answer, by which it proves that it has the key of the service.
-3. client: nothing.
-4. bookie: the kinds of protection it offers for later bytes, signed.
-5. client: the kind that it chooses, and whom it wants to act as, signed.
+3. client: an empty token.
+4. bookie: the kinds of protection that it offers for the rest of the connection, signed.
+5. client: the kind that it chooses, and the user that it wants to act as, signed.
 
-Java's client does not ask for token 2; it gets token 4 in its place.  The only protection that is offered and chosen
-here is "none": what protects the connection later is TLS.  Java's bookie does not answer token 5, which is why
+Java's client does not ask for token 2, so it gets token 4 instead.  Bookie and client here only offer and choose the
+protection "none", because TLS protects the connection.  Java's bookie does not answer token 5, which is why
 :class:`KerberosClientExchange` is an :class:`~bookkeeper_twisted.protocol.authentication.IUnansweredExchange`.
 """
 
@@ -32,14 +32,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 NO_PROTECTION = 1
-"""The bit of "authentication only" in the tokens that offer and choose the protection of later bytes."""
+"""The bit for "no protection of later bytes" in tokens 4 and 5, which offer and choose the kinds of protection."""
 
 _CHOICE = bytes([NO_PROTECTION, 0, 0, 0])
-"""Authentication only, and 0 for the longest message with protection."""
+"""The content of tokens 4 and 5: no protection, so the size of the longest protected message is 0."""
 
 
 class SecurityContext(Protocol):
-    """One side of a context of Kerberos.  Its methods may block, and fail with UnauthorizedAccessError.
+    """One side of a Kerberos security context.  Its methods may block, and may raise UnauthorizedAccessError.
 
     :ivar is_complete: whether both sides have proven who they are.
     """
@@ -53,14 +53,14 @@ class SecurityContext(Protocol):
     def step(self, received: bytes | None) -> bytes:
         """Return the next token of the context, which may be empty.
 
-        :param received: the other side's token; None at the begin of the client's side.
+        :param received: the other side's token; None for the first token of the client.
         """
 
     def wrap(self, data: bytes) -> bytes:
         """Return ``data`` with a signature."""
 
     def unwrap(self, data: bytes) -> bytes:
-        """Verify the signature of ``data`` from the other side, and return it without."""
+        """Verify the signature of ``data`` from the other side, and return the data without the signature."""
 
 
 class Kerberos(Protocol):
@@ -74,7 +74,7 @@ class Kerberos(Protocol):
         """
 
     def initiator(self, login: KerberosLogin, service: str) -> Callable[[str], SecurityContext]:
-        """Return a function that makes the client's side of contexts with the host that is its argument.
+        """Return a function that makes the client's side of a context; its argument is the host of the bookie.
 
         :param login: the principal of the client, and where its keys or its tickets are.
         :param service: the first part of the principals of bookies.
@@ -111,9 +111,11 @@ class WorkTurns:
         self._lock = DeferredLock()
 
     def run(self, reactor: object, work: Callable[[], T]) -> "Deferred[T]":
-        """Do some work in its turn.  Work that is cancelled while it is done is done to its end.
+        """Run some work after all earlier work; return a Deferred for its result.
 
-        :param reactor: of the connection; if it has no threads, the work is done at once.
+        If the Deferred is cancelled before the work begins, the work is not run.  Work that has begun is not stopped.
+
+        :param reactor: the reactor of the connection; if it has no threads, the work is run immediately.
         """
         if not IReactorThreads.providedBy(reactor):
             return execute(work)
@@ -139,7 +141,7 @@ class _Exchange:
         self._step: Callable[[bytes], bytes] = self._begin
 
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
-        """Return this side's next token."""
+        """Return the next token of this side; it is made on a thread, because Kerberos may block."""
         step, self._step = self._step, self._ended
         return self._turns.run(self._reactor, partial(step, received or b""))
 
@@ -154,9 +156,9 @@ class _Exchange:
 class KerberosBookieExchange(_Exchange):
     """The bookie's side of a GSSAPI (Kerberos) exchange with a client.
 
-    :param new_context: makes its side of a context.
-    :param admit: called with the principal of the client, and with whom it wants to act as (None: itself); raises
-        UnauthorizedAccessError.
+    :param new_context: makes the bookie's side of a Kerberos security context.
+    :param admit: called with the principal of the client, and with the user that it wants to act as (None for itself);
+        raises UnauthorizedAccessError to refuse the client.
     """
 
     def __init__(
@@ -210,7 +212,7 @@ class KerberosClientExchange(_Exchange):
     It is complete when the bookie has proven that it has the key of its service.
 
     :ivar principal: the principal of the bookie's certificate.
-    :param new_context: makes its side of a context with a host.
+    :param new_context: makes the client's side of a Kerberos security context; its argument is the host of the bookie.
     """
 
     def __init__(self, new_context: Callable[[str], SecurityContext], turns: WorkTurns, peer: Peer) -> None:

@@ -29,11 +29,11 @@ _NewExchange = Callable[[Peer], IAuthenticationExchange]
 
 @attrs.frozen
 class SaslWorld:
-    """The time, the random numbers and the tickets of exchanges.
+    """The clock, the random numbers and the Kerberos library that SASL exchanges use.
 
-    :ivar seconds: a clock that never goes back.
-    :ivar random_bytes: returns as many bytes, which nobody can guess.
-    :ivar kerberos: returns the library of Kerberos; raises ConfigError if there is none.
+    :ivar seconds: returns the time in seconds of a clock that never goes back.
+    :ivar random_bytes: returns a given number of random bytes, which nobody can guess.
+    :ivar kerberos: returns the library of Kerberos; raises ConfigError if none is installed.
     """
 
     seconds: Callable[[], float]
@@ -111,7 +111,7 @@ class SaslClient:
 
 
 def _mechanism(config: AuthenticationConfig) -> str:
-    """Return the name of the mechanism; empty: the section of the JAAS file decides.
+    """Return the name of the configured mechanism; an empty text if the section of the JAAS file decides.
 
     :raises ConfigError: the mechanism is unknown, or cannot be used because the connections will not be encrypted.
     """

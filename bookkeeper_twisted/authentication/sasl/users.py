@@ -10,7 +10,7 @@ from ...errors import UnauthorizedAccessError
 from .digests import password_digest
 
 _SHOWN = 64
-"""Characters of a user's name that a reason shows."""
+"""Most characters of a user's name that the text of a refusal contains."""
 
 
 @attrs.frozen
@@ -82,8 +82,8 @@ class Users:
 def admit(allowed: "re.Pattern[str]", name: str, authorization: str | None) -> None:
     """Check whether a client that has proven who it is may connect.
 
-    :param allowed: the whole name of a user has to match it.
-    :param name: of the user.
+    :param allowed: a pattern that the whole name of the user must match.
+    :param name: name of the user.
     :param authorization: the user that the client wants to act as; None if the client has named none.
     :raises UnauthorizedAccessError: the user may not connect.
     """

@@ -28,7 +28,8 @@ from .repeating import FIRST_PAUSE
 LATER_ROUNDS = 3
 """Number of times that a check, at its end, checks again the ledgers for which a bookie could not answer."""
 MOST_ROUNDS = 8
-"""The same number if a bookie answers no request at all; the pauses before these checks are 21 minutes together."""
+"""The same number for ledgers on a bookie that answers no request at all; the pauses between take 21 minutes in total.
+"""
 MOST_LATER = 100_000
 """Most ledgers that a check remembers, to check them again at its end."""
 _TURNS = (AuditorCheck.ALL_LEDGERS, AuditorCheck.PLACEMENT, AuditorCheck.REPLICAS)

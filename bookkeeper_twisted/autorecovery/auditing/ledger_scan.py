@@ -19,7 +19,7 @@ from ..switch import Switch
 Visit = Callable[[int, LedgerMetadata], Awaitable[None]]
 
 TOGETHER_SECONDS = 1.0
-"""Seconds from the first request for a walk over all ledgers to its begin; callers in this time share the walk."""
+"""Seconds from the first request for a walk over all ledgers to its start; callers in this time share the walk."""
 
 
 @attrs.frozen

@@ -10,9 +10,9 @@ marks again after each repair, because the ledger was skipped during the repair 
 lock was lost with its session, no release of the lock is reported.
 
 When the session ends, its locks end with it, and the work under them is cancelled before another request reaches the
-store.  Two workers that repair one ledger would leave only extra copies (safety rule S19).  But a bookie deletes its
-entries of a ledger that it need not store under this lock, too: without the lock, it could delete a copy that the
-metadata are about to name.
+store.  Two workers that repair one ledger would leave only extra copies (safety rule S19).  But a bookie takes the same
+lock while it deletes entries that it need not store: without the lock, it could delete a copy that the metadata are
+about to name.
 """
 
 from collections.abc import Callable, Coroutine, MutableSequence

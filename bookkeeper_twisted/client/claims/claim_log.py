@@ -3,10 +3,10 @@
 Theory of operation.  Frames are stored in *terms*, which are pieces of preallocated memory.  A thread *claims* a frame,
 which reserves room for it; frames are sent in the order of the claims.  The thread then *commits* the frame, or
 *aborts* it, which leaves a hole.  The sender (the writer of the ledger, on the reactor's thread) *takes* several
-consecutive frames at a time and seals them (:mod:`.frames`).  A *position* is the number of bytes that threads have
-claimed before it.  A frame is *acknowledged* once its entry and all entries before it have their ack quorum; so all
-frames below one position are acknowledged, and no frame above it is.  The memory of a term is reused only once all its
-frames are acknowledged.  So a frame that must be sent again still has the same bytes.
+consecutive frames at a time and fills in their headers and digests (:mod:`.frames`).  A *position* is the number of
+bytes that threads have claimed before it.  A frame is *acknowledged* once its entry and all entries before it have
+their ack quorum; so all frames below one position are acknowledged, and no frame above it is.  The memory of a term is
+reused only once all its frames are acknowledged.  So a frame that must be sent again still has the same bytes.
 
 A claim that ends at or below the position :attr:`ClaimLog.limit` needs no lock.  A claim that would end above it takes
 the lock, which allows it to begin another term, or to find out why there is no room.  Methods that hold the lock set
@@ -189,6 +189,8 @@ class ClaimLog:
         """Claim a frame (memory for an entry) for the thread of a producer, after all earlier claims.
 
         The caller holds the lock.
+
+        :returns: the position after the frame, or a :class:`~.producer.ClaimResult` if there is no room.
         """
         result = self._make_room(producer.size)
         if result:

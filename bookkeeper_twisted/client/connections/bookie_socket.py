@@ -141,7 +141,10 @@ class BookieSocket:
         return await self._dial(await settings.resolve(bookie_id), creator, host)
 
     def _dial_again(self, failure: Failure, began: float) -> "Deferred[IProtocol] | Failure":
-        """Connect once more after a late time-out: the bookie may have answered while this process did not run."""
+        """Connect once more if the time-out of an attempt came late; return any other failure.
+
+        If it came late, this process did not run for some time, and the bookie may have answered meanwhile.
+        """
         late = self._settings.clock.seconds() - began - self._settings.connect_timeout
         if failure.check(ConnectTimeout) and late > TOLERANCE and self.usable:
             return self._dialled()
@@ -251,7 +254,7 @@ class BookieSocket:
         self.connection = connection
         connection.disconnected.addCallback(self._disconnected)
         self._enter(ConnectionState.READY)
-        while self._waiting:  # if a callback waits for the connection again, its wait is added at the end of this queue
+        while self._waiting:  # a callback may call connected() again, which adds a Deferred to this queue
             self._waiting.popleft()[1].callback(connection)
         if self.usable:
             self.ready = connection

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 _LENGTH_AT = ENTRY_HEADER_SIZE - 8  # the length of the ledger is the last number of a header
 
 _OPENED = Digester(DigestType.DUMMY, b"")
-"""The digester of decrypted entries, which have no digest."""
+"""The digester that cuts out the payloads of decrypted entries; these no longer have a digest."""
 
 
 class DecryptingDigester(Digester):
     """A digester that also tests whether entries can be decrypted, and decrypts them.
 
-    So a bookie that returns changed bytes with a right CRC32C is found out, and the next replica is read.
+    This detects a bookie that returns changed bytes with a correct CRC32C; the reader then asks the next replica.
 
     :param cipher: the cipher of the ledger; None if the client has no key: then only reads of entries fail.
     """
@@ -30,7 +30,7 @@ class DecryptingDigester(Digester):
         super().__init__(digest_type, password)
         self._ledger_id = ledger_id
         self._cipher = cipher
-        # The run (consecutive entries) that was verified last, with its decrypted entries: they are needed next.
+        # The run (consecutive entries) that was verified last, and the same run decrypted, which opened() returns next.
         self._latest: tuple[EntryRun, EntryRun] | None = None
 
     def verify(self, run: EntryRun) -> None:
@@ -39,8 +39,9 @@ class DecryptingDigester(Digester):
             self._latest = run, self._decrypted(run, self._cipher)
 
     def opened(self, run: EntryRun) -> tuple[EntryRun, Digester]:
-        """Decrypt the entries of a verified ``run``, as :meth:`.Digester.opened` describes.
+        """Decrypt the entries of a verified ``run``.
 
+        :returns: the run with the decrypted entries, and the digester whose ``payloads`` cuts out their payloads.
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: the client has no key.
         """
         if self._cipher is None:

@@ -93,7 +93,7 @@ class LacReads:
     async def read(self) -> int:
         """Ask bookies for the LAC: the result is at least the last entry that was acknowledged before the call.
 
-        :raises BookKeeperError: as :meth:`~.lac_coverage.LacCoverage.read`.
+        :raises BookKeeperError: too few bookies answered, or a bookie refused the password.
         """
         view, asked = self._view, None
         # Ask again if the ensemble has changed meanwhile: the bookies that were asked may not have the newest entries.
@@ -136,9 +136,11 @@ class LacReads:
     # ---- waits for confirmed entries -----------------------------------------------------------------
 
     async def wait(self, entry_id: int, timeout: float) -> Confirmed:
-        """Wait until an entry above the LAC is confirmed, the ledger is closed, or the time is up.
+        """Wait until an entry is confirmed, and read it; stop if the ledger is closed or the time is up.
 
-        :param timeout: seconds.
+        :param entry_id: id of the entry, above the LAC that the reader knows.
+        :param timeout: most seconds to wait.
+        :returns: the LAC, and the entry if it was confirmed.
         :raises BookKeeperError: no bookie answered; NoSuchEntryError or NoSuchLedgerError if no bookie has an entry of
             the ledger.
         :raises bookkeeper_twisted.errors.LedgerClosedError: the handle was closed during the wait.
@@ -148,13 +150,13 @@ class LacReads:
         return Confirmed(self._view.last_add_confirmed, entry)
 
     async def wait_for_batch(self, first: int, timeout: float, max_size: int) -> EntryBatch | None:
-        """Wait until the entry ``first`` is confirmed, as :meth:`wait` does; return it with later confirmed entries.
+        """Wait until the entry ``first`` is confirmed; return it, perhaps with later confirmed entries.
 
         A waiting batch read returns these entries in one round trip.  Bookies without batch reads, and bookies of
         striped ledgers, return one entry only.
 
         :param first: id of the first entry.
-        :param timeout: seconds.
+        :param timeout: most seconds to wait.
         :param max_size: most bytes of a reply; not many, because the reply may contain entries that are not confirmed
             yet, which are dropped.
         :returns: None if the entry was not confirmed in time, or the ledger ended before it.

@@ -85,7 +85,8 @@ class ReadAhead:
         self.close()
 
     def close(self) -> None:
-        """End the iteration, as :meth:`aclose` does."""
+        """End the iteration, even if a caller is waiting for its next step: cancel requests, and drop received batches.
+        """
         self._next = self._last + 1
         pieces, self._pieces = self._pieces, deque()
         _drop(pieces)
@@ -109,7 +110,7 @@ class ReadAhead:
     def _advance(self) -> None:
         """Make requests in the order of the entries, as long as the budget has room for their replies."""
         if self._advancing:
-            # the loop below has called this again, because a request was answered immediately; the loop goes on
+            # A request in the loop below was answered immediately, and its answer led to this call: the loop goes on.
             return
         self._advancing = True
         while (piece := self._to_ask()) is not None:

@@ -94,7 +94,7 @@ class LedgerReader:
         """Read one entry.
 
         :param entry_id: id of the entry, from 0 to the LAC.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`read`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned the entry, or its id is above the LAC.
         """
         return Deferred.fromCoroutine(self._read_entry(entry_id))
 
@@ -111,7 +111,7 @@ class LedgerReader:
         :returns: the entries in order; all of them are in memory.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an id is not an integer or negative, or ``first`` is
             above ``last``.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`read`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned one of the entries.
         """
         return Deferred.fromCoroutine(self._read(first, last, None))
 
@@ -123,7 +123,7 @@ class LedgerReader:
         :param max_size: most bytes, but a first entry that is larger is returned nevertheless.  If this is 0, negative
             or larger than a frame, the limit is the size of a frame.
         :returns: the entries ``start .. batch.last``; to continue, read from ``batch.last + 1``.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`read`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned the first entry, or it is above the LAC.
         """
         return Deferred.fromCoroutine(self._read_batch(start, max_count, max_size))
 
@@ -207,13 +207,14 @@ class LedgerReader:
         """Iterate over the entries ``start .. end``, with the read-ahead of :meth:`batches`; leaving the loop ends it.
 
         :param start: id of the first entry; 0 or more.
-        :param end: as in :meth:`batches`.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`batches`.
+        :param end: id of the last entry; None for the LAC known now.
+        :raises bookkeeper_twisted.errors.BookKeeperError: raised by the iteration: an argument is invalid, or an entry
+            cannot be read.
         """
         return self._each(self.batches(start, end))
 
     def __aiter__(self) -> AsyncGenerator[Entry, None]:
-        """Iterate over all entries up to the LAC that is known now, as :meth:`entries` does."""
+        """Iterate over all entries up to the LAC that is known now, and read ahead."""
         return self.entries()
 
     async def _each(self, batches: ReadAhead) -> AsyncGenerator[Entry, None]:
@@ -237,10 +238,13 @@ class LedgerReader:
         return self._tail(start).entries()
 
     def tail_batches(self, start: int = 0) -> AsyncGenerator[EntryBatch, None]:
-        """Iterate over entries as :meth:`tail` does, but yield the batches in which they arrive.
+        """Iterate over the batches of entries that bookies return, from ``start`` on, until the ledger is closed.
+
+        Entries are returned as soon as they are confirmed, as by :meth:`tail`.
 
         :param start: id of the first entry, >= 0.
-        :raises bookkeeper_twisted.errors.BookKeeperError: as in :meth:`tail`.
+        :raises bookkeeper_twisted.errors.BookKeeperError: ``start`` is invalid, or the iteration failed: the ledger was
+            deleted, or an entry cannot be read.
         """
         return self._tail(start).batches()
 

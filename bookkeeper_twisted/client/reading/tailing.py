@@ -14,8 +14,9 @@ from .ledger_view import LedgerView
 from .read_ahead import Fetch
 
 POLL_TIME = 5.0
-"""Most seconds that one request waits at a bookie for a higher LAC.  The reader learns of a close by its metadata
-watch.
+"""Most seconds that one request waits at a bookie for a higher LAC.
+
+The close of the ledger does not end this wait, but the reader learns of the close from the metadata store.
 """
 
 POLL_BYTES = 64 << 10

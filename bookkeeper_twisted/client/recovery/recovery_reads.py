@@ -44,7 +44,7 @@ class RecoveryReads:
         self._window = 1
         self._source: str | None = None
         self._unanswered: set[str] = set()  # bookies that did not answer a batch read, and get no more of them
-        # bookies in _unanswered that have not answered a single read either, since the batch read
+        # bookies in _unanswered that have not answered any single read since then, either
         self._doubted: set[str] = set()
         self._end: int | None = None
 
@@ -80,7 +80,7 @@ class RecoveryReads:
             self._unanswered.add(source)
             self._doubted.add(source)
         except BookKeeperError:
-            pass  # the next round of single reads finds another bookie for batch reads
+            pass  # the caller sends single reads next; a bookie that answers one then gets the next batch read
         return None
 
     def _gives_batches(self, bookie_id: str) -> bool:

@@ -78,7 +78,7 @@ class WriteBack:
     async def finish(self) -> None:
         """Wait until all sent entries have their ack quorum.
 
-        :raises BookKeeperError: as :meth:`add`.
+        :raises BookKeeperError: an entry cannot get its ack quorum.
         """
         while self._writer.failure is None and not self._writer.idle:
             await self._next_news()

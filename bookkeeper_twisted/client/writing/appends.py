@@ -200,7 +200,7 @@ class AppendingWriter(Source):
         "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
         "_overhead", "_budget", "_most_held",
     )  # fmt: skip
-    # an append uses these attributes in this order, so that it touches few cache lines
+    # The attributes are in the order in which an append uses them, so that it touches few cache lines.
 
     def __init__(self, largest: int, max_in_flight: int, overhead: int, budget: ByteBudget) -> None:
         """

@@ -139,7 +139,7 @@ class BaseWriter(AppendingWriter):
     # ---- completing ----------------------------------------------------------------------------------
 
     def _advanced(self) -> bool:
-        """Send entries that waited for room; if none is left to send or acknowledge, fire the Deferreds waiting for it.
+        """Send entries that waited for room; if no entry is left to send or acknowledge, let a waiting close continue.
 
         :returns: whether this method must be called again when entries complete.
         """
@@ -157,7 +157,7 @@ class BaseWriter(AppendingWriter):
                 waiter.errback(error)
         self._drop_later(error)
         self._notify_drained()
-        # nobody handles this error here: a later close() returns the same result, with the error
+        # The close fails, too.  Its error is dropped here, because a later call of close() returns it to the caller.
         self.close().addErrback(lambda _: None)
 
     def _drop_later(self, error: Exception) -> None:

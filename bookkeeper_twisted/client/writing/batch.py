@@ -37,7 +37,7 @@ class BatchSettings(Generic[Owner]):
     :ivar bookies: sends the requests to bookies.
     :ivar give_back: called with a number of bytes that are no longer in flight, when every entry of a batch has
         completed or failed.
-    :ivar fresh: whether the entries are sent to bookies for the first time.
+    :ivar fresh: whether the entries are sent to bookies for the first time; False for the entries of a recovery.
     :ivar overhead: bytes of an add request's frame without the payload.
     :ivar reached: called with the batch, and the set of the entries that have just got their ack quorum: an integer
         whose bit ``n`` stands for the entry with index ``n`` in the batch.

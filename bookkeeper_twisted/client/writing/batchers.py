@@ -188,7 +188,10 @@ class Batchers:
         return batcher
 
     def _unused(self, key: object, flow: IBookieClient, batcher: "ref[Batcher]") -> None:
-        """Retire the requests of a batcher that no writer uses any more, so that its sockets can be closed."""
+        """Retire the flow that made the requests of a batcher, so that its sockets can be closed.
+
+        Called when no writer uses the batcher any more.
+        """
         if self._batchers.get(key) is batcher:
             del self._batchers[key]
         flow.retire()
@@ -198,7 +201,7 @@ class Batchers:
     ) -> Batcher:  # fmt: skip
         settings = BatchSettings[QuorumWriter](
             bookies, self._budget.give_back, schedule.write_quorum, schedule.ack_quorum,
-            # a writer of this client may have sent the entries of a recovery before, so these are not fresh
+            # Adds with flags are those of a recovery: a writer of this client may have sent the same entries before.
             fresh=not flags, overhead=FRAME_OVERHEAD + digester.size,
             reached=QuorumWriter.reached, failed=QuorumWriter.failed_at,
         )  # fmt: skip

@@ -1,6 +1,6 @@
 """Layouts of V2 frames: struct formats, sizes, the header word, and the AUTH frame of both directions.
 
-Requests, after the u32 length word; the key is 20 bytes:
+Requests, after the u32 length word; each field has (offset, size in bytes), a field in brackets may be absent:
 
 ==========  ========================================================================================
 add         header (0,4), key (4,20), entry (24, rest), which begins with ledgerId and entryId

@@ -23,10 +23,7 @@ _NUMBERS_SIZE = 24
 _ADD_PREFIX = LENGTH_SIZE + ADD_OVERHEAD
 _SHORTEST_ADD = ADD_OVERHEAD + MIN_ENTRY_SIZE
 _FEW_AHEAD = 8
-"""Least number of frames after a short run (consecutive entries) that are tested for being a run, too.
-
-A short run saves time only if another run follows it.
-"""
+"""Least number of frames that must form another run after a short run (consecutive entries), so that runs save time."""
 
 _VIEWED = 512
 """Least entry size in bytes for which a memoryview costs less than a copy."""

@@ -364,7 +364,8 @@ _READERS: dict[int, tuple[str, _Reader]] = {
     Operation.BATCH_READ: ("batchReadRequest", _batch_read),
 }  # fmt: skip
 
-# the results for requests that lack the message of their operation; for all other operations, an ErrorResponse
+# The results for requests that lack the message of their operation.  Operations that are not listed here get an
+# ErrorResponse.
 _MISSING: dict[int, Callable[[Header], object]] = {
     Operation.AUTH: lambda header: m.AuthRequest(header, "", b""),
     Operation.BOOKIE_INFO: m.BookieInfoRequest,

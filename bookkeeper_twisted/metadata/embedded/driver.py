@@ -46,7 +46,7 @@ class EmbeddedAdmin:
     """The administrator of a cluster in an embedded store, with its own session on the store.
 
     :param worker: runs the calls to the store; the administrator stops it.
-    :param limit: see :class:`EmbeddedDriver`.
+    :param limit: most seconds that a call to the store may take; None for a store in memory, which never waits.
     """
 
     def __init__(

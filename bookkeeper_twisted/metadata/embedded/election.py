@@ -55,7 +55,7 @@ class EmbeddedCandidacy:
             self._voting.cancel()
 
     def lose(self) -> None:
-        """Stop the candidacy as :meth:`stop` does; if this candidate is the auditor, call its listener with False."""
+        """Stop voting and watching the votes; if this candidate is the auditor, call its listener with False."""
         was_in_office = self._in_office
         self.stop()
         if was_in_office:

@@ -187,7 +187,7 @@ class IMetadataStore(Interface):
     def write_setting(name: str, value: bytes | None) -> bool:
         """Store a setting of autorecovery with a new version, or remove it.
 
-        :param name: see :meth:`read_setting`.
+        :param name: any name; the store does not interpret it.
         :param value: the encoded value; None to remove the setting.
         :returns: whether the setting was in the store before this call.
         """

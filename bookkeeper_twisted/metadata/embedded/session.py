@@ -102,7 +102,11 @@ class EmbeddedSession:
         raise MetadataOutcomeUnknownError(f"{self.uri}: the store has not answered within {seconds:g} s")
 
     async def write(self, method: Callable[..., T], *args: object) -> T:
-        """Call a ``method`` that changes the store, as :meth:`read` does; then call listeners of changed values."""
+        """Call a ``method`` that changes the store on the worker; then call the listeners of changed values.
+
+        :raises MetadataUnavailableError: another process kept the store locked for too long.
+        :raises MetadataError: the session is not open.
+        """
         result = await self.read(method, *args)
         self.watches.wake()
         return result

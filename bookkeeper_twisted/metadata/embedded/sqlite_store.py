@@ -113,7 +113,7 @@ class SqliteStore:
     # -- the session --
 
     def open(self, changed: Callable[[], None], expired: Callable[[], None]) -> bool:
-        """Begin the session; call neither function: drivers poll the store, and a session lives as long as its process.
+        """Begin the session; both functions are never called: drivers poll the store, and a live session never expires.
 
         :raises NotInitializedError: the store does not exist, and must not be made; no file is made.
         """
@@ -150,7 +150,7 @@ class SqliteStore:
     def close(self) -> None:
         try:
             if self._db is not None:
-                with suppress(MetadataSpaceError):  # the rows may stay: they count as rows of a dead session
+                with suppress(MetadataSpaceError):  # rows that stay do no harm: they belong to a dead session
                     self._end_session()
                 if self._made and self._creation is Creation.UNTIL_USED:
                     self._remove_unused()

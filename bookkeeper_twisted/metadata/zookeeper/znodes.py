@@ -104,9 +104,10 @@ class Znodes:
         return await self.session.run(f"create {node.path}", call, resolve)
 
     async def create_below(self, node: NewNode, is_mine: IsMine) -> Stat | None:
-        """Create a node as :meth:`create` does, and its missing parents up to the root as empty persistent nodes.
+        """Create a node, and its missing parents up to the root as empty persistent nodes.
 
-        :param is_mine: see :meth:`create`.
+        :param is_mine: called after a lost answer, if the node exists: it tests by data and state whether this client
+            created the node.
         :raises NodeMissingError: the root does not exist, or another client removes the parents again and again.
         """
         for _ in range(_RACES):
@@ -145,7 +146,8 @@ class Znodes:
     async def create_all(self, nodes: Sequence[NewNode], is_mine: IsMine) -> None:
         """Create all nodes atomically.
 
-        :param is_mine: see :meth:`create`; called with the last node.
+        :param is_mine: called after a lost answer, if the last node exists: it tests by data and state whether this
+            client created the last node.
         :raises NodeExistsError: one of the nodes exists.
         :raises NodeMissingError: the parent of the first node does not exist.
         """

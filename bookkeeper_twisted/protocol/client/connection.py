@@ -191,7 +191,7 @@ class ClientConnection(Protocol):
 
         :param flags: of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         :param master_key: required by a read that fences; None is not sent.
-        :returns: fires with one reply, as :meth:`read` does.
+        :returns: fires with a list of one reply, whose status may be an error; fails if no reply comes in time.
         """
         number = self._take_ids(ids, 1)
         high = bool(flags & HIGH_PRIORITY)
@@ -226,7 +226,7 @@ class ClientConnection(Protocol):
         :param max_count: most entries, <= 0 for any number.
         :param max_size: most bytes of the reply; each protocol counts them in its own way.
         :param flags: of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
-        :param patience: seconds that the bookie waits until ``first`` is confirmed, as in :meth:`long_poll`; needs V3.
+        :param patience: most seconds that the bookie waits until ``first`` is confirmed; needs V3.
         """
         number = self._take_ids(ids, 1)
         request = self.wire.batch_read(ledger_id, first, number, max_count, max_size, flags, master_key)
@@ -469,7 +469,7 @@ class ClientConnection(Protocol):
             self.abort(error)
 
     def abort(self, error: Exception) -> None:
-        """Close the connection as :meth:`close` does, but immediately: written bytes that were not sent are lost.
+        """Close the connection immediately, and fail all requests; written bytes that were not sent yet are lost.
 
         :param error: the error that outstanding requests fail with.
         """

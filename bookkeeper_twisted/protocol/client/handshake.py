@@ -22,8 +22,8 @@ class Handshake(Protocol):
     """
 
     def __init__(self, clock: IReactorTime, timeout: float, late: str) -> None:
-        """:param timeout: most seconds from the begin of this part to its end.
-        :param late: the text of the error if it takes longer; a subclass may change it on the way.
+        """:param timeout: most seconds that this part may take.
+        :param late: the text of the error if it takes longer; a subclass may change this text meanwhile.
         """
         self.ready: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
         self._clock = clock

@@ -199,8 +199,8 @@ class InFlight:
         """Remove the adds that decoded replies answer; yield them in the groups in which they were sent.
 
         :param keys: keys of the replies, in the order of arrival; unknown keys are ignored.
-        :param replies: the replies, if their keys are numbers; then their entries are compared with those that were
-            sent, and a group whose entries differ is mistaken.
+        :param replies: the replies, if their keys are numbers.  The entries that they name are compared with the
+            entries that were sent; if they differ, ``is_mistaken`` of the group is True.
         """
         named = None if replies is None else NamedEntries(replies)
         for sent in list(self._adds):
@@ -294,9 +294,9 @@ class InFlight:
         return self._file(NUMBERED, (number,), (reply,), 0)[1]
 
     def answered_reads(self, replies: Sequence[ReadReply]) -> Iterator[SentReads]:
-        """Store ``replies`` to reads without numbers; remove and yield the reads that are complete then.
+        """Store ``replies`` to reads without numbers; remove and yield reads when all their replies have arrived.
 
-        A caller that stops leaves the replies behind the last one of the yielded reads.
+        If the caller ends this iteration early, the replies after those of the last yielded reads are not stored.
         """
         ledger_ids, entry_ids = list(map(_LEDGER_ID, replies)), list(map(_ENTRY_ID, replies))
         changes = [i for i, differs in enumerate(map(ne, ledger_ids, ledger_ids[1:]), 1) if differs]

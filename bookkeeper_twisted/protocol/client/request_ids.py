@@ -53,7 +53,7 @@ class FlowIds:
     def release(self, flow_id: int) -> None:
         """Remove a holder of a flow id; without holders, another flow can get the id.
 
-        :raises KeyError: it is free already.
+        :raises KeyError: ``flow_id`` is free already.
         """
         self._holders[flow_id] -= 1
         if not self._holders[flow_id]:

@@ -82,7 +82,7 @@ class SentAdds:
     def is_entry(self, place: int, ledger_id: int, entry_id: int) -> bool:
         """Test whether the add with the index ``place`` is that of the entry ``entry_id`` of a ledger.
 
-        :param ledger_id: of the ledger.
+        :param ledger_id: id of this ledger.
         """
         return self._entry_ids[place] == entry_id and self._ledger_ids[place] == ledger_id
 
@@ -232,7 +232,7 @@ class TakenEntries:
     def put(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> None:
         """Add one or more entries to the set.
 
-        :param ledger_ids: one for each of ``entry_ids``.
+        :param ledger_ids: the ledger id of each of ``entry_ids``.
         """
         for ledger_id, ids in _by_ledger(ledger_ids, entry_ids):
             self._by_ledger.setdefault(ledger_id, set()).update(ids)
@@ -240,7 +240,7 @@ class TakenEntries:
     def have_any(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
         """Test whether the set has any of the given entries.
 
-        :param ledger_ids: one for each of ``entry_ids``, at least one.
+        :param ledger_ids: the ledger id of each of ``entry_ids``, at least one.
         """
         by_ledger = self._by_ledger
         return any(
@@ -251,7 +251,7 @@ class TakenEntries:
     def take(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> None:
         """Remove one or more entries, all of which are in the set.
 
-        :param ledger_ids: one for each of ``entry_ids``.
+        :param ledger_ids: the ledger id of each of ``entry_ids``.
         """
         for ledger_id, ids in _by_ledger(ledger_ids, entry_ids):
             left = self._by_ledger[ledger_id]

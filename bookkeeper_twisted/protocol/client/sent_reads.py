@@ -137,7 +137,7 @@ class ReadsById:
         return len(ids)
 
     def some(self, whether: Callable[[SentReads], bool]) -> list[SentReads]:
-        """Return the reads that still wait for replies and pass a test.
+        """Return all reads that still wait for replies and for which ``whether`` returns True.
 
         :param whether: the test of some reads that were sent together.
         """
@@ -149,7 +149,9 @@ class ReadsById:
 class SentCall:
     """A request that is neither add nor read, with one number and one reply.
 
-    :ivar flow, order, size: as of :class:`SentReads`.
+    :ivar flow: the flow (ledger handle) that sent it.
+    :ivar order: number of this object in the order in which the connection has sent requests.
+    :ivar size: bytes of its frame.
     :ivar expected: the class of its reply.
     :ivar result: extracts the caller's result from the reply.
     """

@@ -23,7 +23,8 @@ class Traffic:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._recent = 0.0
-        # with the writer's count of written bytes added: the number of bytes that are not in ``_recent`` yet
+        # The bytes that are not in ``_recent`` yet are ``_fresh`` plus the writer's total of written bytes.  So
+        # ``_fresh`` is negative while a writer is followed.
         self._fresh = 0.0
         self._at = now()
         self._writer: RequestWriter | None = None

@@ -37,7 +37,10 @@ class TimedConnection(Protocol):
     def stalled_for(self) -> float: ...
 
     def is_late(self, latest: float) -> bool:
-        """Test whether the peer has owed bytes since ``latest`` or longer, although it was able to send them."""
+        """Test whether the peer has not completed a frame or its authentication that it began before ``latest``.
+
+        It does not count as late while the bookie does not read from it.
+        """
 
     def end(self) -> None: ...
 

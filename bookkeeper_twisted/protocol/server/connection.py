@@ -39,8 +39,10 @@ STRANGERS_CHUNK = 16 * 1024
 """Most bytes that are received at a time from a peer that is not let in."""
 
 STRANGERS_PIECE = 8 * 1024
-"""Most bytes of a peer that is not let in that are decoded at a time: its requests are refused without a look at the
-clock, some hundred in a few milliseconds."""
+"""Most bytes that are decoded at a time from a peer that is not let in.
+
+They have some hundred requests, which are refused in a few milliseconds, without a test of the time limit.
+"""
 
 
 @implementer(IServerConnection, IPushProducer)
@@ -243,7 +245,10 @@ class ServerConnection(Protocol):
             self.enter(ConnectionState.CLOSED)
 
     def is_late(self, latest: float) -> bool:
-        """Test whether the peer has owed bytes since ``latest`` or longer, although the bookie was ready to read."""
+        """Test whether the peer has not completed a frame or its authentication that it began before ``latest``.
+
+        It is not late while the bookie does not read from it, or while the connection is being closed.
+        """
         if self._held or (self._waits and not self.is_stranger) or self.state in _ENDING:
             return False
         return self.expecting_since is not None and self.expecting_since <= latest

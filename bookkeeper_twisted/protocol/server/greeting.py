@@ -6,8 +6,8 @@ that of such a short frame is 0.  So they can be told apart.
 
 Handshakes take turns with requests: when the time of a reactor turn is spent, the first record waits here.
 
-TLS begins with the last byte of the first record, as what OpenSSL holds for a connection is some 50 times as much as
-the record: a peer that sends it slowly, or not at all, costs little.
+TLS begins only when the first record is complete, because OpenSSL uses some 50 times as much memory for a connection as
+the record has bytes.  So a peer that sends the record slowly, or not at all, costs little.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ LONGEST = 256
 """Bytes of the longest accepted frame; a frame with an empty token has some 20 bytes and the name of a plugin."""
 
 _FRAME = b"\0"
-"""The first byte of such a frame."""
+"""The first byte of an unencrypted frame: the highest byte of its length, which is at most :data:`LONGEST`."""
 
 LONGEST_RECORD = 4096
 """Most bytes of a first record that the bookie waits for; clients send some hundred, or 2 KiB with large keys."""
@@ -46,7 +46,7 @@ class Greeting(Protocol):
 
     :param connection: learns of the end of the transport, if it ends before TLS begins.
     :param decoder: decodes the frame; no other bytes are given to it.
-    :param take: tests whether a decoded frame may come unencrypted, and if so stores it; None: no frame may.
+    :param take: tests whether a decoded frame may come unencrypted, and if so stores it; None to accept no such frame.
     :param begin: begins TLS on the transport, and returns the layer.
     """
 

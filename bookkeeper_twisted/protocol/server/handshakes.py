@@ -13,7 +13,8 @@ C = TypeVar("C")
 
 
 SECONDS_AT_LEAST = 2.0
-"""Seconds that a handshake may take even beyond the limit: many honest clients connect to a new bookie together."""
+"""Seconds that a handshake may take even above the limit, because many honest clients connect to a new bookie at once.
+"""
 
 MOST_TIMES = 3
 """Multiple of the limit above which the first handshake is dropped, even if it began only now."""
@@ -25,7 +26,7 @@ class Handshakes(Generic[C]):
     Beyond the limit, the connections that began first are dropped.  An honest peer needs only some round trips, while
     an attacker who wants to fill the memory stays as long as possible.  So hardly an honest peer is among the first.
 
-    :param limit: the number of connections from which slow ones are dropped; at least 1.
+    :param limit: the number of connections above which slow ones are dropped; at least 1.
     :param dropped: the counter of dropped connections.
     :param drop: a function that drops a connection.
     """

@@ -23,19 +23,19 @@ class ServerLimits:
     :ivar max_connections: most connections; beyond it, the connection that was idle longest is ended for a new one.
     :ivar max_connections_per_address: most connections from one address; 0: no limit; beyond it, new ones are refused.
     :ivar max_connections_per_principal: most connections of one peer that has proven who it is; 0: no limit.
-    :ivar max_handshakes: number of peers that have begun TLS and are not let in from which slow ones are dropped; the
-        most are three times as many.
+    :ivar max_handshakes: number of peers that have begun TLS and are not authenticated yet, above which slow ones are
+        dropped; there are never more than three times as many.
     :ivar frame_timeout: seconds that a peer has from the first byte of a frame to its last, and from the accept to the
         end of the authentication if it must authenticate.
     :ivar read_timeout: seconds in which a peer must read at least a part of its waiting replies; None for no limit.
     :ivar incomplete_bytes: most bytes of incomplete frames of all connections.
-    :ivar unsent_bytes: bytes of queued replies from which a connection makes no more replies.
-    :ivar pending_bytes: bytes of replies of all connections, being made or not read by peers, from which new replies
-        must be small.
+    :ivar unsent_bytes: bytes of queued replies of a connection above which it makes no more replies.
+    :ivar pending_bytes: bytes of the replies of all connections that are being made or were not read by peers, above
+        which new replies must be small.
     :ivar unread_bytes: most bytes of replies of all connections that peers have not read; beyond it, the connection
         with the largest product of unread bytes and seconds is dropped.
-    :ivar small_reply: bytes of a small reply, if a single entry is not longer; small replies let every peer go on while
-        others do not read.
+    :ivar small_reply: most bytes of a reply while replies must be small; a reply with a single larger entry is allowed.
+        Small replies leave memory for all peers while some peers do not read.
     :ivar chunk: most bytes received at a time: a large chunk costs less for each request, but lets other connections
         wait longer.
     """

@@ -44,7 +44,7 @@ class SharedLimits(Generic[C]):
     :param protocols: the protocols that peers may speak, in the order in which they are tried.
     :ivar is_scarce: whether all replies together use so much memory that new replies must be small.
     :ivar reply_limit: bytes that a reply of several entries should have at most now.
-    :ivar unsent_limit: bytes of queued replies from which a connection makes no more replies now.
+    :ivar unsent_limit: bytes of queued replies of a connection above which it makes no more replies now.
     :ivar peer_lines: logs lines that peers cause.
     :ivar peers: the present connections.
     :ivar turns: divides the time of a reactor turn among the connections.

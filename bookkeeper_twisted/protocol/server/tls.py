@@ -34,7 +34,7 @@ class TurnTaking(Protocol):
 class ServerTlsLayer(TlsLayer):
     """The TLS layer of one connection of a bookie.
 
-    :param protocol: the connection, whose turns these are.
+    :param protocol: the connection; the time for decryption is part of its turn.
     """
 
     def __init__(
@@ -90,11 +90,12 @@ class ServerTlsLayer(TlsLayer):
             self._wait()
 
     def _wait(self, n_bytes: int | None = None) -> None:
-        """Go on in a later turn of the reactor, and do not read from the transport until then.
+        """Decrypt the other bytes in a later turn of the reactor, and do not read from the transport until then.
 
-        A connection that must not be read goes on when it is read again.
+        If the bookie must not read from the connection now, decryption continues when reading is resumed.
 
-        :param n_bytes: as in :meth:`.Turns.wait`.
+        :param n_bytes: number of bytes that were received but not decrypted; None if this connection has used up its
+            share of the turn.
         """
         if self._waits or self._works or self._below.is_held or self._below.is_closing:
             return
