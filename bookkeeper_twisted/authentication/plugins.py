@@ -16,21 +16,21 @@ _SASL = "org.apache.bookkeeper.sasl."
 
 
 class IAuthenticationPlugin(Interface):
-    """A plugin that makes one way to authenticate connections: the bookie's and the client's side of it."""
+    """A plugin for one method of authentication: it makes the bookie's side and the client's side."""
 
     names: frozenset[str] = Attribute(
         "Values of ``bookieAuthProviderFactoryClass`` and ``clientAuthProviderFactoryClass`` it answers to."
     )
 
     def for_bookie(config: AuthenticationConfig) -> IBookieAuthentication:
-        """Return the bookie's side of this way to authenticate.
+        """Return the bookie's side of this method of authentication.
 
         :param config: the configuration of the bookie.
         :raises bookkeeper_twisted.errors.ConfigError: the plugin cannot use this configuration.
         """
 
     def for_client(config: AuthenticationConfig) -> IClientAuthentication:
-        """Return the client's side of this way to authenticate.
+        """Return the client's side of this method of authentication.
 
         :param config: the configuration of a client, or of a bookie or autorecovery process that is also a client.
         :raises bookkeeper_twisted.errors.ConfigError: the plugin cannot use this configuration.

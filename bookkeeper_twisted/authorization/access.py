@@ -27,7 +27,7 @@ _AUDITED = frozenset({Permission.FENCE, Permission.DELETE, *ADMINISTRATION})
 
 @attrs.define(eq=False)
 class Decisions:
-    """The decisions about one principal under one version of the rules; all its connections share them.
+    """The decisions about one principal under one version of the rules; all connections of the principal share them.
 
     :ivar by_action: for each permission, a dictionary: whether the principal has the permission for a ledger, by ledger
         id.  A dictionary is never replaced by another object, so callers may keep it.

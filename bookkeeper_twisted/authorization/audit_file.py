@@ -33,7 +33,7 @@ class AuditFile:
             os.close(descriptor)
             raise ValueError(f"{self.path} is no regular file")
         self._descriptor = descriptor
-        # The previous process may have ended in the middle of a line.
+        # If the previous process ended in the middle of a line, the next write must begin a new line.
         self._is_cut = found.st_size > 0 and os.pread(descriptor, 1, found.st_size - 1) != b"\n"
 
     def write(self, lines: list[bytes]) -> int:

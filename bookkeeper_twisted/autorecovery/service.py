@@ -121,8 +121,8 @@ class AutoRecovery:
         for step in (stop for name, stop in services if name in self._services):
             try:
                 await step()
-            # Continue after the error: the vote and the locks that remain in the store are removed at the end of the
-            # session.
+            # Continue after the error.  At the end of the session, the store removes the locks and the vote in the
+            # auditor election.
             except BookKeeperError as error:
                 self._log.warn("autorecovery ends: {error}", error=error)
         self.adaptive.stop()

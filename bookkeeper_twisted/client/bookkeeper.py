@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 _TOKEN_BITS = 63
 _CLOSED = "close() was called"
-# number of ledger ids that are yielded without a pause, which takes a few milliseconds; then the reactor runs
+# Number of ledger ids that list_ledgers() yields before it lets the reactor run; this takes a few milliseconds.
 _LISTED_A_TURN = 500
 
 

@@ -25,8 +25,8 @@ class IBookieClient(Interface):
         When replies arrive, ``done(bookie_id, places, error)`` is called with the indexes (``places``) of the answered
         adds.  Each index occurs in exactly one call.
 
-        :param adds: sealed entries; :func:`~bookkeeper_twisted.codec.adds.stored_adds` makes them from entries that
-            another bookie keeps.
+        :param adds: the add requests with the entries' headers and digests;
+            :func:`~bookkeeper_twisted.codec.adds.stored_adds` makes them from entries that another bookie keeps.
         :param fresh: whether these entries are sent to bookies for the first time, so that a reply that names them can
             only be for this request.
         """

@@ -63,7 +63,7 @@ async def trial_ledger(
     try:
         yield writer
     finally:
-        # close() repeats the error of the failed append, which was raised already
+        # ignore the error of close(): it only repeats the error of a failed append, which was raised already
         await writer.close().addErrback(lambda failure: None)
         await client.delete_ledger(writer.ledger_id)
 

@@ -60,7 +60,7 @@ class IUnansweredExchange(IAuthenticationExchange):
 
 
 class IBookieAuthentication(Interface):
-    """A way to authenticate connections, on the bookie's side."""
+    """A method of authentication, on the bookie's side: it makes an exchange for each connection."""
 
     plugin: str = Attribute("The name in AUTH frames.")
 
@@ -74,7 +74,7 @@ class IBookieAuthentication(Interface):
 
 
 class IClientAuthentication(Interface):
-    """A way to authenticate connections, on the client's side."""
+    """A method of authentication, on the client's side: it makes an exchange for each connection."""
 
     plugin: str = Attribute("The name in AUTH frames.")
 

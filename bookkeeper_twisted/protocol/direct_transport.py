@@ -127,7 +127,7 @@ class DirectConnection(Connection):
         if not self.connected or self._aborted or self._writeDisconnected:
             return
         sent = 0
-        # A pull producer may write only when the reactor has reported that the socket is writable.
+        # Queue the bytes of a pull producer: it is asked for more only after a write event has emptied the queue.
         if not self._queued and (self.producer is None or self.streamingProducer):
             try:
                 sent = self._send(pieces)

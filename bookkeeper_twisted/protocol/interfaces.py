@@ -26,7 +26,7 @@ class IServerConnection(Interface):
     reply_limit: int = Attribute("Bytes that a reply of several entries should have now, at most (S11).")
 
     def reply(data: bytes, count: int = 1) -> None:
-        """Queue the frames of replies until the outbox is flushed; drop them if the connection is closed.
+        """Queue the frames of replies until the end of the batch, when the outbox writes them; drop them if closed.
 
         :param data: whole frames.
         :param count: number of replies in them.
@@ -35,8 +35,8 @@ class IServerConnection(Interface):
     def reply_pieces(pieces: Sequence[bytes | memoryview]) -> None:
         """Queue one reply that consists of several byte strings; it is dropped if the connection is closed.
 
-        :param pieces: one frame.  A view must not change until the outbox is flushed; it is copied only if the
-            peer does not take it at once.
+        :param pieces: the parts of one frame.  The memory of a view must not change until the queued replies are
+            written; the view is copied only if the kernel does not accept all of it at once.
         """
 
     def expect(n_bytes: int) -> None:
@@ -47,7 +47,7 @@ class IServerConnection(Interface):
         """
 
     def flush() -> None:
-        """Write the replies queued on this connection without waiting for the outbox."""
+        """Write the replies queued on this connection now, not at the end of the batch."""
 
     def turn_is_over() -> bool:
         """Test whether this connection has used up its share of this reactor turn.
@@ -101,15 +101,15 @@ class IRequestSession(Interface):
     busy: bool = Attribute("Whether requests are under way; those that only wait for the LAC of a ledger do not count.")
 
     def received(items: Sequence[Any]) -> None:
-        """Accept the requests of one chunk of received bytes; the caller flushes the outbox afterwards.
+        """Accept the requests of one chunk of received bytes; the caller writes the queued replies afterwards.
 
         :param items: requests, as runs or single messages, in the order of arrival.
         """
 
     def writable() -> None:
-        """Resume answering requests, because the connection has room for replies or gets its turn again.
+        """Resume answering requests: the connection has room for replies again, or may use time of this reactor turn.
 
-        The outbox is flushed afterwards.
+        The caller flushes the outbox afterwards, which writes the queued replies.
         """
 
     def lost() -> None:

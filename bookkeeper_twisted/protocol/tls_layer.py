@@ -119,7 +119,7 @@ class _Beneath:
         self._read_or_wait()
 
     def put_off(self, is_put_off: bool) -> None:
-        """Stop or resume reading for the layer, which has received bytes and waits for its turn to process them."""
+        """Stop or resume reading for the layer, which may process its received bytes only in a later reactor turn."""
         self._is_put_off = is_put_off
         self._read_or_wait()
 
@@ -135,7 +135,7 @@ class _Beneath:
         self.go_on()
         if not self.is_closing:
             self.is_closing = True
-            # A transport with a paused producer would not close before all its bytes are sent.
+            # When its buffer is empty, the transport would resume a paused producer instead of closing.
             self._transport.unregisterProducer()
             self._transport.loseConnection()
 
@@ -258,7 +258,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
 
     def dataReceived(self, data: bytes) -> None:
         if self._below.is_closing:
-            return  # OpenSSL would keep the bytes until the transport has closed
+            return  # drop the bytes: OpenSSL would keep them in memory until the transport has closed
         was_open = self._above.is_open
         n_bytes = self._receive(data) if self._records is None else self._decrypt(self._records, data)
         self._below.count_answers(n_bytes)

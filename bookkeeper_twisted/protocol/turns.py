@@ -36,16 +36,19 @@ SMALL = 4096
 """A waiting connection with at most this number of undecoded bytes comes before connections with more bytes."""
 
 _COUNTED = 0.001
-"""If requests took fewer seconds, no timer is set for the end of the turn: it would cost as much as the requests."""
+"""Least seconds of requests for which a timer is set for the end of the reactor turn.
+
+For shorter requests, the timer would cost as much as the requests.
+"""
 
 
 class Waiting(Protocol):
-    """A connection that waits for its turn."""
+    """A connection that waits until its requests may be processed."""
 
     def take_turn(self) -> None: ...
 
     def abort(self) -> None:
-        """Drop the connection, because its turn has failed."""
+        """Drop the connection, because ``take_turn`` has raised an error."""
 
 
 class _Budget:
@@ -129,7 +132,7 @@ class Turns:
             self._go_on_later()
 
     def is_over(self) -> bool:
-        """Test whether the connection whose requests are processed now must let other connections have their turn."""
+        """Test whether the connection whose requests are processed now must stop, so that other connections go on."""
         if self._began is None:
             return self.is_spent
         elapsed = self._clock.seconds() - self._began
@@ -138,7 +141,8 @@ class Turns:
     def wait(self, connection: Waiting, n_bytes: int | None = None) -> None:
         """Call ``take_turn`` of a ``connection`` in a later turn of the reactor.
 
-        :param n_bytes: number of bytes kept for later; None if requests of the connection have begun and it has more.
+        :param n_bytes: number of bytes that were received but not decoded; None if the connection was stopped after
+            some of its requests.
         """
         if n_bytes is None:
             has_had_share = self._began is not None and self._clock.seconds() - self._began >= self._share
@@ -197,9 +201,9 @@ class Turns:
             self._go_on_later()
 
     def _serve(self, waiting: dict[Waiting, None], share: float, is_stranger: bool) -> None:
-        """Let the first of the ``waiting`` connections have its turn.
+        """Process requests of the first of the ``waiting`` connections.
 
-        :param share: seconds after which it begins no other request.
+        :param share: seconds after which this connection begins no other request.
         """
         connection = next(iter(waiting))
         del waiting[connection]

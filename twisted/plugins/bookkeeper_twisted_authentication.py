@@ -1,4 +1,4 @@
-"""Authentication: the plugin that asks for nothing, signed tokens, roles in certificates, and SASL."""
+"""The plugins for authentication: none, by signed tokens, by roles in certificates, and by SASL."""
 
 import time
 

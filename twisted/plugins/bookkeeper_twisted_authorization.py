@@ -1,4 +1,4 @@
-"""Authorization: the plugin that allows everything, and the one that follows a file of rules."""
+"""The plugins for authorization: one allows everything, the other follows a file of rules."""
 
 from bookkeeper_twisted.authorization.plugins import EverybodyPlugin, RulesPlugin
 

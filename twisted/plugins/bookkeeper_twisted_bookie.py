@@ -1,4 +1,4 @@
-"""``twistd bookie`` and ``twistd autorecovery``."""
+"""The commands ``twistd bookie`` and ``twistd autorecovery``."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from bookkeeper_twisted.cli.entry import ended_by_signal
 
 
 class _LateServiceMaker(ServiceMaker):
-    """Imports what it names when that is wanted, and Ctrl-C ends ``twistd`` meanwhile."""
+    """A command of ``twistd`` whose module is imported only if it is used; Ctrl-C ends ``twistd`` during the import."""
 
     @property
     def options(self) -> Any:

@@ -1,4 +1,4 @@
-"""Key providers of encrypted ledgers: a file, and an environment variable."""
+"""The plugins that read the keys of encrypted ledgers from a file or from an environment variable."""
 
 from bookkeeper_twisted.security.ledger_keys import EnvironmentKeys, FileKeys
 

@@ -1,4 +1,4 @@
-"""Metadata drivers: ``memory:`` and ``sqlite:``, which need no server, ``zk:``, and Pulsar's ``metadata-store:``."""
+"""The metadata drivers by scheme: ``memory:`` and ``sqlite:`` need no server; ``zk:``; Pulsar's ``metadata-store:``."""
 
 from bookkeeper_twisted.metadata.factories import MemoryDriverFactory, PulsarStoreFactory, SqliteDriverFactory
 from bookkeeper_twisted.metadata.zookeeper.factory import ZooKeeperDriverFactory

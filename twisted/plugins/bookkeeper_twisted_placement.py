@@ -1,4 +1,4 @@
-"""Placement policies ``random`` and ``rack-aware``, and the racks that Pulsar stores."""
+"""The placement policies ``random`` and ``rack-aware``, and the resolver for the racks that Pulsar's tools store."""
 
 from bookkeeper_twisted.placement.factories import (
     PulsarRacksFactory,

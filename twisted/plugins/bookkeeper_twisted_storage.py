@@ -1,4 +1,4 @@
-"""Ledger storages: entry logs with a run index."""
+"""The plugin for the storage of ledgers: entry logs with a run index (a row for each run of consecutive entries)."""
 
 from bookkeeper_twisted.bookie.lifecycle.storages import EntryLogStorageFactory
 

@@ -1,4 +1,4 @@
-"""Wire protocols: ``v2`` and ``v3``."""
+"""The plugins for the wire protocols ``v2`` and ``v3``."""
 
 from bookkeeper_twisted.protocol import wire_protocols
 

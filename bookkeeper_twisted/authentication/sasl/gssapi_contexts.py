@@ -120,7 +120,8 @@ class _Context:
     def step(self, received: bytes | None) -> bytes:
         with _refusals(self._library):
             token = bytes(self._context.step(received) or b"")
-            # if a failed step had a token for the other side, the package raises the error only here
+            # If a step fails but has a token for the other side, step() returns the token, and ``complete`` raises the
+            # error.
             self.is_complete = bool(self._context.complete)
             return token
 

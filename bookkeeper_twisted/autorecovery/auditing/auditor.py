@@ -205,8 +205,8 @@ class AuditorElection:
     async def stop(self) -> None:
         """Stop the auditor, and withdraw this candidate, so that another process is elected.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the store failed; this candidate's vote is removed only at the
-            end of the session.
+        :raises bookkeeper_twisted.errors.MetadataError: the store failed; this candidate's record in the election is
+            removed only at the end of the session.
         """
         self._dismiss()
         await self._auditing.withdraw()

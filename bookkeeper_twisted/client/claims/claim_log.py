@@ -74,7 +74,8 @@ class ClaimLog:
     ) -> None:  # fmt: skip
         """
         :param wake: wakes the sender; called on any thread, but not again before the sender has looked for frames.
-        :param window: most bytes of claimed frames that are not acknowledged yet; by default the size of three terms.
+        :param window: most bytes of claimed frames that are not acknowledged yet; by default three times the size of a
+            term (a piece of memory).
         :param start: the first position; positions count bytes.
         :param max_terms: most terms (pieces of memory) that the log may hold.
         """
@@ -92,7 +93,8 @@ class ClaimLog:
         self._wake = wake
         self._window = MAX_TERMS * pool.size if window is None else window
         self._max_terms = max_terms
-        # a list, because a log has few terms, and an empty list takes less memory than an empty deque
+        # A list, because a log has few terms (pieces of memory), and an empty list takes less memory than an empty
+        # deque.
         self._terms: list[Term] = []
         self._skipped: list[tuple[int, int]] = []
         self._waiters: list[tuple[int, int, Deferred[int]]] = []
@@ -133,15 +135,15 @@ class ClaimLog:
             self._wake()
 
     def shape(self, size: int) -> FrameShape:
-        """Return the shape (:data:`~.frames.FrameShape`) of frames with payloads of ``size`` bytes, cached or new."""
+        """Return how to write a frame with a payload of ``size`` bytes: a cached or new :data:`~.frames.FrameShape`."""
         return self.shapes.get(size) or self._layout.shape(size)
 
     def claim_slowly(self, producer: Producer) -> int:
         """Claim a frame of ``producer.size`` bytes under the lock; with ``WhenFull.BLOCK``, wait until there is room.
 
         :returns: the position after the frame, or a :class:`~.producer.ClaimResult`.
-        :raises IncorrectParameterError: the frame is larger than the window, so that the log can never have room for
-            it.
+        :raises IncorrectParameterError: the frame is larger than the limit of unacknowledged bytes, so that the log can
+            never have room for it.
         :raises IllegalOperationError: there is no room, and the reactor's thread must not wait.
         """
         if producer.size > self._window:
@@ -266,7 +268,8 @@ class ClaimLog:
 
     def _committed(self) -> int:
         """Return the position up to which all claims have ended: each was committed or aborted."""
-        # Read the tail before the open claims: a claim that a thread makes in between has a higher position.
+        # Read the tail first, then the open claims.  A claim that a thread makes between the two reads begins at this
+        # tail or above it, so it need not be among the open claims that are read.
         committed = self.tail
         for producer in self._producers:
             start = producer.start

@@ -58,7 +58,7 @@ class ProducersLog(Protocol):
     :ivar tail: the position after the last claimed frame: the number of bytes that were claimed so far.
     :ivar limit: the position up to which claims need no lock.
     :ivar term: the term (piece of memory) in which claims up to the limit are made.
-    :ivar shapes: the shapes of frames, by payload size.
+    :ivar shapes: how to write a frame (:data:`~.frames.FrameShape`), by payload size.
     :ivar armed: whether the sender was woken and has not looked for frames since.
     """
 
@@ -230,7 +230,7 @@ class Producer:
         return self._log.shape(size)
 
     def give_up(self, term: Term) -> None:
-        """End the open claim without sending a frame: first record its memory as a hole, then end the claim.
+        """End the open claim without sending a frame; before that, record that the sender must skip its memory.
 
         :param term: the term (piece of memory) in which the claim is.
         """

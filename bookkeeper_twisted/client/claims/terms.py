@@ -33,13 +33,13 @@ class Term:
         self.tainted = False
 
     def sort_holes(self) -> None:
-        """Move the ranges of aborted claims to the sorted list of holes; the bytes in holes are not sent."""
+        """Move the ranges of aborted claims to the sorted list :attr:`holes`, whose bytes are not sent."""
         while self.aborted:
             insort(self.holes, self.aborted.pop())
 
 
 NO_TERM = Term(0, bytearray())
-"""The term of a log that holds no memory; no frame fits into it."""
+"""The term (piece of memory) of a claim log that has no memory: its size is 0, so that no frame fits into it."""
 
 
 class TermPool:

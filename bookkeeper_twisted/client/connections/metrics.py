@@ -33,7 +33,7 @@ class ClientMetrics:
     def watch(self, peer: BookiePeer) -> None:
         """Export the numbers of sockets to a bookie in one wire protocol, for the life of the client.
 
-        :param peer: the sockets.
+        :param peer: the sockets to this bookie.
         """
 
         bookie_id, wire = peer.key

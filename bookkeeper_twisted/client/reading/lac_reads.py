@@ -179,7 +179,7 @@ class LacReads:
             return (await polling).entries
         except CancelledError:
             if view.metadata is known and not view.ended:
-                raise  # the caller, not news(), has cancelled this wait
+                raise  # there is no news, so the caller has cancelled this wait
             view.check()
             return None
         finally:

@@ -155,7 +155,8 @@ class ReplicaReader:
 
     async def _read_each(self, reads: SingleReads) -> None:
         size, replicas = self._schedule.ensemble_size, dict[int, list[str]]()
-        # the write set of an entry depends only on its id modulo the size of the ensemble
+        # The write set of an entry depends only on its id modulo the size of the ensemble, so one order of bookies for
+        # each remainder is enough.
         for remainder, entry_id in {entry_id % size: entry_id for entry_id in reads.wanted}.items():
             replicas[remainder] = self._replicas(entry_id)
         rounds = [partial(self._round, rank, replicas, reads) for rank in range(self._schedule.write_quorum)]

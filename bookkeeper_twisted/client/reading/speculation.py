@@ -102,7 +102,7 @@ class Speculation(Generic[T]):
 
     def _crashed(self, failure: Failure, index: int) -> None:
         del self._running[index]
-        # attempts are cancelled after the outcome, and a cancelled one fails: this is no error
+        # When the outcome is known, the other attempts are cancelled and fail with CancelledError, which is ignored.
         if not self._outcome.called:
             self._outcome.errback(failure)
 

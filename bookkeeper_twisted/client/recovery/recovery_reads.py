@@ -26,7 +26,7 @@ class RecoveryReads:
     """The reads of a recovery: they fence the ledger, and find its entries beyond the LAC on the last ensemble.
 
     :param batch_size: most bytes of a batch read; 0 for single reads only.
-    :param max_votes: most entries to vote on at a time, while no bookie answers batch reads.
+    :param max_votes: most entries about which all bookies are asked at a time, while no bookie answers batch reads.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class _EntryPoll:
         self._tell()
 
     def crashed(self, failure: Failure) -> None:
-        # reads are cancelled after the verdict, and a cancelled read fails: this is no vote
+        # Reads are cancelled after the verdict, and a cancelled read fails: this says nothing about the entry.
         if not self.decided.called:
             self.decided.errback(failure)
 

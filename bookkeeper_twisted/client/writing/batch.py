@@ -118,8 +118,8 @@ class Batch(Generic[Owner]):
         self._waiters: list[Waiter]
         self._tally: AckTally
         self._requests: list[BatchRequest] = []
-        self._next = 0  # with one owner: the index of the first entry that has not completed
-        self._ended = 0  # with several owners: the set (bits by index) of the entries that have completed or failed
+        self._next = 0  # if one writer owns all entries: the index of the first entry that has not completed
+        self._ended = 0  # if there are several writers: the set (bits by index) of entries that completed or failed
 
     # ---- joining -------------------------------------------------------------------------------------
 
@@ -148,9 +148,9 @@ class Batch(Generic[Owner]):
         self.join_many(owner, adds.entry_ids, lengths, [b""] * len(adds), waiter)
 
     def drop(self, owner: Owner) -> list[Waiter]:
-        """Remove the joined entries of an ``owner`` before the batch is sent.
+        """Remove the joined entries of the writer ``owner`` before the batch is sent.
 
-        :returns: their waiters, in order.
+        :returns: for each of these entries, in order, the Deferred that waits for it, or None.
         """
         joined, waiters, kept, size = self.joined, list[Waiter](), list[Any](), 0
         overhead = self._settings.overhead
@@ -201,7 +201,7 @@ class Batch(Generic[Owner]):
     # ---- answers -------------------------------------------------------------------------------------
 
     def acknowledged(self, request: BatchRequest, places: int) -> None:
-        """Count a bookie's acknowledgement of some entries; tell their owners which entries now have their ack quorum.
+        """Count a bookie's acknowledgement of some entries; tell the writers which entries now have their ack quorum.
 
         :param request: the request that the bookie has answered.
         :param places: the acknowledged entries: bit ``n`` stands for the entry with index ``n`` in the batch.
@@ -211,7 +211,7 @@ class Batch(Generic[Owner]):
             self._settings.reached(self, reached)
 
     def failed(self, request: BatchRequest, places: int, error: Exception) -> None:
-        """Count the failure of a bookie to store some entries; tell the ``error`` to the owners of these entries.
+        """Count the failure of a bookie to store some entries; tell the ``error`` to the writers of these entries.
 
         :param request: the request in which the bookie did not store these entries.
         :param places: the failed entries: bit ``n`` stands for the entry with index ``n`` in the batch.
@@ -241,7 +241,7 @@ class Batch(Generic[Owner]):
         return sum(self.adds.sizes(places))
 
     def acked_next(self, owner: Owner) -> Sequence[int]:
-        """Return the indexes of the ``owner``'s next entries with an ack quorum, up to the first entry without one."""
+        """Return the indexes of the next entries of ``owner``, a writer, before the first one without an ack quorum."""
         if self.adds is None or not self.sent:
             return ()
         acked = self._tally.reached
@@ -256,7 +256,7 @@ class Batch(Generic[Owner]):
 
     @property
     def has_acked_later(self) -> bool:
-        """Test, in a batch with one owner, whether an entry has its ack quorum although an earlier entry lacks it."""
+        """Test, in a batch of one writer, whether an entry has its ack quorum although an earlier entry lacks it."""
         return bool(self._tally.reached >> self._next)
 
     def take(self, places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
@@ -290,9 +290,9 @@ class Batch(Generic[Owner]):
             self._settings.give_back(self.size)
 
     def abandon(self, owner: Owner) -> list[Waiter]:
-        """Remove all entries of an ``owner`` that have not ended, because its writer ends.
+        """Remove all entries of the writer ``owner`` that have neither completed nor failed, because this writer ends.
 
-        :returns: their waiters, in order.
+        :returns: for each of these entries, in order, the Deferred that waits for it, or None.
         """
         if not self.sent:
             return self.drop(owner)
@@ -307,14 +307,14 @@ class Batch(Generic[Owner]):
     # ---- open entries, after the failure of a bookie -------------------------------------------------
 
     def open_places(self, owner: Owner) -> Sequence[int]:
-        """Return the indexes of an ``owner``'s entries that have neither completed nor failed, ascending."""
+        """Return the indexes of the entries of writer ``owner`` that have neither completed nor failed, ascending."""
         if self.only is not None:
             return range(self._next, len(self.owners))
         ended = self._ended
         return [place for place, each in enumerate(self.owners) if each is owner and not ended >> place & 1]
 
     def has_open(self, owner: Owner) -> bool:
-        """Test whether an entry of an ``owner`` has neither completed nor failed."""
+        """Test whether the writer ``owner`` has an entry that has neither completed nor failed."""
         return bool(self.left) and bool(self.open_places(owner))
 
     def lacks_quorum(self, places: int) -> bool:
@@ -325,12 +325,12 @@ class Batch(Generic[Owner]):
         return bool(places & ~self._tally.reached)
 
     def unreachable(self, owner: Owner) -> int | None:
-        """Return the id of the first entry of an ``owner`` that can no longer reach its ack quorum, or None."""
+        """Return the id of the first entry of the writer ``owner`` that can no longer reach its ack quorum, or None."""
         lost = self._tally.unreachable if self.sent else 0
         return next((self.entry_ids[p] for p in self.open_places(owner) if lost >> p & 1), None) if lost else None
 
     def failed_bookies(self, owner: Owner) -> set[str]:
-        """Return the ids of the bookies that failed to store any of the ``owner``'s entries that are still in flight.
+        """Return the ids of the bookies that failed to store an entry of the writer ``owner`` that is still in flight.
         """
         open_places = self.open_places(owner) if self.sent else ()
         places = set_of(open_places) if open_places else 0

@@ -1,8 +1,8 @@
-"""Batchers: each gathers the entries that some writers append in one reactor turn, and seals them at the end of the
+"""Batchers: each gathers the entries that some writers append in one reactor turn, and sends them at the end of the
 turn.
 
-A batcher seals the gathered entries with their ids, LACs and ledger lengths, and chooses the bookies of each entry.
-Then the batch sends the requests and receives the answers.
+A batcher *seals* the gathered entries: it computes their headers (with id, LAC and ledger length) and digests.  It also
+chooses the bookies of each entry.  Then the batch sends the requests and receives the answers.
 """
 
 import struct
@@ -79,7 +79,7 @@ class Batcher(Gatherer):
         for writer in writers:
             if writer.failures is not None:
                 writer.replace_late()
-        # read this after the loop above: the loop may end writers, and their entries then leave the batch
+        # Read the entries of the batch after the loop above: it may end writers, whose entries then leave the batch.
         joined, seals = batch.joined, self._seals
         if not joined:
             return
@@ -201,7 +201,8 @@ class Batchers:
     ) -> Batcher:  # fmt: skip
         settings = BatchSettings[QuorumWriter](
             bookies, self._budget.give_back, schedule.write_quorum, schedule.ack_quorum,
-            # Adds with flags are those of a recovery: a writer of this client may have sent the same entries before.
+            # Adds with flags are those of a recovery.  They are not fresh: a writer of this client may have sent the
+            # same entries before.
             fresh=not flags, overhead=FRAME_OVERHEAD + digester.size,
             reached=QuorumWriter.reached, failed=QuorumWriter.failed_at,
         )  # fmt: skip

@@ -168,7 +168,7 @@ class _RunBuilder:
 
 
 def _are_entries(found: FrameColumns) -> bool:
-    """Test whether the key of decoded adds has a valid size, and each body begins with the ids of its add."""
+    """Test whether the master key of decoded adds has a valid size, and each body begins with the ids of its add."""
     ledger_ids, entry_ids, bodies = found.ledger_ids, found.entry_ids, found.bodies
     size, count, first = len(bodies[0]), len(bodies), ledger_ids[0]
     if size < MIN_ENTRY_SIZE or len(found.master_key) > MAX_MASTER_KEY_SIZE:

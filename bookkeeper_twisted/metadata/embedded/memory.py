@@ -75,7 +75,10 @@ class MemoryStore:
 
 @implementer(IMetadataStore)
 class MemorySession:
-    """The session of one driver on a :class:`MemoryStore`; its registrations, locks and vote end with it."""
+    """The session of one driver on a :class:`MemoryStore`.
+
+    At its end, its registrations, its locks, and its vote in the election of the auditor are removed.
+    """
 
     def __init__(self, shared: MemoryStore) -> None:
         self._shared = shared

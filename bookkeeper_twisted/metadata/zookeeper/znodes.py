@@ -94,7 +94,7 @@ class Znodes:
 
         async def resolve(error: ZooKeeperError) -> Stat | None:
             if isinstance(error, NodeExistsError):
-                # the leader has the node, but the server that answers reads may lag behind
+                # The leader has the node, but the server that answers reads may lag behind: let it catch up first.
                 await self.sync(node.path)
                 data, stat = await self.get(node.path)
                 if is_mine(data, stat):

@@ -38,7 +38,7 @@ class AuthenticatedConnection(Handshake):
         timeout: float, max_frame_size: int, make: Callable[[], Protocol], is_required: bool = False,
         is_encrypted: bool = False,
     ) -> None:  # fmt: skip
-        """:param plugin: the name of the way to authenticate, which AUTH requests contain.
+        """:param plugin: the name of the authentication plugin, which AUTH requests contain.
         :param timeout: seconds for the whole exchange.
         :param make: makes the connection that sends requests.
         :param is_required: whether to refuse a bookie that does not authenticate its clients.

@@ -157,7 +157,7 @@ class ClientConnection(Protocol):
         if self._scan_call is None:
             self._scan_later()
         ledger_id = adds.ledger_ids[0]
-        # If all adds are of one ledger, queue them under its id instead of the flow id, so that ledgers take turns.
+        # If all adds are of one ledger, queue them under its id, not the flow id, so that ledgers are served in turn.
         one = ledger_id == adds.ledger_ids[-1]
         queue_id = ~ledger_id if one else ids.flow_id
         if self._received_at is None:

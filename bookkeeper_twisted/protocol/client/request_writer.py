@@ -19,10 +19,10 @@ MAX_BLOCK = 256 << 10
 """Size in bytes from which no more frames are added to a block."""
 
 MAX_TURN_EVENTS = 500
-"""Most requests that one flow (ledger handle) adds to a block (one write) before the next flow has its turn."""
+"""Most requests that one flow (ledger handle) adds to a block (one write) before the next flow adds its own."""
 
 MAX_TURN_BYTES = 64 << 10
-"""Most bytes that one flow (ledger handle) adds to a block (one write) before the next flow has its turn."""
+"""Most bytes that one flow (ledger handle) adds to a block (one write) before the next flow adds its own."""
 
 
 class WriteQueue:
@@ -35,7 +35,8 @@ class WriteQueue:
 
     def __init__(self) -> None:
         self.size = 0
-        # what was added but is not queued yet, as a flat list: flow id, frames, number of requests, next flow id, ...
+        # The added frames that are not in a queue yet, as a flat list: flow id, frames, number of requests, next flow
+        # id, ...
         self._put: list[Any] = []
         # the queue of each flow (ledger handle), as a flat list: frames, number of requests in them, next frames, ...
         self._queues: dict[int, list[Any]] = {}
@@ -56,7 +57,7 @@ class WriteQueue:
         flow_ids, all_frames, all_events = put[::3], put[1::3], put[2::3]
         if not self._queues and len(set(flow_ids)) == len(flow_ids):
             block, events = b"".join(all_frames), sum(all_events)
-            # All frames fit the turn of one ledger handle (flow), so they are all written now.
+            # A single ledger handle (flow) might add as many frames to a block, so all frames are written now.
             if len(block) <= MAX_TURN_BYTES and events <= MAX_TURN_EVENTS:
                 self.size = 0
                 return block, events
@@ -70,7 +71,7 @@ class WriteQueue:
         return b"".join(items[::2]), sum(items[1::2])
 
     def _round(self, items: list[Any], room: int) -> int:
-        """Remove the frames of one turn from the queue of each flow (ledger handle), in order, up to ``room`` bytes.
+        """Remove a limited number of frames from each flow's (ledger handle's) queue, until ``room`` bytes are reached.
 
         :returns: the number of removed bytes.
         """
@@ -95,9 +96,9 @@ class WriteQueue:
 
 
 def _turn(queue: list[Any]) -> tuple[int, int]:
-    """Return how many items at the head of a ledger handle's queue are written in its turn, and their bytes.
+    """Return how many items at the head of a ledger handle's queue belong to the next block, and their bytes.
 
-    A turn has at least the frames of one write, even if these are too many.
+    At least the frames that the handle has passed by one call are taken, even if these exceed the limits.
     """
     size = events = 0
     for at in range(0, len(queue), 2):

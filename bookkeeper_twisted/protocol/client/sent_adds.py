@@ -119,7 +119,7 @@ class SentAdds:
                 self.n_answered += count
                 return range(at, at + count), keys[count:]
             if len(keys) < _FEW and not any(key in wanted for key in keys):
-                return (), keys  # these replies are for other requests: go on to compare keys in order
+                return (), keys  # none of the replies is for these adds, so the map of keys is not needed yet
             self._places = dict(zip(wanted, range(at, self.count), strict=True))
         found, others, take = list[int](), list[Key](), self._places.pop
         for key in keys:

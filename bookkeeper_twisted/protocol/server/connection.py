@@ -36,10 +36,10 @@ LONGEST_TOKEN_FRAME = 2 * MAX_TOKEN
 """Bytes of the longest frame of a peer that is not authenticated: a token and the fields around it."""
 
 STRANGERS_CHUNK = 16 * 1024
-"""Most bytes that are received at a time from a peer that is not let in."""
+"""Most bytes that are received at a time from a peer that is not authenticated."""
 
 STRANGERS_PIECE = 8 * 1024
-"""Most bytes that are decoded at a time from a peer that is not let in.
+"""Most bytes that are decoded at a time from a peer that is not authenticated.
 
 They have some hundred requests, which are refused in a few milliseconds, without a test of the time limit.
 """
@@ -164,7 +164,7 @@ class ServerConnection(Protocol):
             self._session.lost()  # type: ignore[union-attr]
             self._session = None
             self._factory.peers.left(self)
-            # The end of this session has freed permits: write replies that other connections may have now.
+            # The end of this session may have let waiting requests of other connections begin: write their replies.
             self._factory.outbox.flush()
 
     def pauseProducing(self) -> None:

@@ -108,7 +108,7 @@ class Greeting(Protocol):
             self._begin().dataReceived(received)
 
     def abort(self) -> None:
-        """Drop the connection, because its turn has failed."""
+        """Drop the connection, because :meth:`take_turn` has raised an error."""
         self._connection.abort()
 
     def _is_taken(self, frame: bytes) -> bool:
@@ -131,5 +131,5 @@ def _is_half_record(data: bytes) -> bool:
 def _is_too_long(data: bytes) -> bool:
     """Test whether the message in the first record is too long, or its length is not in ``data`` yet."""
     if data[:1] != HANDSHAKE:
-        return False  # OpenSSL refuses such a record
+        return False  # this is no handshake record, so OpenSSL refuses it anyway
     return len(data) < _HEAD + 4 or int.from_bytes(data[_HEAD + 1 : _HEAD + 4], "big") > LONGEST_MESSAGE

@@ -32,7 +32,7 @@ C = TypeVar("C", bound=StatedConnection)
 
 
 def is_stranger(connection: StatedConnection) -> bool:
-    """Test whether the peer of a ``connection`` is not, or not yet, let in."""
+    """Test whether the peer of a ``connection`` has sent no request yet, or has not completed TLS or authentication."""
     return connection.state in _STRANGERS
 
 

@@ -18,7 +18,7 @@ from ..tls_layer import TlsLayer
 from ..turns import Turns
 
 MOST_RECORDS = 128
-"""Most records that are decrypted between two looks at the clock: a millisecond or two, if they carry little data."""
+"""Most records that are decrypted between two tests of the time limit; short records take a millisecond or two."""
 
 
 class TurnTaking(Protocol):
@@ -34,7 +34,7 @@ class TurnTaking(Protocol):
 class ServerTlsLayer(TlsLayer):
     """The TLS layer of one connection of a bookie.
 
-    :param protocol: the connection; the time for decryption is part of its turn.
+    :param protocol: the connection; the time for decryption counts as time that this connection has used.
     """
 
     def __init__(
@@ -70,9 +70,11 @@ class ServerTlsLayer(TlsLayer):
                 turns.end()
 
     def _work(self, end: int = 0) -> None:
-        """Decrypt the bytes that have arrived, until the turn is over or the connection must not be read.
+        """Decrypt the bytes that have arrived, until the connection has used its time of this reactor turn.
 
-        :param end: the offset at which the first piece ends, if it is known already.
+        Also stop if the bookie must not read from the connection now.
+
+        :param end: the offset up to which to decrypt first; 0 to find it at the ends of records.
         """
         below, self._works = self._below, True
         try:
@@ -113,7 +115,7 @@ class ServerTlsLayer(TlsLayer):
             self._below.put_off(False)
 
     def abort(self) -> None:
-        """Drop the connection, because its turn has failed."""
+        """Drop the connection, because :meth:`take_turn` has raised an error."""
         self.abortConnection()
 
     def resumeProducing(self) -> None:

@@ -28,7 +28,7 @@ def lowest_first(names: Iterable[str]) -> list[str]:
 
 
 class VoteCandidacy(Candidacy):
-    """A candidacy by a vote node; the candidate does not become auditor while Pulsar's leader node exists."""
+    """A candidacy for auditor by a vote node; no candidate becomes the auditor while Pulsar's leader node exists."""
 
     def __init__(
         self, znodes: Znodes, path: str, other: str, name: str, listener: Callable[[bool], None]
@@ -48,7 +48,7 @@ class VoteCandidacy(Candidacy):
         votes = lowest_first(await self._fresh_votes())
         if self._vote not in votes:
             await self._cast(votes)
-            # list the votes again: others may have voted before this vote was cast
+            # list the votes again, because other candidates may have voted meanwhile
             votes = lowest_first({*await self._fresh_votes(), self._vote})
         position = votes.index(self._vote)
         present = [await self._znodes.exists(f"{self._path}/{name}", watch) for name in votes[position - 1 : position]]
@@ -70,7 +70,7 @@ class VoteCandidacy(Candidacy):
             return []
 
     async def _cast(self, votes: list[str]) -> None:
-        """Cast a vote, unless this session has one already from a call whose answer was lost."""
+        """Create the vote of this candidate, unless an earlier call has created it and only the answer was lost."""
         self.lose()
         own = await self._own(votes)
         if not own:
