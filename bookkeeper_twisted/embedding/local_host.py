@@ -67,7 +67,8 @@ def own_host(config: BookieConfig) -> str:
     """Return the host name or address that is part of the id of a bookie on this machine.
 
     :param config: configuration of the bookie.
-    :raises ConfigError: see :func:`resolve_addresses`.
+    :raises ConfigError: the configured network interface does not exist, or has no address or name that other machines
+        can use.
     """
     config = resolve_addresses(config)
     return config.advertised_address or local_host(config)

@@ -124,7 +124,9 @@ def requested_batch(run: EntryRun | None, ledger_id: int, first: int, count: int
 def verified_batch(run: EntryRun | None, ledger_id: int, first: int, count: int, digester: Digester) -> EntryRun:
     """Verify the reply to a batch read; return its entries before the first invalid one (safety rule S18).
 
-    :param run, ledger_id, first, count: see :func:`requested_batch`.
+    :param run: the run (consecutive entries) in the reply; None if the reply has no entries.
+    :param ledger_id: the requested ledger; ``first`` is the id of the first requested entry.
+    :param count: number of requested entries; further entries of the run are left out.
     :raises DigestMatchError: the first entry is invalid.
     :raises UnexpectedConditionError: the reply has no entries, or other entries than requested.
     """

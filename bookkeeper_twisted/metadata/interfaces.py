@@ -456,6 +456,6 @@ class IMetadataDriverFactory(Interface):
     def create_admin(reactor: object, uri: str, options: MetadataOptions) -> IClusterAdmin:
         """Make an administrator for the cluster of a URI, without connecting it.
 
-        :param reactor: see :meth:`create`.
+        :param reactor: the administrator takes its clock, sockets and threads from it, as far as it needs them.
         :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the URI is invalid after its scheme.
         """

@@ -23,8 +23,8 @@ _JAVA = "org.apache.bookkeeper.client."
 def create_placement(chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
     """Make the placement policy that the key ``ensemblePlacementPolicy`` names.
 
-    :param chance: the random numbers for the policy; :meth:`.IPlacementPolicyFactory.create` describes this parameter
-        and ``racks``.
+    :param chance: random numbers for choices; with the same seed, the policy makes the same choices.
+    :param racks: the racks of bookies, which a policy may use.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has this name.
     """
     factories: Iterable[IPlacementPolicyFactory] = getPlugins(IPlacementPolicyFactory)
@@ -34,7 +34,8 @@ def create_placement(chance: Chance, config: ClientConfig, racks: BookieRacks) -
 def create_rack_resolver(clock: IReactorTime, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
     """Make the rack resolver that the key ``reppDnsResolverClass`` names.
 
-    :param clock: the reactor; :meth:`.IRackResolverFactory.create` describes this parameter and ``driver``.
+    :param clock: the reactor, for time and for processes.
+    :param driver: the open metadata driver of the cluster.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has this name.
     """
     factories: Iterable[IRackResolverFactory] = getPlugins(IRackResolverFactory)

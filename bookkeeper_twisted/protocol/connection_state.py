@@ -12,7 +12,7 @@ class ConnectionState(Enum):
     """The states of a connection.
 
     CONNECTING: there is no socket yet, or nothing was exchanged over it; the first frame may begin the encryption.
-    ENCRYPTING: the TLS handshake is under way; what was received before it is dropped.
+    ENCRYPTING: the TLS handshake is under way; unencrypted bytes that were received before it are dropped.
     AUTHENTICATING: the two sides exchange tokens; requests wait at the client and are refused by the bookie.
     READY: requests are sent and answered.
     CLOSING: no more requests; earlier requests may still be answered.

@@ -41,7 +41,7 @@ from .peer_lines import INTERVAL
 Piece = bytes | memoryview
 
 GATHER_SIZE = 16 * 1024
-"""If byte strings have fewer bytes on average, joining them is faster than passing them to the kernel separately."""
+"""Byte strings with fewer bytes than this, on average, are joined: this is faster than passing each to the kernel."""
 
 MAX_GATHERED = 1024
 """Most byte strings that one system call accepts (``IOV_MAX``)."""
@@ -50,7 +50,7 @@ MAX_BURST = 1024 * 1024
 """Bytes that a connection sends between two events of its socket; then its producer is paused for other connections."""
 
 MAX_QUEUED = 64 * 1024
-"""Queued bytes above which the producer is paused; ``bufferSize`` is not used, as it limits a received chunk here."""
+"""Queued bytes above which the producer is paused.  Twisted uses ``bufferSize``, which limits received chunks here."""
 
 BORROWED: Mapping[type, Sequence[str]] = {
     FileDescriptor: ("_writeDisconnected", "producer", "producerPaused", "streamingProducer"),

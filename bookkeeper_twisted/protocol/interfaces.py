@@ -26,7 +26,7 @@ class IServerConnection(Interface):
     reply_limit: int = Attribute("Bytes that a reply of several entries should have now, at most (S11).")
 
     def reply(data: bytes, count: int = 1) -> None:
-        """Queue the frames of replies until the end of the batch, when the outbox writes them; drop them if closed.
+        """Queue the frames of replies, which are written at the end of a batch; drop them if the connection is closed.
 
         :param data: whole frames.
         :param count: number of replies in them.

@@ -34,31 +34,32 @@ from ..security.records import RecordConnection
 from .interfaces import IGatheringTransport
 
 MAX_IDLE_ANSWERS = 4 * 1024
-"""Bytes that OpenSSL may write by itself for a peer that sends no data: answers to some hundred KeyUpdates.
+"""Most bytes that OpenSSL may write by itself while a peer sends no data; then the connection is dropped.
 
-Each KeyUpdate costs some 10 us, and no peer needs more than one in many megabytes: the connection is dropped.
+These are the answers to some hundred KeyUpdates.  Each KeyUpdate costs some 10 us, and an honest peer sends at most one
+in many megabytes of data.
 """
 
 MAX_ANSWERS = 4 * 1024
-"""Bytes of OpenSSL's own answers in a full transport beyond which nothing more is read; an honest peer causes few."""
+"""Bytes of OpenSSL's own answers in a full transport above which nothing more is read; an honest peer causes few."""
 
 SECONDS_TO_CLOSE = 5.0
-"""Seconds in which a peer has to read the last bytes and to answer the end of TLS; then its connection is dropped."""
+"""Seconds in which a peer must read the last bytes and answer the end of TLS; then its connection is dropped."""
 
 
 @implementer(IPushProducer)
 class _Beneath:
     """The transport of a TLS layer: it passes the layer's writes on to the transport of the connection.
 
-    The layer uses it as its transport.  After :meth:`wait` it gathers the bytes of all writes, and :meth:`go_on` passes
-    them to the transport by one write.  The transport knows it as its producer, and tells it when it is full.
+    After :meth:`wait`, the bytes of all writes are gathered until :meth:`go_on` passes them on by one write.  This
+    object is the producer of the connection's transport, which pauses it when it is full.
 
     :ivar is_closing: whether the layer has asked the transport to close, or has lost it.
     :ivar is_held: whether the protocol above wants to receive nothing now.
     """
 
     def __init__(self, transport: Any, answers_wait: Callable[[int], None] | None) -> None:
-        """:param answers_wait: called with the number of bytes of answers that were written to a full transport."""
+        """:param answers_wait: called with the number of bytes that OpenSSL itself has written to a full transport."""
         self.is_closing = False
         self._transport = transport
         self._gathers = IGatheringTransport.providedBy(transport)
@@ -114,7 +115,7 @@ class _Beneath:
             self._answers_wait(n_bytes)
 
     def hold(self, is_held: bool) -> None:
-        """Stop or resume reading for the protocol above; resumed reading waits until the peer has read the answers."""
+        """Stop or resume reading for the protocol above; do not resume before the peer has read OpenSSL's answers."""
         self.is_held = is_held
         self._read_or_wait()
 
@@ -270,7 +271,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
         self._above.pass_on()
 
     def _receive(self, data: bytes) -> int:
-        """Pass encrypted bytes to Twisted's layer; return the number of bytes that OpenSSL has written."""
+        """Pass encrypted bytes to Twisted's layer; return the number of bytes that OpenSSL has written to the peer."""
         self._below.wait()
         try:
             super().dataReceived(data)
@@ -282,7 +283,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
         return n_bytes
 
     def _decrypt(self, records: RecordConnection, data: bytes) -> int:
-        """Decrypt bytes; return the number of bytes that OpenSSL has written."""
+        """Decrypt bytes; return the number of bytes that OpenSSL has written to the peer."""
         if text := records.decrypt(data):
             self._above.dataReceived(text)
         answers = records.take()
@@ -346,7 +347,7 @@ def begin_tls(
 ) -> TlsLayer:  # fmt: skip
     """Begin TLS on the connection of a ``protocol``, which receives nothing until the handshake is complete.
 
-    Its ``handshakeCompleted`` is called then, or else its ``connectionLost`` with the error of the handshake.
+    After the handshake, ``handshakeCompleted`` of the protocol is called; if the handshake fails, ``connectionLost``.
 
     :param creator: makes the TLS connection (``IOpenSSLServerConnectionCreator``, or the client's).
     :param answers_wait: called with the number of bytes that OpenSSL has written by itself into a full transport.

@@ -21,7 +21,7 @@ TURN = 0.02
 """Seconds of a reactor turn after which no connection begins another request."""
 
 STRANGERS_TURN = 0.005
-"""Seconds of a reactor turn after which nothing more is done for peers that are not let in."""
+"""Seconds of a reactor turn after which nothing more is done for peers that are not authenticated."""
 
 SHARE = 0.005
 """Seconds of a reactor turn after which one connection begins no other request."""
@@ -72,7 +72,7 @@ class _Budget:
 class Turns:
     """A scheduler of connections: it decides which of them may process requests now, and for how long.
 
-    A stranger is a peer that is not let in: its handshake or its authentication is not complete.
+    A stranger is a peer whose TLS handshake or authentication is not complete.
 
     :param flush: a function that writes the replies made so far.
     """
@@ -113,9 +113,9 @@ class Turns:
     def begin(self, is_stranger: bool = False) -> bool:
         """Begin to measure the time that the work for a connection takes.
 
-        :param is_stranger: whether the peer is not let in.
-        :returns: False if the time is measured already, because the work of another connection has led to these
-            requests.  Otherwise the caller must call :meth:`end`.
+        :param is_stranger: whether the TLS handshake or the authentication of the peer is not complete.
+        :returns: False if the time is measured already, because the work for another connection has caused this work.
+            Otherwise the caller must call :meth:`end`.
         """
         if self._began is not None:
             return False
@@ -153,7 +153,7 @@ class Turns:
         self._go_on_later()
 
     def wait_outside(self, connection: Waiting, begins: bool = False) -> None:
-        """Call ``take_turn`` of the ``connection`` of a stranger in a later turn of the reactor.
+        """Call ``take_turn`` of a stranger's (not authenticated peer's) ``connection`` in a later turn of the reactor.
 
         :param begins: whether nothing was done for the peer so far.
         """

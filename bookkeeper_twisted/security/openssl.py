@@ -33,7 +33,7 @@ _CIPHERS_OF_13 = frozenset({*DEFAULT_CIPHERS_OF_13, "TLS_AES_128_CCM_SHA256", "T
 """The cipher suites of TLS 1.3 that encrypt; OpenSSL knows others, such as TLS_SHA256_SHA256 (RFC 9150)."""
 
 _SUITE = re.compile("[A-Z0-9][A-Za-z0-9_-]*")
-"""The form of a cipher suite's name.  OpenSSL's commands (``@``) and combinations of suites (``+``, ``:``) differ."""
+"""The form of the name of one cipher suite; OpenSSL's commands (``@``) and combinations (``+``, ``:``) do not match."""
 
 _NEVER = ":!aNULL:!eNULL:!PSK:!SRP:!LOW:!EXPORT:!DES:!3DES:!RC4:!RC2:!IDEA:!SEED:!MD5"
 """Cipher suites that are never used: those without certificates, without encryption, or with a broken algorithm."""
@@ -131,7 +131,7 @@ class EncryptedConnection(RecordConnection):
         """Return decrypted bytes that the peer has sent.
 
         :param bufsiz: most bytes to return.
-        :param flags: as in the base class.
+        :param flags: flags of the socket module, which pyOpenSSL interprets.
         """
         try:
             return super().recv(bufsiz, flags)

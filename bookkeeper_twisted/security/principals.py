@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
 _ROLES = "0"
-"""The code of the roles in an organizational unit, as ``0:writer,reader;1:cluster``."""
+"""The code in front of the roles in an organizational unit such as ``0:writer,reader;1:cluster``."""
 
 _CODED = re.compile("([0-9]+):(.*)")
 
@@ -66,7 +66,7 @@ def roles_of(unit: str) -> tuple[str, ...]:
 
     Spaces around a role do not count.
 
-    :param unit: as ``0:role,role;1:cluster``.
+    :param unit: a text of the form ``0:role,role;1:cluster``.
     """
     codes: dict[str, str] = {}
     for part in unit.split(";"):

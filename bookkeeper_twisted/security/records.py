@@ -18,12 +18,12 @@ from twisted.logger import Logger
 Piece = bytes | memoryview
 
 RECORD = 16 * 1024
-"""Most bytes of plain text in a record; pieces shorter than this, on average, are joined before they are encrypted."""
+"""Most bytes of plain text in a TLS record; pieces with fewer bytes on average are joined before they are encrypted."""
 
 GROUP = 64 * 1024
-"""Bytes that are encrypted before they are taken from OpenSSL.
+"""Bytes of plain text that are encrypted before the encrypted bytes are taken from OpenSSL.
 
-The buffer in which OpenSSL keeps them grows to this size, and stays as long as the connection.
+The buffer in which OpenSSL keeps the encrypted bytes grows to about this size, and is kept as long as the connection.
 """
 
 HEAD = 5
@@ -72,7 +72,7 @@ if DIRECT:
 
 
 class RecordEnds:
-    """Finds the ends of records in the encrypted bytes of a peer, from the first byte of TLS on."""
+    """Finds the ends of TLS records in the encrypted bytes of a peer, from the first byte of TLS on."""
 
     __slots__ = ("_head", "_body")
 
@@ -81,10 +81,10 @@ class RecordEnds:
         self._body = 0  # bytes of the last record that have not arrived
 
     def find(self, data: bytes, at: int, most: int) -> int:
-        """Return the offset at which the given number of records has ended; a part of a record counts as one.
+        """Return the offset at which the next ``most`` TLS records have ended; a part of a record counts as one.
 
-        :param data: bytes that begin where the last call ended, at the offset ``at``.
-        :param most: most records.
+        :param data: received bytes; the part from the offset ``at`` on follows the end that the last call returned.
+        :param most: number of records; if ``data`` has fewer, they are all included.
         :returns: at most the length of ``data``.
         """
         size = len(data)
@@ -211,7 +211,7 @@ class RecordConnection(SSL.Connection):
         """Return decrypted bytes that the peer has sent.
 
         :param bufsiz: the most bytes to return.
-        :param flags: as in the base class.
+        :param flags: flags of the socket module, which pyOpenSSL interprets.
         """
         self._raise_failure()
         return super().recv(bufsiz, flags)
@@ -220,7 +220,7 @@ class RecordConnection(SSL.Connection):
         """Encrypt bytes of the application.
 
         :param buf: the bytes to encrypt.
-        :param flags: as in the base class.
+        :param flags: ignored by pyOpenSSL.
         """
         self._raise_failure()
         return super().send(buf, flags)

@@ -99,7 +99,7 @@ class TokenVerifier:
     def read(self, token: str) -> VerifiedToken:
         """Return the content of a token.
 
-        :raises UnauthorizedAccessError: see :meth:`verify`.
+        :raises UnauthorizedAccessError: the token is refused; the error contains no part of the token.
         """
         try:
             key = self._signed_by(token)

@@ -32,10 +32,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 NO_PROTECTION = 1
-"""The bit for "no protection of later bytes" in tokens 4 and 5, which offer and choose the kinds of protection."""
+"""The bit for "no protection of later bytes" in the two tokens that offer and choose the kinds of protection."""
 
 _CHOICE = bytes([NO_PROTECTION, 0, 0, 0])
-"""The content of tokens 4 and 5: no protection, so the size of the longest protected message is 0."""
+"""The content of the tokens that offer and choose a protection: none, so the longest protected message has 0 bytes."""
 
 
 class SecurityContext(Protocol):

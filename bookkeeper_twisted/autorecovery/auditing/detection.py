@@ -22,7 +22,7 @@ from .lost_bookies import Action, Detection, LostBookies
 from .repeating import until_done
 
 _MANY = 2
-"""Number of lost bookies from which on they are audited without a delay, if ledgers name all of them."""
+"""Number of lost bookies at which their ledgers are audited without a delay, if ledgers name all of these bookies."""
 
 
 class LostBookieDetector:

@@ -28,7 +28,9 @@ from .repeating import FIRST_PAUSE
 LATER_ROUNDS = 3
 """Number of times that a check, at its end, checks again the ledgers for which a bookie could not answer."""
 MOST_ROUNDS = 8
-"""The same number for ledgers on a bookie that answers no request at all; the pauses between take 21 minutes in total.
+"""Number of times that a check, at its end, checks again the ledgers of a bookie that answers no request at all.
+
+The pauses before these checks take 21 minutes in total.
 """
 MOST_LATER = 100_000
 """Most ledgers that a check remembers, to check them again at its end."""
@@ -186,8 +188,7 @@ class AllLedgersCheck:
     def _is_hopeless(self, unsure: _Unsure, among: Collection[str] | None = None) -> bool:
         """Test whether another check of a ledger would be inconclusive again, because its bookies still do not answer.
 
-        :param among: ids of bookies: a bookie counts as silent only if it is one of these; None for no such
-            restriction.
+        :param among: ids of bookies; a bookie outside ``among`` counts as answering.  None: all bookies are considered.
         """
         silent = set(self.checker.unanswering())
         return unsure.bookies <= (silent if among is None else silent & set(among))

@@ -109,9 +109,10 @@ class SharedWalks:
         If ``visit`` fails, only the visits of this caller end.  If the walk itself fails, the visits of all callers
         end.  If the result is cancelled, the visits of this caller end; the walk ends too if it has no other caller.
 
-        :param visit: see :meth:`LedgerScan.run`.
+        :param visit: called with the id and metadata of each ledger; several calls run at the same time.
         :param turn: number that orders the visits of several callers to a ledger: the lowest turn comes first.
-        :raises bookkeeper_twisted.errors.MetadataError: see :meth:`LedgerScan.run`.
+        :raises bookkeeper_twisted.errors.MetadataError: the listing of ledgers or a read of metadata failed or took too
+            long.
         """
         if self._next is None or not self._next.is_open:
             self._next = _SharedWalk(self._scan)

@@ -90,7 +90,7 @@ class LostBookies:
     def missing(self, available: Collection[str]) -> frozenset[str]:
         """Return the known bookies that are not among the ``available`` bookies and whose loss was not audited yet.
 
-        :param available: see :meth:`bookies_are`.
+        :param available: ids of all registered bookies, writable and read-only.
         """
         return frozenset(self.known | self.pending).difference(available)
 

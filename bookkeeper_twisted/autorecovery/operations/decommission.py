@@ -78,7 +78,7 @@ class Decommission:
 
         :param report: called with the remaining ledgers after each check of the metadata.
         :returns: the remaining ledgers.  There are none, unless there was no progress for ``patience`` seconds.
-        :raises IllegalOperationError: see :meth:`check`.
+        :raises IllegalOperationError: the bookie is running, autorecovery is disabled, or no auditor is elected.
         """
         await self.check()
         await for_each(self._ledgers.ledger_ids(), self._look, _AT_ONCE)

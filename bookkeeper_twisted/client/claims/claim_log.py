@@ -49,7 +49,7 @@ class ClaimLog:
     (:class:`~.producer.Producer`).  The methods from :attr:`in_flight` on are for the sender, so only the reactor's
     thread calls them.
 
-    :ivar tail: position after the last claimed frame.  A position is a number of bytes: those of all frames before it.
+    :ivar tail: position after the last claimed frame.  A position is the number of bytes of all frames before it.
     :ivar limit: position up to which claims need no lock.
     :ivar term: the term (piece of memory) in which frames are claimed now.
     :ivar taken: position up to which the sender has taken the frames.

@@ -3,7 +3,7 @@
 A producer stores the length word and the payload of a frame by one call.  The bytes between them are known only when
 the frame is sent, so they are filled in when frames are sealed (:mod:`~bookkeeper_twisted.codec.adds`).  Entry ids are
 given out only then, so an aborted frame leaves no gap in them; and each entry contains the LAC at the time of sending.
-A position in the log is a number of bytes: those of all frames before it.
+A position in the log is the number of bytes of all frames before it.
 
 ====  ==========================================================================
 0     length word: bytes of what follows

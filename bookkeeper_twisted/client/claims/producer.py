@@ -87,8 +87,8 @@ class ProducersLog(Protocol):
 class Producer:
     """The handle through which one thread claims frames in a claim log; its frames keep their order.
 
-    To claim a frame is to reserve the memory for one entry.  A position in the log is a number of bytes: those of all
-    frames before it.
+    To claim a frame is to reserve the memory for one entry.  A position in the log is the number of bytes of all frames
+    before it.
 
     :ivar start: position of the frame that this thread has claimed; :data:`IDLE` without an open claim,
         :data:`REVOKED` if the log has revoked the claim.

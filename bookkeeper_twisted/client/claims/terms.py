@@ -10,7 +10,7 @@ SMALL_TERM_SIZE = 8 << 10
 class Term:
     """A piece of memory for the frames of a claim log: for the bytes of the log from ``base`` to ``end``.
 
-    A position is a number of bytes: those of all frames of the log before it.
+    A position is the number of bytes of all frames of the log before it.
 
     :ivar base: position in the log of the first byte.
     :ivar end: position in the log after the last frame; while threads may claim more frames in this term, the position

@@ -219,7 +219,7 @@ class Flow:
     def _leave_if_quiet(self) -> None:
         """Leave all sockets if this flow is retired and has no outstanding request.
 
-        Otherwise try again after a reply.
+        If there are outstanding requests, try again after a reply.
         """
         waits = self._pending or [s for s in self._sockets.values() if s.waits(self._ids, self._leave_if_quiet)]
         if self._end is not None and not waits:

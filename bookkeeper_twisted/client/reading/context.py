@@ -19,7 +19,7 @@ class ReadingContext(OperationContext):
     """The objects that all readers of a client share, among them its records about bookies.
 
     :ivar batch_support: the record of bookies that do not support batch reads.
-    :ivar poll_support: the record of bookies that do not support waiting batch reads, which need V3.
+    :ivar poll_support: the record of bookies that do not support batch reads that wait at the bookie; these need V3.
     :ivar health: the record of bookies that failed or were slow a short time ago.
     """
 

@@ -1,6 +1,7 @@
 """Asks bookies for the LAC of a ledger.
 
-A request ends when enough bookies have answered, when one bookie knows a higher LAC, or when a long poll ends.
+:meth:`LacReads.read` ends when enough bookies have answered.  :meth:`LacReads.read_any` ends when one bookie knows a
+higher LAC.  :meth:`LacReads.wait` lets bookies wait for a higher LAC, until a time limit.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -152,8 +153,8 @@ class LacReads:
     async def wait_for_batch(self, first: int, timeout: float, max_size: int) -> EntryBatch | None:
         """Wait until the entry ``first`` is confirmed; return it, perhaps with later confirmed entries.
 
-        A waiting batch read returns these entries in one round trip.  Bookies without batch reads, and bookies of
-        striped ledgers, return one entry only.
+        A batch read that waits at the bookie returns these entries in one round trip.  Bookies without batch reads, and
+        bookies of striped ledgers, return one entry only.
 
         :param first: id of the first entry.
         :param timeout: most seconds to wait.
@@ -240,7 +241,7 @@ class LacReads:
         return run, reply.max_lac
 
     async def _batch_from(self, bookie_id: str, poll: _Poll) -> "_Told":
-        """Send a waiting batch read to a bookie; if the bookie does not support it, ask it to wait for one entry."""
+        """Send a batch read that waits at ``bookie_id``; if it lacks batch reads, let it wait for one entry."""
         ledger_id = self._view.ledger_id
         if not self._support.is_expected(bookie_id):
             return await self._entry_from(bookie_id, poll)

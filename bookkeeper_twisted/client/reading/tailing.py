@@ -16,7 +16,7 @@ from .read_ahead import Fetch
 POLL_TIME = 5.0
 """Most seconds that one request waits at a bookie for a higher LAC.
 
-The close of the ledger does not end this wait, but the reader learns of the close from the metadata store.
+It can be long, because the reader learns from the metadata store, not from this request, that the ledger is closed.
 """
 
 POLL_BYTES = 64 << 10

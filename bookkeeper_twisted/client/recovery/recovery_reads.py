@@ -95,7 +95,7 @@ class RecoveryReads:
     # ---- votes ---------------------------------------------------------------------------------------
 
     async def _by_votes(self, first: int) -> EntryRun | None:
-        """Ask all bookies for the next entries; return those that stay, or None if the ledger ends before ``first``."""
+        """Ask all bookies for the next entries; return those to keep, or None if the ledger ends before ``first``."""
         votes = [Deferred.fromCoroutine(self._vote(first + i)) for i in range(self._window)]
         stored: list[bytes] = []
         try:

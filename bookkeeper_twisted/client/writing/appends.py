@@ -257,9 +257,10 @@ class AppendingWriter(Source):
             batcher.open = None
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
-        """Give payloads of ``size`` bytes in total the next ids.
+        """Give payloads the next entry ids, and add them to the batch of this reactor turn, or hold them back.
 
-        The waiter gets the last of these ids once all entries are acknowledged.
+        :param size: bytes of all payloads together.
+        :param waiter: a Deferred that gets the last of these ids once all entries are acknowledged, or None.
         """
         quorum, budget, first, length = self._quorum, self._budget, self.last_add_pushed + 1, self.length
         self.last_add_pushed += len(payloads)

@@ -139,7 +139,9 @@ class Batch(Generic[Owner]):
         self.joined += rows
 
     def fill(self, owner: Owner, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
-        """Fill this batch with entries of one ``owner`` whose add requests exist already; no other entries join it.
+        """Fill this batch with entries of the writer ``owner`` whose add requests exist already.
+
+        No other entries join this batch.
 
         :param lengths: bytes of the ledger up to each entry.
         :param waiter: a Deferred that fires once the last entry has completed, or None.

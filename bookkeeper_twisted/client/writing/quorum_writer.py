@@ -156,7 +156,7 @@ class QuorumWriter:
     # ---- answers -------------------------------------------------------------------------------------
 
     def failed(self, batch: "Batch[QuorumWriter]", bookie_id: str, places: int, error: Exception) -> None:
-        """Handle a bookie's failure to store entries: replace it now or before the next batch, or end the writer.
+        """Handle a bookie's failure to store entries: replace the bookie now or later, or end the writer.
 
         :param bookie_id: the bookie; ignored if it is not in the ensemble any more.
         :param places: the failed entries of ``batch``, as a set of bits.
@@ -237,7 +237,7 @@ class QuorumWriter:
                 self._look_around()
 
     def _take(self, batch: "Batch[QuorumWriter]", places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Complete the entries of a batch at the indexes ``places``; return their ids, and Deferreds in reverse."""
+        """Complete entries of a batch, given their indexes; return their ids, and their Deferreds in reverse order."""
         self.ended_bytes += batch.size_of(places)
         ids, waiters = batch.take(places)
         self.completed, self.length = ids[-1], batch.lengths[places[-1]]

@@ -84,7 +84,7 @@ def encode_vote(bookie_id: str) -> bytes:
 
 
 def decode_vote(data: bytes) -> str | None:
-    """Return the id of the candidate in a vote; None if the vote has none.
+    """Return the id of the candidate in a vote for the auditor; None if the vote has none.
 
     :raises CodecError: the bytes are not a vote.
     """

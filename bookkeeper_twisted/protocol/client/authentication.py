@@ -26,11 +26,11 @@ _NO_TOKEN = (
 class AuthenticatedConnection(Handshake):
     """A protocol that authenticates a connection, then passes it to a new client connection.
 
-    Within TLS, Apache's bookies begin with a V3 refusal of StartTLS, also in V2: the client was not authenticated when
-    the handshake ended.  These bytes are dropped.
+    After the TLS handshake, Apache's bookies first send a V3 refusal of StartTLS, even to a client that uses V2,
+    because the client is not authenticated yet.  These bytes are dropped.
 
-    :ivar ready: see :class:`.Handshake`; fails with UnauthorizedAccessError, RequestTimeoutError or
-        BookieHandleNotAvailableError.
+    :ivar ready: fires with the client connection when the bookie is authenticated; fails with UnauthorizedAccessError,
+        RequestTimeoutError or BookieHandleNotAvailableError.
     """
 
     def __init__(

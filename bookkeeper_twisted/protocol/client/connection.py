@@ -189,7 +189,7 @@ class ClientConnection(Protocol):
         V2 replies have no number: if a read with flags and a read without flags ask for the same entry, the client
         could not tell which of the two a reply answers.
 
-        :param flags: of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
+        :param flags: bits of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         :param master_key: required by a read that fences; None is not sent.
         :returns: fires with a list of one reply, whose status may be an error; fails if no reply comes in time.
         """
@@ -225,7 +225,7 @@ class ClientConnection(Protocol):
 
         :param max_count: most entries, <= 0 for any number.
         :param max_size: most bytes of the reply; each protocol counts them in its own way.
-        :param flags: of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
+        :param flags: bits of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         :param patience: most seconds that the bookie waits until ``first`` is confirmed; needs V3.
         """
         number = self._take_ids(ids, 1)

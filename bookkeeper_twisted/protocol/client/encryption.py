@@ -32,7 +32,7 @@ START_TLS = StartTlsRequest(V3.header(Operation.START_TLS, 1, 0))
 class EncryptingConnection(Handshake):
     """A protocol that begins TLS, at once or by V3's StartTLS, then passes its connection to another protocol.
 
-    :ivar ready: see :class:`.Handshake`; fails with SecurityError, RequestTimeoutError or
+    :ivar ready: fires with the other protocol after the TLS handshake; fails with SecurityError, RequestTimeoutError or
         BookieHandleNotAvailableError.
     """
 

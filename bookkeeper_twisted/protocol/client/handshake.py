@@ -15,7 +15,7 @@ from ...security.reasons import tls_reason
 
 
 class Handshake(Protocol):
-    """A protocol for one part of the beginning of a connection; it then passes the connection to the next protocol.
+    """A protocol for one part of the beginning of a connection, such as TLS; then the next protocol takes over.
 
     :ivar ready: fires with the next protocol when the connection was passed to it; fails if the connection cannot be
         used.  Cancelling it drops the connection.

@@ -166,7 +166,7 @@ class InFlight:
         """Remove the oldest adds if the received bytes are their expected replies.
 
         :param data: the received bytes.
-        :param at: offset in them of a reply.
+        :param at: offset of a reply in ``data``.
         :returns: the acknowledged adds, or None if they were given up; and the offset behind their replies.  If the
             bytes are not the expected replies, the offset is ``at``, and the caller must decode the bytes.
         """
@@ -213,7 +213,7 @@ class InFlight:
                         yield part
 
     def _answered(self, sent: SentAdds, places: Sequence[int], is_mistaken: bool = False) -> AddsPart | None:
-        """Record that some adds that were sent together are answered; their keys become free.
+        """Record that some adds that were sent together are answered, so that other requests may use their keys.
 
         :param places: the indexes of the answered adds in ``sent``.
         :param is_mistaken: whether the replies name other entries.
@@ -345,7 +345,7 @@ class InFlight:
         return call
 
     def give_up(self, reads: SentReads) -> None:
-        """Remove unanswered ``reads``.  Without request ids, their keys stay taken, because replies may still come."""
+        """Remove unanswered ``reads``; without request ids, no request may use their keys until late replies come."""
         missing = self._reads.give_up(reads, self._by_key)
         if missing:
             self.abandoned += missing * self._by_key

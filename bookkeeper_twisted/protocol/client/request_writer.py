@@ -16,7 +16,7 @@ from zope.interface import implementer
 from ...instruments import Histogram
 
 MAX_BLOCK = 256 << 10
-"""Size in bytes from which no more frames are added to a block."""
+"""Size in bytes from which no more frames are added to a block (one write)."""
 
 MAX_TURN_EVENTS = 500
 """Most requests that one flow (ledger handle) adds to a block (one write) before the next flow adds its own."""
@@ -52,7 +52,7 @@ class WriteQueue:
         self.size += len(frames)
 
     def block(self) -> tuple[bytes, int]:
-        """Remove the next block of frames; return it with the number of its requests."""
+        """Remove the frames for the next write from the queues; return them, and the number of their requests."""
         put, self._put = self._put, []
         flow_ids, all_frames, all_events = put[::3], put[1::3], put[2::3]
         if not self._queues and len(set(flow_ids)) == len(flow_ids):
@@ -96,7 +96,7 @@ class WriteQueue:
 
 
 def _turn(queue: list[Any]) -> tuple[int, int]:
-    """Return how many items at the head of a ledger handle's queue belong to the next block, and their bytes.
+    """Return how many items at the head of a ledger handle's queue belong to the next write, and their bytes.
 
     At least the frames that the handle has passed by one call are taken, even if these exceed the limits.
     """
@@ -162,7 +162,7 @@ class RequestWriter:
     def put(self, flow_id: int, frames: bytes, events: int) -> None:
         """Queue frames until the next turn of the reactor, or until the transport has room.
 
-        :param flow_id: id of the queue to which the frames are added; queues take turns.
+        :param flow_id: id of the queue to which the frames are added; each queue adds a limited part to each write.
         :param frames: whole frames.
         :param events: number of requests in them.
         """

@@ -90,7 +90,7 @@ class SentAdds:
         """Mark adds as answered if the received bytes are their expected replies.
 
         :param data: the received bytes.
-        :param at: offset in them of the first reply.
+        :param at: offset of the first reply in ``data``.
         :returns: the indexes of the answered adds; empty if the bytes are not the expected ones and must be decoded.
         """
         if self._places is not None:
@@ -144,7 +144,7 @@ class SentAdds:
     def give_up(self) -> "AddsPart":
         """Stop waiting for the replies to all unanswered adds; return an object for these adds.
 
-        Their keys (ledger and entry) stay taken, because replies may still come.
+        Other requests must not use their keys (ledger and entry) yet, because replies may still come.
         """
         places = range(self.n_answered, self.count) if self._places is None else list(self._places.values())
         part = AddsPart(self, places, self.size * self.left // self.count)

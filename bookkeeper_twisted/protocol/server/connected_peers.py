@@ -39,7 +39,7 @@ class TimedConnection(Protocol):
     def is_late(self, latest: float) -> bool:
         """Test whether the peer has not completed a frame or its authentication that it began before ``latest``.
 
-        It does not count as late while the bookie does not read from it.
+        A peer is not late while the bookie does not read from it.
         """
 
     def end(self) -> None: ...
@@ -114,7 +114,7 @@ class ConnectedPeers(Generic[C]):
         self._lines.log(self._log.info, "refusing {peer}: {reason}", connection.peer, reason=reason)
 
     def _evict(self) -> bool:
-        """End one idle connection: the longest idle of those without a complete frame so far, else of all.
+        """End the connection that has been idle longest; connections that have sent no complete frame yet come first.
 
         :returns: False if all connections are in use.
         """

@@ -49,7 +49,7 @@ They have some hundred requests, which are refused in a few milliseconds, withou
 class ServerConnection(Protocol):
     """A bookie's connection to one peer.  It is the producer of replies, which its transport pauses when full.
 
-    :ivar is_stranger: whether the peer is not let in: it has asked for nothing, or has not authenticated.
+    :ivar is_stranger: whether the peer has sent no request yet, or has not completed TLS or authentication.
     :ivar heard_at: time in seconds at which bytes were last received.
     :ivar has_asked: whether the peer has sent a complete frame.
     :ivar expecting_since: time since which the peer should complete a frame or the authentication; None between frames,
@@ -247,7 +247,7 @@ class ServerConnection(Protocol):
     def is_late(self, latest: float) -> bool:
         """Test whether the peer has not completed a frame or its authentication that it began before ``latest``.
 
-        It is not late while the bookie does not read from it, or while the connection is being closed.
+        A peer is not late while the bookie does not read from it, or while the connection is being closed.
         """
         if self._held or (self._waits and not self.is_stranger) or self.state in _ENDING:
             return False
@@ -262,7 +262,7 @@ class ServerConnection(Protocol):
     def _bytes_taken(self) -> int:
         """Return the bytes that the peer has read, or 0 if the transport does not count them.
 
-        In that case the bookie notices only that a full transport becomes empty.
+        If the transport does not count, the bookie notices that a peer reads only when a full transport becomes empty.
         """
         return self.transport.taken - self.transport.unread if self._gathers else 0  # type: ignore[union-attr]
 
@@ -374,7 +374,7 @@ class ServerConnection(Protocol):
             self.transport.resumeProducing()  # type: ignore[union-attr]
 
     def read_on(self) -> None:
-        """Resume reading from the transport, unless there is another reason not to read."""
+        """Resume reading from the transport, unless :meth:`hold` or a wait for a later reactor turn forbids it."""
         self.hold(self._held)
 
     @property

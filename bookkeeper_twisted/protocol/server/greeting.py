@@ -20,16 +20,16 @@ from ...codec.connection import ServerDecoder
 from ...codec.framing import LENGTH_SIZE
 
 LONGEST = 256
-"""Bytes of the longest accepted frame; a frame with an empty token has some 20 bytes and the name of a plugin."""
+"""Most bytes of an unencrypted frame; a frame with an empty token has some 20 bytes and the name of a plugin."""
 
 _FRAME = b"\0"
 """The first byte of an unencrypted frame: the highest byte of its length, which is at most :data:`LONGEST`."""
 
 LONGEST_RECORD = 4096
-"""Most bytes of a first record that the bookie waits for; clients send some hundred, or 2 KiB with large keys."""
+"""Most bytes of a first TLS record for which the bookie waits; clients send some hundred, or 2 KiB with large keys."""
 
 LONGEST_MESSAGE = 16 * 1024
-"""Bytes of the longest first message; OpenSSL would accept 128 KiB, and buffer them until the message is complete."""
+"""Most bytes of the first handshake message; OpenSSL would accept 128 KiB, and buffer them until it is complete."""
 
 HANDSHAKE = b"\x16"
 """The first byte of the first TLS record.  An unencrypted frame with this first byte would have 352 MiB or more."""
@@ -112,7 +112,7 @@ class Greeting(Protocol):
         self._connection.abort()
 
     def _is_taken(self, frame: bytes) -> bool:
-        """Test whether an unencrypted frame is allowed; at most one such frame is."""
+        """Test whether an unencrypted frame is allowed, and pass it on; only one such frame is allowed."""
         take, self._take = self._take, None
         items = self._decoder.receive(frame) if len(frame) <= LONGEST else []
         return take is not None and len(items) == 1 and take(items[0])

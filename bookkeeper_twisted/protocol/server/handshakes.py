@@ -65,7 +65,7 @@ class Handshakes(Generic[C]):
         self._drop(first)
 
     def ended(self, connection: C) -> None:
-        """Remove a ``connection`` that has ended or whose peer is let in, if it is there."""
+        """Remove a ``connection`` that has ended or whose peer is admitted; do nothing if it has not begun TLS."""
         self._under_way.pop(connection, None)
         if len(self._under_way) <= self._limit // 2:
             self._dropping = False

@@ -37,7 +37,7 @@ def is_stranger(connection: StatedConnection) -> bool:
 
 
 class SharedLimits(Generic[C]):
-    """The limits that the connections share, and the counts that are compared with these limits.
+    """The limits that all connections of a bookie share, and the counts that are compared with these limits.
 
     :param open_session: makes the session that answers the requests of a new connection.
     :param clock: the clock of all time limits.
@@ -49,7 +49,7 @@ class SharedLimits(Generic[C]):
     :ivar peers: the present connections.
     :ivar turns: divides the time of a reactor turn among the connections.
     :ivar incomplete, unread: limit the bytes of incomplete frames, and of replies that peers have not read.
-    :ivar handshakes: limits the peers that have begun TLS and are not let in.
+    :ivar handshakes: limits the number of peers that have begun TLS and are not authenticated yet.
     :ivar stopping: whether the bookie stops, and takes no more requests and connections.
     """
 

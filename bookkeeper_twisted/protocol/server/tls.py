@@ -22,7 +22,7 @@ MOST_RECORDS = 128
 
 
 class TurnTaking(Protocol):
-    """A connection whose records take turns; :class:`.ServerConnection` is one."""
+    """A connection, such as a :class:`.ServerConnection`, whose records are decrypted when :class:`.Turns` allows."""
 
     @property
     def turns(self) -> Turns: ...
