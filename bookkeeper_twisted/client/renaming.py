@@ -1,7 +1,7 @@
 """The change of a bookie's id in the metadata of ledgers, after its machine got another name or address.
 
 Only ids change, no entries are moved: the bookie with the new id must keep the entries of the old one.  All ensembles
-are checked before one is changed: if an ensemble names both ids, they belong to two bookies.
+are checked before one is changed: if an ensemble names both ids, they belong to two bookies, and nothing is changed.
 """
 
 from collections.abc import Callable

@@ -16,7 +16,7 @@ from operator import eq, ne, sub
 from ..entries.columns import Unpack, column, unpack_all
 
 FEW_A_RUN = 16
-"""Runs (consecutive entries of a ledger) with at most this many entries on average cost more than one MixedRun."""
+"""Runs (consecutive entries) with at most this many entries on average cost more than one MixedRun of all entries."""
 
 _FIRST_TRY = 16
 _GROWTH = 8

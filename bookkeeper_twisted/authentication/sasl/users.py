@@ -29,7 +29,7 @@ class PasswordDigests:
     """The digests of one user's password, which a bookie keeps instead of the password.
 
     :ivar digest: the digest with which DIGEST-MD5 computes.
-    :ivar plain: the digest that PLAIN compares; it has no value for other processes.
+    :ivar plain: the digest that PLAIN compares; it is useless to other processes, because they do not have its key.
     """
 
     digest: bytes = attrs.field(repr=False)

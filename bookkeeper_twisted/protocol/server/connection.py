@@ -73,7 +73,7 @@ class ServerConnection(Protocol):
         self._reply_count = 0
         self._unsent = 0
         self._unread = 0
-        self._socket: Any = None  # the TCP transport, also beneath TLS
+        self._socket: Any = None  # the TCP transport, even if a TLS layer lies above it
         self._gathers = False
         self._paused = False
         self._held = False

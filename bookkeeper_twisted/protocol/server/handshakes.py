@@ -17,7 +17,7 @@ SECONDS_AT_LEAST = 2.0
 """
 
 MOST_TIMES = 3
-"""Multiple of the limit above which the first handshake is dropped, even if it began only now."""
+"""Multiple of the limit above which the oldest handshake is dropped, even if it began only now."""
 
 
 class Handshakes(Generic[C]):
