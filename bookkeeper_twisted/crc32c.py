@@ -12,7 +12,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Crc32c(Protocol):
-    """A function that computes the CRC32C of ``data``; ``value`` is the CRC32C of the bytes in front of them."""
+    """A function that computes the CRC32C of ``data``; ``value`` is the CRC32C of the bytes before ``data``, or 0."""
 
     def __call__(self, data: Buffer, value: int = 0, /) -> int: ...
 
@@ -39,7 +39,7 @@ def _choose() -> tuple[Crc32c, Crc32c, Callable[[bytes], int]]:
 
 
 crc32c, crc32c_of_block, crc32c_of_bytes = _choose()
-"""Functions that compute the CRC32C of ``data``; ``value`` is the CRC32C of the bytes before it.
+"""Functions that compute the CRC32C of ``data``; ``value`` is the CRC32C of the bytes before ``data``, or 0.
 
 ``crc32c_of_bytes`` accepts only bytes and no ``value``.  It is the library's own function, so ``map`` over many entries
 needs no Python frame per entry, which would take 100 ns.  ``crc32c_of_block`` does not release the interpreter lock: a

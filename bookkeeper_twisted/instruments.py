@@ -202,7 +202,7 @@ class Instruments(Collector):
     def gauge(self, name: str, read: Callable[[], float], kind: str = "gauge", **labels: str) -> None:
         """Add a gauge, whose number is read when metrics are exported.
 
-        :param name: see :meth:`counter`.
+        :param name: name of the exported metric.
         :param read: returns the number; called in the thread that exports metrics.
         :param kind: type of the exported metric.  Apache exports some numbers as ``counter`` although they also fall.
         """
@@ -211,7 +211,7 @@ class Instruments(Collector):
     def summary(self, name: str, **labels: str) -> Summary:
         """Add a summary.
 
-        :param name: see :meth:`counter`; the exported names of count and sum end with ``_count`` and ``_sum``.
+        :param name: name of the exported metric; ``_count`` and ``_sum`` are appended to it for the count and the sum.
         """
         summary = Summary()
         self._add(name, "summary", summary, labels)
@@ -220,14 +220,14 @@ class Instruments(Collector):
     def share(self, name: str, summary: Summary, **labels: str) -> None:
         """Export a ``summary`` under one more name.
 
-        :param name: see :meth:`summary`.
+        :param name: the additional name of the exported metric.
         """
         self._add(name, "summary", summary, labels)
 
     def histogram(self, name: str, bounds: Sequence[float], **labels: str) -> Histogram:
         """Add a histogram.
 
-        :param name: see :meth:`counter`; the exported names end with ``_bucket``, ``_count`` and ``_sum``.
+        :param name: name of the exported metric; ``_bucket``, ``_count`` and ``_sum`` are appended to it.
         :param bounds: highest value of each range, ascending.
         """
         histogram = Histogram(bounds)
@@ -259,7 +259,7 @@ def _text(metric: Metric) -> Iterable[str]:
     samples = [s for s in metric.samples if not s.name.endswith("_created")]
     name = metric.name
     if metric.type == "counter" and samples and samples[0].name == name + "_total":
-        name += "_total"  # prometheus_client has stripped this suffix from the name of its own counter
+        name += "_total"  # prometheus_client strips this suffix from the names of its own counters
     yield f"# TYPE {name} {metric.type}"
     for sample in samples:
         yield f"{sample.name}{_labels(sample)} {_number(sample.value)}"

@@ -98,8 +98,8 @@ class JournalMetrics:
         self._instruments.gauge(prefix + "MEMORY_USED", used, journalIndex=label)
         self._instruments.gauge(prefix + "MEMORY_MAX", lambda: limit, journalIndex=label)
         self._instruments.gauge(prefix + "FORCE_WRITE_QUEUE_SIZE", groups, "counter", journalIndex=label)
-        # In Apache's bookie, this is the queue of callbacks after a sync.  Here one call completes a whole group, so
-        # the queue is always empty.
+        # In Apache's bookie, this metric is the length of the queue of callbacks after a sync.  In this bookie one call
+        # completes a whole group, so there is no such queue, and the metric is always 0.
         self._instruments.gauge(prefix + "CB_QUEUE_SIZE", lambda: 0, "counter", journalIndex=label)
 
 
@@ -140,7 +140,7 @@ class StorageMetrics:
         instruments.gauge("bookie_write_cache_count", storage.pending_entries, **labels)
         instruments.gauge("bookie_read_cache_size", storage.read_cache_bytes, **labels)
         instruments.gauge("bookie_write_cache_max_size", lambda: write_cache_limit)
-        # two metrics of the same number: Apache's ledger storage exports the one, its garbage collector the other
+        # the same number under two names, because Apache's ledger storage and its garbage collector both export it
         for name in ("bookie_ledgers_count", "bookie_ACTIVE_LEDGER_TOTAL"):
             instruments.gauge(name, storage.ledger_count, **labels)
         instruments.gauge("bookie_undeleted_ledgers", storage.undeleted, **labels)
@@ -150,7 +150,7 @@ class StorageMetrics:
 class BookieMetrics:
     """The metrics of a bookie's operations on entries and ledgers.
 
-    :param labels: labels for metrics of the ledger storage, see :func:`directory_labels`.
+    :param labels: labels for metrics of the ledger storage, which :func:`directory_labels` returned.
     """
 
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -219,7 +219,7 @@ class RequestMetrics:
     """The metrics of requests by operation; a latency is the time from the decoding of a request to its reply."""
 
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
-        """:param labels: labels for metrics of the ledger storage, see :func:`directory_labels`."""
+        """:param labels: labels for metrics of the ledger storage, which :func:`directory_labels` returned."""
         prefix = "bookkeeper_server_"
         self.add = instruments.summary(prefix + "ADD_ENTRY_REQUEST")
         self.read = instruments.summary(prefix + "READ_ENTRY_REQUEST")
@@ -234,7 +234,8 @@ class RequestMetrics:
         self.force = instruments.summary(prefix + "FORCE_LEDGER_REQUEST")
         self.bookie_info = instruments.summary(prefix + "GET_BOOKIE_INFO_REQUEST")
         self.list_entries = instruments.summary(prefix + "GET_LIST_OF_ENTRIES_OF_LEDGER_REQUEST")
-        # Apache's bookie exports a second metric of each operation, which leaves out the time in its queues
+        # Apache's bookie exports a second metric of each operation, which leaves out the time in Apache's queues; both
+        # metrics have the same values here
         instruments.share(prefix + "READ_ENTRY_FENCE_READ", self.fence_read)
         instruments.share(prefix + "READ_LAC", self.read_lac)
         instruments.share(prefix + "WRITE_LAC", self.write_lac)
@@ -360,7 +361,7 @@ class AdaptiveMetrics:
     The metrics are the latency of clients and its bound, in ms, and the share of its speed limits that the work may
     use.
 
-    :param status: returns these numbers.
+    :param status: returns an object with these three numbers.
     :param labels: labels that distinguish several kinds of such work in one process.
     """
 
@@ -419,7 +420,7 @@ class MaintenanceMetrics:
     def watch_damage(self, damaged: Callable[[], float]) -> None:
         """Export the number of damaged entry logs, which compaction does not delete.
 
-        :param damaged: returns this number.
+        :param damaged: returns the number of damaged logs.
         """
         self._instruments.gauge("bookie_damaged_entry_logs", damaged, **self._labels)
 
@@ -463,6 +464,6 @@ class ScrubMetrics:
     def watch(self, findings: Callable[[], float]) -> None:
         """Export the number of damaged ranges of entries that are known at present.
 
-        :param findings: returns this number.
+        :param findings: returns the number of damaged ranges.
         """
         self._instruments.gauge("bookie_damaged_runs", findings, **self._labels)

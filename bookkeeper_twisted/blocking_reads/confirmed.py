@@ -1,4 +1,4 @@
-"""Reading the last add confirmed (LAC) of unclosed ledgers from the bookies of their last ensembles."""
+"""Reads the last add confirmed (LAC) of unclosed ledgers from the bookies of their last ensembles."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -57,10 +57,10 @@ class _Question:
 def read_last_add_confirmed(
     pool: SocketPool, ledgers: Sequence[UnclosedLedger]
 ) -> dict[int, LastConfirmed | BookKeeperError]:
-    """Ask bookies, one after the other, for the last add confirmed of all their ledgers in question, over V3.
+    """Find the last add confirmed of unclosed ledgers: ask one bookie after the other, over V3, about its ledgers.
 
-    Bookies that could not be reached a short time ago are asked last.  They are asked only about ledgers for which the
-    answers of other bookies do not suffice.
+    A bookie is asked only about ledgers for which the answers so far do not suffice.  Bookies that could not be reached
+    a short time ago are asked last.
 
     :param ledgers: ledgers that are not closed; any number.
     :returns: the answer for each ledger, by its id; an error if too few bookies answered.

@@ -1,4 +1,4 @@
-"""Reading a range of entries that one ensemble keeps, from any replica that has them undamaged; each is verified.
+"""Reads a range of entries that one ensemble keeps, from any replica that has them undamaged; verifies each entry.
 
 If every bookie keeps every entry, batch reads go to one bookie until it fails; the next batch is requested before the
 received one is verified.  If the ledger is striped, or bookies do not support batch reads, entries are read by single
@@ -87,7 +87,8 @@ class FragmentReader:
         turn = preferred % len(fragment.bookies)
         order = [*fragment.bookies[turn:], *fragment.bookies[:turn]]
         self._order = sorted(order, key=pool.is_suspect)
-        # the outstanding request for the next batch, by its bookie and its first entry
+        # the outstanding request for the next batch (at most one), by the bookie's address and the id of its first
+        # entry
         self._ahead: dict[tuple[Address, int], OutstandingRequest[EntryRun]] = {}
         self._usual_size = UsualSize()
 

@@ -57,7 +57,7 @@ class SocketPool:
         return self.health.failed_at(address.bookie_id) is not None
 
     def __del__(self) -> None:
-        self.close()  # a process keeps a few pools only, and drops the others with their idle connections
+        self.close()  # a process keeps only a few pools: a dropped pool must not leave connections open
 
     def close(self) -> None:
         """Close the idle connections."""

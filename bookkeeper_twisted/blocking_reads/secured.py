@@ -137,7 +137,7 @@ class _SocketTransport:
         try:
             data = self._socket.recv(_CHUNK, 0)
         except (BlockingIOError, TimeoutError):
-            self.clock.advance(self._patience)  # the time limits of the protocols begin after this call or before it
+            self.clock.advance(self._patience)  # let the protocols notice that their time is up
             raise
         except OSError as error:
             self.lose(ConnectionLost(error.strerror or str(error)))
@@ -200,7 +200,7 @@ class _Inbox(Protocol):
     def take(self, size: int) -> bytes:
         """Return at most ``size`` of the received bytes."""
         taken = bytes(self.received[:size])
-        del self.received[:size]  # this does not move the remaining bytes
+        del self.received[:size]  # cheap: a bytearray does not move the bytes that remain
         return taken
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -208,7 +208,7 @@ class _Inbox(Protocol):
 
 
 class _SecuredStream:
-    """The stream of a secured connection; see :class:`.IByteStream`.  The constructor secures the connection.
+    """The decrypted byte stream of a secured connection.  The constructor secures the connection.
 
     :param patience: the time limit of calls of the socket, of TLS and of authentication, in seconds.
     """
@@ -253,7 +253,7 @@ class _SecuredStream:
             if self._inbox.ended is None:
                 self._inbox.transport.write(data)  # type: ignore[union-attr]
         except ConnectionError:
-            self._transport.pump()  # the bookie may have said why it ended the connection
+            self._transport.pump()  # the bookie may have sent the reason before it ended the connection
             raise
         finally:
             self._check()
@@ -273,7 +273,7 @@ class _SecuredStream:
     def _check(self) -> None:
         """Raise an error if TLS has ended the connection: one side has refused the other after the handshake.
 
-        With TLS 1.3 a bookie refuses the certificate of a client then.
+        With TLS 1.3, a bookie refuses the certificate of a client only after the handshake.
         """
         ended = self._inbox.ended
         if ended is None or isinstance(ended, ConnectionDone):

@@ -124,8 +124,8 @@ class Bookie:
                 return False
         if not self._storage.is_full():
             return True
-        # This call may begin a checkpoint.  That makes room immediately, because new entries then go to the other write
-        # cache.
+        # The callback may begin a checkpoint, which makes room immediately, because new entries then go to the other
+        # write cache.
         self._on_full()
         return not self._storage.is_full()
 
@@ -358,7 +358,8 @@ class Bookie:
             return fail(NoSuchLedgerError(ledger_id))
         if handle.last_complete:
             return _last_of(handle)
-        # Record the last cached entry now: a checkpoint may move it to disk after a read has searched there.
+        # Look for the last entry in the write cache first, then on disk.  In the other order, a checkpoint could move
+        # the entry to disk between the two searches, so that neither would find it.
         handle.last_entry = max(handle.last_entry, self._storage.last_cached(ledger_id))
         return self._reads.last_entry(ledger_id).addCallback(self._found_last, handle)
 

@@ -36,8 +36,8 @@ class DiskReads:
 
     Callers use it on the reactor thread; the reads run on the threads of the read lane.
 
-    :param flush: a function that sends the replies which the callbacks of a result have collected; called after each
-        result.
+    :param flush: a function that sends the collected replies; called after each result, whose callbacks may have added
+        replies.
     :param seconds: returns the time in seconds.  Failed reads of a ledger are logged at most once a minute.
     :param limit: most reads that wait; further reads are refused, so that they use limited memory (safety rule S11).
     """
@@ -76,7 +76,7 @@ class DiskReads:
         return self._on_lane(self._load_all, wanted, finish=keep, count=len(wanted))
 
     def last_entry(self, ledger_id: int) -> "Deferred[int]":
-        """Find the highest entry id of ``ledger_id`` on disk, or -1.
+        """Find the highest entry id of ``ledger_id`` on disk; the result is -1 if the disk has no entries of it.
 
         The result fails with BookieIOError, or with TooManyRequestsError if too many reads are waiting.
         """

@@ -67,7 +67,7 @@ class Engine:
         more (safety rule S10).
     :param on_checkpoint: called after each checkpoint with an empty text, or with :data:`NO_SPACE` or :data:`FAILED` if
         it failed.
-    :param labels: labels of the storage's metrics, see :func:`~bookkeeper_twisted.metrics.directory_labels`.
+    :param labels: labels of the storage's metrics: the names of its directories.
     """
 
     _log = Logger()

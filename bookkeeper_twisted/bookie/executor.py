@@ -66,7 +66,7 @@ class Unfinished:
     def ended(self, work: Work, outcome: Any = None) -> None:
         """Deliver the ``outcome`` of ``work``; if no other work is left, fire the waiting Deferreds."""
         self._works.discard(work)
-        work.deliver(outcome)  # the callbacks of the work may submit more work
+        work.deliver(outcome)  # before the test below, because the callbacks may submit more work
         while not self._works and self._waiting:
             waiter = self._waiting.pop(0)
             if not waiter.called:

@@ -131,7 +131,7 @@ class GroupCommit:
         return self._clock.seconds() - self._appended_at < BUSY_SECONDS
 
     def waits(self) -> dict[str, float]:
-        """Return what the record that is being completed has waited for, each with its seconds; empty if none is."""
+        """Return the waits of the record whose completion is running: seconds by what it waited for; else no items."""
         if self._completing is None:
             return {}
         group, item = self._completing
@@ -312,8 +312,8 @@ class GroupCommit:
         while True:
             group = self._commit()
             if group.failure is not None:
-                # Do not put the token back: without it, no thread writes again, which is forbidden now (safety rule
-                # S10).
+                # After a failure nothing may be written to the journal any more (safety rule S10): so keep the token,
+                # without which no thread writes.
                 return group
             if not self._queue:
                 self._idle.append(None)

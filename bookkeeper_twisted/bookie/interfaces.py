@@ -87,7 +87,7 @@ class IBookie(Interface):
         """
 
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return consecutive entries from a cache that include ``entry_id`` of ``ledger_id``, or None.
+        """Return consecutive entries from a cache that include ``entry_id`` of ``ledger_id``; None if no cache has it.
 
         :param max_count: most entries that the caller can use, from ``entry_id`` on.  The result may have more or fewer
             entries, and may begin before ``entry_id``.
@@ -98,7 +98,7 @@ class IBookie(Interface):
 
         Call it if :meth:`cached` has not found the entry.
 
-        :param max_count: most entries.
+        :param max_count: most entries to return.
         :param max_bytes: most bytes of the entries; the first entry is returned even if it is longer.
         :returns: a run of consecutive entries from ``entry_id`` on, within the limits; None if a read of ``entry_id``
             must wait for the disk.
@@ -133,7 +133,7 @@ class IBookie(Interface):
         """Return the id of the last stored entry of ``ledger_id``; -1 if it is not in memory, but only in the index."""
 
     def last_add_confirmed(ledger_id: int) -> int:
-        """Return the highest LAC of ``ledger_id`` that this bookie has received in this process, or -1."""
+        """Return the highest LAC of ``ledger_id`` that this bookie has received since its start; -1 without one."""
 
     def set_explicit_lac(ledger_id: int, master_key: bytes, body: bytes) -> "Deferred[None]":
         """Write an explicit LAC to the journal; it replaces the known explicit LAC unless it is lower.
@@ -149,7 +149,7 @@ class IBookie(Interface):
     def wait_lac(ledger_id: int, previous_lac: int, timeout: float) -> "Deferred[float | None]":
         """Wait until the LAC of a ledger is above ``previous_lac``.
 
-        :param timeout: seconds.
+        :param timeout: most seconds to wait.
         :returns: fires with the wall-clock time in ms at which the LAC advanced.  It fires with None if the LAC was
             above ``previous_lac`` already, or if the wait ends by a fence, the deletion of the ledger or the timeout.
             Fails with NoSuchLedgerError or TooManyRequestsError.  Cancelling ends the wait.

@@ -1,7 +1,8 @@
 """Formats log events of Twisted as JSON, one object a line, for programs that collect logs.
 
-:func:`twisted.logger.eventAsJSON` is for programs that read the events back in Python: it has the level as an object,
-the message as a template, and all that an event refers to.  The lines of this module are for search.
+:func:`twisted.logger.eventAsJSON` is for programs that read the events back in Python: its lines have the level as an
+    object, the message as a template, and all objects of the event.  The lines of this module are made for searches:
+    they have the level and the message as text.
 """
 
 import json
@@ -84,7 +85,7 @@ def _parts(event: LogEvent) -> dict[str, object]:
             if name and _PART.fullmatch(name):
                 found[name] = _FORMATTER.get_field(name, (), event)[0]
     except (ValueError, LookupError, AttributeError):
-        return {}  # formatEvent() has put into the message what is wrong with the template
+        return {}  # the template is wrong, and formatEvent() has said so in the message
     return found
 
 

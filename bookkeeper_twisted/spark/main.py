@@ -141,7 +141,8 @@ def session(arguments: argparse.Namespace) -> Any:
     spark = builder.getOrCreate()
     if not _is_remote(spark):
         spark.sparkContext.setLogLevel(arguments.log)
-    # Spark masks secret options in plans, which it knows by their names; it does not know the name of this option.
+    # Spark masks, in the plans that it shows, the options whose names it knows as secret.  It does not know the option
+    # with the credentials for ZooKeeper (``zkauth``), so its name is added.
     masked = spark.conf.get(_REDACTED)
     if "zkauth" not in masked:
         spark.conf.set(_REDACTED, f"{masked}|zkauth")

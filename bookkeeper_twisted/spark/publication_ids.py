@@ -12,7 +12,7 @@ ROLE, MANIFEST = "spark.role", "spark.manifest"
 PUBLICATION_ROLE, QUERY_ROLE = b"publication", b"query"
 
 FIRST_PUBLICATION = 1 << 62
-"""The lowest id of a record; generated ledger ids stay far below it.
+"""The lowest id of a record of the sink; the ids that the metadata store generates for ledgers stay far below it.
 
 If the layout of the metadata store has only 32-bit ledger ids, records cannot be stored.
 """

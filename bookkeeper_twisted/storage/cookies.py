@@ -2,11 +2,12 @@
 
 Every journal, ledger and index directory has the file ``current/IDENTITY``, with the cookie that is also in the
 metadata store.  Apache's bookie has the same bytes in the file ``VERSION``.  The two bookies have different indexes.
-So neither bookie may serve directories in which the other bookie has written since.  Apache's bookie refuses
+So neither bookie may serve directories to which the other bookie was the last to write.  Apache's bookie refuses
 directories that have data but no ``VERSION``.  Ours refuses directories with a ``VERSION``, unless it is told to take
 them over.  :func:`stamp_for_apache` gives directories back to Apache's bookie.
 
-The caller decodes the cookies.  This table says what a start does, depending on where cookies are:
+The caller decodes the cookies.  This table says what a start does, depending on whether the metadata store has the
+cookie of this bookie, and on which directories lack it:
 
 ==================  =======================  ==========================================================
 metadata store      directories without it   result

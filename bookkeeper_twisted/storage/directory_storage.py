@@ -101,7 +101,7 @@ class DirectoryStorage:
         self.entries = 0
         self._n_written = 0
         self._found: deque[tuple[int, FoundRows]] = deque(maxlen=_MOST_FOUND)
-        self._rows: dict[int, tuple[int, FoundRows]] = {}  # by ledger: what its last search found
+        self._rows: dict[int, tuple[int, FoundRows]] = {}  # by ledger: the rows found by its last search
 
     # -- reactor thread --
 
@@ -113,7 +113,7 @@ class DirectoryStorage:
                 self.looked_up.discard(ledger_id, first, last)
 
     def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return the run (consecutive entries) in a write cache with ``entry_id`` of ``ledger_id``, or None.
+        """Return the run (consecutive entries) in a write cache that contains an entry; None if no cache has the entry.
 
         Its entries from ``entry_id`` on are the newest copies; earlier entries of the run may be out of date.
 
@@ -193,7 +193,7 @@ class DirectoryStorage:
                     self.looked_up.discard(ledger_id, row.first, row.last)
 
     def last_cached(self, ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id`` in the write caches, or -1."""
+        """Return the highest entry id of ``ledger_id`` in the write caches; -1 if they have none of its entries."""
         return max(self.active.last_entry(ledger_id), self.flushing.last_entry(ledger_id))
 
     def forget(self, ledger_id: int) -> None:
@@ -206,7 +206,8 @@ class DirectoryStorage:
     def swap(self) -> None:
         """Exchange the two write caches: the active one becomes the flushing one, and the empty one becomes active.
 
-        The flushing cache must be empty before, because its entries would be lost (trap 12).
+        The flushing cache must be empty before the call, because the next flush would not write entries that are still
+        in it.
         """
         assert not self.flushing
         self.active, self.flushing = self.flushing, self.active
@@ -385,7 +386,7 @@ class DirectoryStorage:
         return row
 
     def _before(self, ledger_id: int) -> FoundRows | None:
-        """Return the index rows, of few entries each, that the last search in a ledger found, or None.
+        """Return the index rows, of few entries each, that the last search in a ledger found; None if there are none.
 
         The rows may be out of date.
         """
@@ -426,7 +427,7 @@ class DirectoryStorage:
 
         The caches are read before the index: an entry that leaves a cache in between is already in the index.
 
-        :param stored: whether to include entries on disk.
+        :param stored: whether to include entries on disk; False for the entries in the write caches alone.
         """
         ranges = self.active.ranges(ledger_id) + self.flushing.ranges(ledger_id)
         if stored:

@@ -244,7 +244,7 @@ class IRunIndex(Interface):
         """
 
     def find(ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the index row that contains ``entry_id`` of ``ledger_id``, or None."""
+        """Return the index row that contains ``entry_id`` of ``ledger_id``; None if the index lacks the entry."""
 
     def rows_ahead(ledger_id: int, entry_id: int, limit: int) -> Sequence[IndexRow | bytes]:
         """Return the index row of an entry, and some of the next rows of the ledger, if these are cheap to read.
@@ -256,7 +256,7 @@ class IRunIndex(Interface):
         """Yield the index rows of ``ledger_id``, sorted by entry."""
 
     def last_entry(ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id`` in the index, or -1."""
+        """Return the highest entry id of ``ledger_id`` in the index; -1 if the index has no entries of the ledger."""
 
     def ledgers() -> Iterator[LedgerRow]:
         """Yield the states of all ledgers, sorted by ledger id."""
@@ -396,7 +396,7 @@ class ILedgerStorage(Interface):
         """Insert ``entries`` into the write cache; they replace older copies of the same entries."""
 
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return the run (consecutive entries) in a cache that contains ``entry_id`` of ``ledger_id``, or None.
+        """Return the run (consecutive entries) in a cache that contains an entry; None if no cache has the entry.
 
         Its entries from ``entry_id`` on are the newest copies; earlier entries of the run may be out of date.
 
@@ -423,7 +423,7 @@ class ILedgerStorage(Interface):
         """
 
     def last_cached(ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id`` in the write caches, or -1."""
+        """Return the highest entry id of ``ledger_id`` in the write caches; -1 if they have none of its entries."""
 
     def keep(run: EntryRun, epoch: int) -> EntryRun:
         """Return the entries of a loaded ``run`` that are up to date; put these entries in the read cache if useful.

@@ -78,7 +78,8 @@ class LedgerStorage:
     :ivar resident_hits: number of calls of :meth:`resident` that found entries.
     :ivar loads: number of calls of :meth:`load`.
     :ivar checkpoints, failed_checkpoints: number of checkpoints that succeeded, and that failed.
-    :ivar epoch: see :class:`~.interfaces.ILedgerStorage`.
+    :ivar epoch: a number that changes when entries leave the write caches: what was read before may then be older
+        copies.
     """
 
     def __init__(

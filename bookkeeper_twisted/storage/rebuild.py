@@ -110,7 +110,8 @@ def rebuild_index(
         fences are imported next.  If empty, these ledgers become fenced.
     :param advance: called with the size of each entry log after it was read.
     :param states: the ledger states for the new index; if None, those in the old index are kept.
-    :param elsewhere: ids of ledgers that are in other directories, see :func:`known_elsewhere`.
+    :param elsewhere: ids of ledgers that belong to other directories; their entries in the logs of this directory are
+        ignored.
     :raises DamageError: a sealed log ends inside a record, or has other records than its ledgers map says.
     """
     if states is None:

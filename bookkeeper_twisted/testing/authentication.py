@@ -1,4 +1,7 @@
-"""An authentication plugin for tests.  Tokens have one byte; the test sets their number and the result."""
+"""An authentication plugin for tests.
+
+A token has one byte.  The test sets how many tokens the client sends, and whether the bookie then accepts it.
+"""
 
 import attrs
 from twisted.internet.defer import Deferred, fail, succeed

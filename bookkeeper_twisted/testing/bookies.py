@@ -256,7 +256,8 @@ class MemoryBookies:
     ) -> "Deferred[T]":  # fmt: skip
         """Call ``work`` after the bookie's delay and return its result.
 
-        :param faults: whether a fault of the bookie makes the whole request fail.
+        :param faults: whether a :class:`~.memory_bookie.Fault` of the bookie makes the whole request fail; False if
+            ``work`` applies the faults to each entry.
         """
 
         def act(_: None) -> T:

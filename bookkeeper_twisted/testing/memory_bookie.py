@@ -78,7 +78,9 @@ class MemoryBookie:
         self.entries[ledger_id][entry_id] = stored[:-1] + bytes((stored[-1] ^ 1,))
 
     def fault(self, operation: str, entry_id: int) -> Exception | None:
-        """Return the error of the first fault that applies to a request, or None; the fault counts the request."""
+        """Return the error of the first fault that applies to a request; None without one.  Reduce the fault's
+        ``times``.
+        """
         for fault in self.faults:
             if fault.applies(operation, entry_id):
                 fault.times -= 1

@@ -171,9 +171,9 @@ class BookieAdmin:
         self._parts = parts
 
     def take(self, config: BookieConfig) -> None:
-        """Let the parts of the bookie take the values of a ``config`` that differ from the present ones.
+        """Apply to the running bookie the values of a ``config`` that differ from the present configuration.
 
-        Only live values may differ (:func:`~bookkeeper_twisted.config.live.with_live`).
+        Only values that can change while a bookie runs may differ (:func:`~bookkeeper_twisted.config.live.with_live`).
         """
         parts, self.config = changed_parts(self.config, config), config
         if BACKGROUND in parts and self._parts is not None:
@@ -205,7 +205,7 @@ class BookieAdmin:
 
         :param reason: a text for the administrator.
         """
-        if self._phase is Phase.SERVING:  # where a start fails, its caller logs the reason immediately
+        if self._phase is Phase.SERVING:  # if the start fails, its caller logs the reason
             self._log.critical("bookie {bookie_id} is stopping: {reason}", bookie_id=self.bookie_id, reason=reason)
         if self._phase in (Phase.STARTING, Phase.SERVING):
             self._phase, self._failure = Phase.FAILED, reason

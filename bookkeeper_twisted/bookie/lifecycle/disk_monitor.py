@@ -37,10 +37,10 @@ class DiskThresholds:
 class DiskState:
     """The result of one check of the disks.
 
-    :ivar full: whether the disks of the ledger directories count as full: one of them, or all, see
-        :attr:`DiskThresholds.any_full`.
-    :ivar almost_full: whether at least one of them is almost full.
-    :ivar has_reserve: whether each of them still has more free bytes than the reserve.
+    :ivar full: whether the disks of the ledger directories count as full: one full disk is enough with
+        :attr:`DiskThresholds.any_full`, otherwise all must be full.
+    :ivar almost_full: whether the disk of at least one ledger directory is almost full.
+    :ivar has_reserve: whether the disk of each ledger directory still has more free bytes than the reserve.
     :ivar unusable: ledger directories that are missing or unreadable, each with its error text.
     :ivar lost_journals: journal directories that are missing or unreadable, each with its error text.  A restart would
         not find the records that were written there.

@@ -124,9 +124,9 @@ class HttpSite(Protocol):
 
 
 def opened(site: HttpSite, listening: IListeningPort) -> str:
-    """Tell the HTTP ``site`` that it is ``listening``.
+    """Tell the HTTP ``site`` that its server listens at the port ``listening``.
 
-    Return a sentence for the log that says where it listens and who may use it.
+    Return a sentence for the log that says where the server listens and who may use it.
     """
     address: Any = listening.getHost()
     where = f"{address.host}:{address.port}" if hasattr(address, "port") else str(address)

@@ -22,7 +22,11 @@ from ...storage.ledger_dirs import current, directory_index, distinct
 from .store import Store, StorePaths
 
 ShowProgress = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
-"""Called with a directory and the bytes of its entries; its context is a function to call with exported bytes."""
+"""A function that shows the progress of an export.
+
+It is called with a directory and the number of bytes of its entries.  The context manager that it returns gives a
+function, which is called with the number of newly exported bytes.
+"""
 
 
 @attrs.frozen
@@ -59,7 +63,7 @@ class HandBack:
             self._replay()
             exported = [self._export(path) for path in indexes]
             for path in self.paths.ledgers:
-                discard_log_sizes(self.fs, current(path))  # Apache's bookie wrote these files before the take-over
+                discard_log_sizes(self.fs, current(path))  # Apache's bookie wrote them before the take-over: outdated
         for path in distinct(self.paths.ledgers, self.paths.indexes):
             remove_reserve(self.fs, current(path))
         stamp_for_apache(self.fs, self.paths.all())

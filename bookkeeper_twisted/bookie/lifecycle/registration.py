@@ -86,8 +86,8 @@ class BookieRegistration:
     def set_high_priority(self, accepted: bool, reason: str) -> None:
         """Set whether the bookie accepts adds of high priority, as those of a recovery, even while it is read-only.
 
-        :param accepted: whether it accepts them.
-        :param reason: why it does not, for the log.
+        :param accepted: whether the bookie accepts adds of high priority.
+        :param reason: why the bookie does not accept them, for the log.
         """
         if accepted is self.mode.high_priority:
             return

@@ -1,4 +1,4 @@
-"""The read-only state of a bookie in its ``BOOKIE_STATUS`` files, by which it outlives the process."""
+"""Saves the read-only state of a bookie in its ``BOOKIE_STATUS`` files, and restores it at the next start."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -34,8 +34,8 @@ class RememberedStatus:
     async def restore(self, admin: IBookieAdmin, registration: BookieRegistration) -> None:
         """Read the files; save them from now on when the reasons to be read-only change.
 
-        :param admin: is asked for the read-only state if an administrator had asked for it in an earlier run.
-        :param registration: knows the reasons.
+        :param admin: gets the read-only request again if an administrator made it in an earlier run.
+        :param registration: knows the reasons why the bookie is read-only, and reports their changes.
         """
         status = await self._submit(load_status, self._fs, self._directories)
         if status.read_only and status.manual:

@@ -140,7 +140,7 @@ class BookieService(Service):
         return self.admin.config
 
     def take(self, config: BookieConfig) -> None:
-        """Let the parts of the bookie take the live values of a ``config`` that differ from the present ones."""
+        """Apply to the running bookie the values of a ``config`` that differ and can change while the bookie runs."""
         self.admin.take(config)
 
     # -- as a Service --

@@ -35,7 +35,8 @@ _UNLIMITED = 1 << 62
 CONFIGURABLE = live_attributes(BookieConfig, BACKGROUND, DISKS, LOG, REQUESTS) - {"compaction_rate"}
 """Settings that an administrator can change while the bookie serves.
 
-``compaction_rate`` only names the default of ``compaction_rate_by_entries``, which has its value by then.
+``compaction_rate`` is left out: it is only the default of ``compaction_rate_by_entries``, so a change of it while the
+bookie serves would have no effect.
 """
 
 

@@ -301,7 +301,7 @@ def _turn(
 
     :param following: the next step, which the disk reads while ``step`` is verified.
     :returns: two results.  First: the index rows whose last entry is in ``step``, each with its verified records.
-        Second: the step after ``following``, or None.
+        Second: the step after ``following``; None if there is no further step.
     """
     after = None
     if following is not None:

@@ -425,7 +425,10 @@ class GarbageCollector:
         self._limit_pause(paused)
 
     def _limit_pause(self, paused: bool) -> None:
-        """End a compaction that was suspended for ``wait_time``, so that the next garbage collection can begin."""
+        """End a compaction that stays suspended for ``wait_time`` seconds, so that the next collection can begin.
+
+        :param paused: whether a running compaction is suspended now.
+        """
         if paused and self._end_of_pause is None:
             self._end_of_pause = self._clock.callLater(self._options.wait_time, self._pause_ended)
         elif not paused and self._end_of_pause is not None:

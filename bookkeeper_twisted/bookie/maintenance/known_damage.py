@@ -1,8 +1,7 @@
 """The known damage of a bookie: stores it durably, logs and counts it, and marks it for repair by autorecovery.
 
 Scrubs and compactions find damage.  The findings of a scrub replace the known damage in the part of a directory that
-the scrub has verified so far, see :class:`~bookkeeper_twisted.storage.maintenance.scrub.ScrubRecord`.  The findings of
-a compaction are added to the known damage.
+the scrub has verified so far.  The findings of a compaction are added to the known damage.
 """
 
 from collections.abc import Sequence

@@ -30,8 +30,8 @@ REMEMBERED = 7 * 86400
 """Seconds for which the fence of a deleted ledger is remembered, to refuse late adds, as in Apache's bookie."""
 
 _PAGE = 1000
-# One permit of the rate limiter covers the listing of a range of this many ledger ids.  One node of ZooKeeper has at
-# most this many.
+# One permit of the rate limiter covers the listing of this many consecutive ledger ids, because one request to
+# ZooKeeper lists at most so many ledgers: the children of one node.
 _RANGE = 10_000
 
 

@@ -31,7 +31,7 @@ class Progress:
         """Count a completed step.
 
         :param n_bytes: number of bytes of the step.
-        :param now: seconds, by the clock of ``began``.
+        :param now: the present time, in seconds of the same clock as ``began``.
         """
         self.done += n_bytes
         self.left = max(self.left - n_bytes, 0)
@@ -42,7 +42,7 @@ class Progress:
     def eta(self, now: float) -> float | None:
         """Return the seconds until the end at the present speed, or None while the speed is unknown.
 
-        :param now: seconds, by the clock of ``began``.
+        :param now: the present time, in seconds of the same clock as ``began``.
         """
         n_bytes, seconds = self._recent(now)
         return self.left * seconds / n_bytes if n_bytes else None

@@ -215,7 +215,7 @@ class Scrubber:
         try:
             await self._verify(directory, scrub)
         except (StorageError, OSError):
-            # Drop the stored position: the next pass begins at the start of the directory.
+            # Drop the position of the failed pass, so that the next pass begins at the start of the directory.
             known.records[number] = attrs.evolve(scrub.record, after=None)
             raise
         finally:

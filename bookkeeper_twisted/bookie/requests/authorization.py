@@ -107,7 +107,7 @@ class AuthorizingSession:
         self._may_recover = self._recovered.get
 
     def _renew(self) -> None:
-        """Start anew with the decisions that are cached for the present principal under the present rules."""
+        """Use from now on the decisions that are cached for the present principal under the present rules."""
         self._principal = self._connection.principal
         self._revision = self._authorizer.revision
         self._decisions = self._access.decisions(self._principal)
@@ -314,9 +314,10 @@ class AuthorizingSession:
     def _refuse(
         self, item: Any, action: Permission, ledger_id: int | None, passed: list[Any], count: int = 1
     ) -> bool:  # fmt: skip
-        """Append the refusal of a request, or of all requests of a run, to ``passed``; see :meth:`_pass`.
+        """Append the refusal of a request, or of all requests of a run, to ``passed``.
 
         :param count: the number of requests.
+        :returns: False if the protocol has no refusal for the request, so that the connection must be closed.
         """
         self._access.refused(self._connection.principal, self._connection.peer, action, ledger_id, count)
         head = getattr(item, "header", item)

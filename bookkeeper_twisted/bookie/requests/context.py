@@ -166,7 +166,7 @@ def check_ids(ledger_id: int, entry_id: int) -> None:
 
     Negative entry ids mark the journal's own records, which no read may request.
 
-    :param entry_id: -1 stands for the last entry.
+    :param entry_id: the requested entry id, which may be -1: the last entry.
     :raises NoSuchLedgerError: no ledger has such an id.
     :raises BadRequestError: no entry has such an id.
     """

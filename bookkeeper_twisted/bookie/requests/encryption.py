@@ -1,17 +1,18 @@
 """The start of encryption: the first bytes of a connection to a bookie with TLS decide whether it is encrypted.
 
-A peer may begin with the handshake of TLS itself (direct TLS).  Apache's bookies do not support direct TLS.  It serves
-clients that reach bookies through a router of TLS connections, and clients that want to send no byte in clear.
+A peer may begin with the handshake of TLS itself (direct TLS).  Apache's bookies do not support direct TLS.  Direct TLS
+serves clients that reach bookies through a router of TLS connections, and clients that must not send a single byte in
+clear.
 
 Any other peer starts TLS only by its first frame, a V3 StartTLS in clear; Apache's clients send it for V2, too.  Bytes
-that follow this frame in clear are dropped: otherwise an attacker on the network could insert requests that are
-answered as the peer's.  The session that answers requests is opened after the handshake.
+that follow this frame in clear are dropped: otherwise an attacker on the network could insert requests that the bookie
+would answer as if the peer had sent them.  The session that answers requests is opened after the handshake.
 
 There is one exception.  Apache's clients send the first token of SASL in clear right behind StartTLS, and wait for the
 answer within TLS.  So an AUTH request with an empty token in this place is answered after the handshake, whether it
 arrived together with StartTLS or later.  An attacker who inserts it gains nothing: the token says nothing, and the
-answer goes to the peer of the handshake.  If clients have to authenticate, the request has to name their plugin: what
-names another one is dropped, as its answer would be a refusal.
+answer goes to the peer of the handshake.  If clients have to authenticate, this AUTH request must name the plugin that
+the bookie uses; a request that names another plugin is dropped, because its answer would be a refusal.
 """
 
 from collections.abc import Callable, Sequence

@@ -92,7 +92,7 @@ class LacProcessor:
         return ReadLacResponse(request.header, Status.EOK, request.ledger_id, body, last)
 
     async def write_lac(self, session: RequestSession, request: WriteLacRequest) -> WriteLacResponse:
-        """Store an explicit LAC; see :meth:`~bookkeeper_twisted.bookie.interfaces.IBookie.set_explicit_lac`.
+        """Store an explicit LAC (the LAC that a writer sends apart from entries); return when it is durable.
 
         :raises BookieError: the LAC was refused; the error has the status of the reply.
         """

@@ -29,10 +29,10 @@ _MOST_LOADS = 32
 """Pieces of a run (reads received together) that are collected before one call in a read thread loads them."""
 
 _FIRST_LOADS = 2
-"""Missing scattered reads that are loaded before the other reads of their run.
+"""The number of scattered reads, of entries that are not in memory, that are loaded first; later scattered reads wait.
 
-The read lane then also finds the index rows of the following entries: for the first entry only its own row, for the
-second entry many.  An entry costs several times less if its row is known.
+The index looks up one row for the first entry; for the second it reads many of the following rows into memory, too.  A
+read costs several times less if the row of its entry is in memory, so the later reads wait until then.
 """
 
 
@@ -78,7 +78,7 @@ class ReadProcessor:
         """Answer reads from memory while there is room for replies; then load the missing entries.
 
         :param cursor: the rest of a run; reads for whose replies there is no room are put back into the ``session``.
-        :returns: always True, which means that the request has begun; see :meth:`start`.
+        :returns: always True, as the session expects it from a request that has begun.
         """
         pieces = cursor.pieces
         missing: list[ReadPiece] = []
@@ -343,7 +343,7 @@ async def read_last(session: RequestSession, ledger_id: int) -> tuple[int, bytes
     """Read the last stored entry of a ledger.
 
     :returns: the id of the entry, and its bytes as :func:`read_entry` returns them.
-    :raises BookieError: see :func:`read_entry`.
+    :raises BookieError: NoSuchEntryError, NoSuchLedgerError, BookieIOError or TooManyRequestsError.
     """
     last = await session.context.bookie.last_entry(ledger_id)
     return last, await read_entry(session, ledger_id, last)

@@ -104,7 +104,7 @@ class RequestSession:
     def pump(self) -> None:
         """Begin queued requests until one of them must wait, or the time of this connection's turn is used up.
 
-        Pause the connection while any are queued.
+        Pause the connection while requests are queued.
         """
         if self._pumping:
             return

@@ -1,4 +1,4 @@
-"""Logs requests that take long: whose, which, how long, and for what they waited."""
+"""Logs requests that take long: the client, the operation, the entries, the time, and what the request waited for."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -26,9 +26,9 @@ class SlowRequests:
     At most one line of an operation is logged a minute for each host.  Callers compare the time with
     :attr:`threshold` themselves, so a request that is quick costs one comparison.
 
-    :param seconds: returns the time of the clock.
-    :param waits: see :data:`Waits`.
-    :ivar threshold: milliseconds from which a request is logged; infinite if none is.
+    :param seconds: returns the time in seconds, which limits the rate of the lines.
+    :param waits: returns what an add has waited for; called while the add is being completed.
+    :ivar threshold: milliseconds from which a request is logged; infinite if no request is logged.
     """
 
     _log = Logger()
@@ -54,7 +54,7 @@ class SlowRequests:
         :param peer: host and port of the client.
         :param entry_id: id of the first entry; below 0 if the request names none.
         :param count: number of entries; requests that were received together have one line.
-        :param millis: how long the request took.
+        :param millis: how long the request took, in milliseconds.
         :param waited_for: what took most of the time, as far as it is known.
         """
         template = (
@@ -69,12 +69,12 @@ class SlowRequests:
     def say_add(self, peer: str, ledger_id: int, entry_id: int, count: int, millis: float) -> None:
         """Log that an add took long, while it is being completed.
 
-        What the journal does not account for was spent before: the add waited for room.
+        The journal knows how long the add waited for the journal; the rest of the time counts as the wait for room.
 
         :param peer: host and port of the client.
         :param entry_id: id of the first entry.
         :param count: number of entries.
-        :param millis: how long the add took.
+        :param millis: how long the add took, in milliseconds.
         """
         waits = dict(self._waits(ledger_id))
         waits[ROOM] = max(millis / 1000 - sum(waits.values()), _LEAST)

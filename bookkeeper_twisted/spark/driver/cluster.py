@@ -40,7 +40,8 @@ class ClusterView:
         self.underreplication = driver.underreplication
         self.registration = driver.registration
         self._driver = driver
-        # Whether a ledger is a record of the sink, by ledger id; only for ids in the range of such records.
+        # A cache: for each known ledger whose id is in the range of the sink's records, whether the ledger is such a
+        # record.
         self._high_ids: dict[int, bool] = {}
 
     def wait(self, work: Callable[[], Awaitable[V]]) -> V:

@@ -17,15 +17,15 @@ from ...model import LedgerMetadata
 from ..task.partition import FragmentPart
 
 PIECE_COST = 32 << 10
-"""Bytes that are added to the size of each piece of a range, as its fixed cost: they stand for a round trip to the
-bookie.
+"""The fixed cost of a piece (a range of entries that is read by itself), in bytes: it is added to the size of the
+entries and stands for a round trip to the bookie.
 """
 
 MAX_PIECES = 2000
 """The most pieces (ranges of entries) of a partition, so that the message that describes a task's work stays small."""
 
 USUAL_PARTITIONS, WORTH_A_TASK = 16, 8 << 20
-"""If the user sets no number of partitions: how many to aim at, and the smallest partition in bytes."""
+"""Used if the user sets no number of partitions: the number to aim at, and the least bytes of a partition."""
 
 
 @attrs.frozen

@@ -76,7 +76,8 @@ class PositionCheck:
         return answers
 
     def _batch(self, first: int, count: int) -> EntryRun:
-        """Send a batch read; if no reply comes, and the bookie answers a single read then, send it once more.
+        """Send a batch read.  If no reply comes, but the bookie then answers a read of one entry, send the batch read
+        again.
 
         :raises BadRequestError: the bookie does not support batch reads.
         """
@@ -100,9 +101,9 @@ class PositionCheck:
         raise BadRequestError(self._ledger_id, first)
 
     def _lost(self, answers: Mapping[int, bytes | Exception]) -> dict[int, bytes | Exception]:
-        """Read entries again over protocol V3 if the bookie answered an I/O error over V2.
+        """Read entries again over protocol V3 for which the bookie answered an I/O error over V2.
 
-        Return the answers for the entries that the bookie has lost.
+        Return, by entry id, the V3 answers that say that the bookie has lost the entry; empty if there are none.
 
         V2 has no status for a lost entry, for example if its entry log is missing: a bookie then answers with an I/O
         error.  V3 has such a status.

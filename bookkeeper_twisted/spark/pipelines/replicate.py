@@ -79,7 +79,7 @@ def check_of_entries(findings: DataFrame, replicas: DataFrame, marks: Marks) -> 
     Missing entries, damaged entries and all entries of lost bookies count as lost.
 
     :param findings: result of :func:`~.verify.verify`.
-    :param replicas: see :func:`check_of_bookies`.
+    :param replicas: rows of the source's view ``fragments``.
     :param marks: underreplicated marks, read before the replicas were listed.
     """
     rows = _gone(replicas)

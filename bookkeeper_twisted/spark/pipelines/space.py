@@ -49,7 +49,7 @@ _PATIENCE = 60.0
 """Seconds within which the HTTP server of a bookie must answer."""
 
 _MOST_BYTES = 64 << 20
-"""The most bytes of an answer: those of an entry log with some two million ledgers."""
+"""The most bytes that the HTTP server of a bookie may answer; enough for an entry log with two million ledgers."""
 
 
 def entry_logs(
@@ -94,11 +94,12 @@ def _logs_of_bookie(address: str, security: SecuritySettings) -> list[tuple[str,
 def _asked(url: str, security: SecuritySettings) -> Any:
     """Send a GET request to the HTTP server of a bookie; return the JSON of the answer, parsed.
 
-    :param security: settings of TLS and of authentication; also the driver sends only these to tasks, no secrets.
+    :param security: settings of TLS and of authentication.  They contain names of files, but no secrets, so the driver
+        can send them to tasks.
     :raises BookieHandleNotAvailableError: no answer came, or the answer is an error.
     :raises UnauthorizedAccessError: the bookie needs a certificate or a token, or has refused them.
     """
-    # imported here, because only this needs Twisted
+    # imported here, because of all this module does, only requests to bookies need Twisted
     from ...cli.http_requests import send
     from ..reactor import THREAD
 
@@ -178,7 +179,7 @@ def usage(
     :param logs: rows that :func:`entry_logs` returned.
     :param parallelism: tasks that run at a time; each gets an equal share of the limit.
     :param limit: most entries and bytes a second that all tasks together read.
-    :param options: options of the client, those of :func:`entry_logs`.
+    :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.
     """
     share, security = limit * (1 / parallelism), security_settings(client_config(options))
 

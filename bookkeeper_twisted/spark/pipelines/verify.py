@@ -28,10 +28,11 @@ FINDINGS = (
 PIECE_BYTES = 16 << 20
 
 _PARTITIONS_PER_TASK, _WITH_A_LIMIT = 4, 16
-"""Number of partitions per task that runs at the same time: without, and with a speed limit.
+"""Number of partitions for each task that runs at the same time: without a speed limit, and with one.
 
-With several small partitions, cores are idle only briefly at the end.  With a limit there are more.  Nobody uses the
-share of an idle core, so the whole would be slower than the limit allows.
+Several small partitions for each task keep cores from being idle for long at the end.  A job with a speed limit has
+more of them: each task has a fixed share of the limit, and other tasks cannot use the share of an idle core, so a job
+with idle cores would be slower than its limit.
 """
 
 _NOT_REGISTERED = "the bookie is not registered; it should keep no entries"
@@ -99,7 +100,7 @@ def verify(
 
     :param replicas: rows of the source's view ``fragments``.
     :param password: password of ledgers with HMAC digests that are not in ``passwords``.
-    :param passwords: passwords by ledger id, see :func:`stored_passwords`.
+    :param passwords: passwords by ledger id, which :func:`stored_passwords` has read from metadata.
     :param limit: most entries and bytes a second that all tasks together read.
     :param parallelism: tasks that run at a time; each gets an equal share of the limit.
     :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.

@@ -65,7 +65,7 @@ class BatchKey:
             return None
         try:
             return cls(custom[MANIFEST].decode(), custom[QUERY].decode(), int(custom[BATCH]))
-        except ValueError:  # a user's ledger may have custom metadata with these keys and other values
+        except ValueError:  # not a ledger of the sink: a user has set the same keys to other values
             return None
 
 
@@ -95,7 +95,7 @@ class PublishedLedger:
 
 @attrs.frozen
 class Publication:
-    """The content of a publication record, which publishes one batch.
+    """The content of a publication: the record in the metadata store that publishes one batch.
 
     :ivar rows_ledger: id of the ledger with the manifest rows.
     :ivar start: lower bound of the ids of all ledgers that attempts to write this batch have created.
@@ -123,7 +123,7 @@ class Publication:
             return None
         try:
             return cls(key, *(int(custom[name]) for name in (_ROWS, _START, _NEXT, _TIME)))
-        except (KeyError, ValueError):  # a user's ledger may have custom metadata with these keys and other values
+        except (KeyError, ValueError):  # not a ledger of the sink: a user has set the same keys to other values
             return None
 
 
@@ -212,7 +212,7 @@ async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
 
 
 async def _begun(ledgers: ILedgerManager, key: BatchKey) -> tuple[int, int | None]:
-    """Read the record of a query.
+    """Read the record, made by :func:`begin`, of the lowest id that the ledgers of a query may have.
 
     :returns: the ledger id of the record, and the lower bound of ledger ids that it contains.  If there is no record,
         the ledger id that it would get, and None.

@@ -24,7 +24,7 @@ from .manifest import BatchKey, Publication, PublishedLedger
 class Publisher:
     """Publishes batches, and deletes the ledgers that failed attempts have left.
 
-    :param clock: the clock, whose time of day the manifest gets in its column ``published``.
+    :param clock: the clock that gives the time of publication (column ``published`` of the manifest).
     """
 
     def __init__(self, clock: IReactorTime, client: BookKeeper, options: SinkOptions) -> None:
@@ -80,8 +80,9 @@ class Publisher:
             await manifest.begin(self._ledgers, key, bookie_id)
             start = await self._start(key)
         writer = await self._write_rows(key, rows)
-        # This ledger is the newest so far, so attempts to write the next batch create ledgers with higher ids.  Do not
-        # generate an id only for this lower bound: an id without a ledger leaves a gap in the offsets of streams.
+        # The ledger with the manifest rows is the newest so far, so attempts to write the next batch create ledgers
+        # with higher ids.  Do not generate an id only for this lower bound: an id without a ledger leaves a gap in the
+        # offsets of streams.
         following = writer.ledger_id + 1
         time = int(self._clock.seconds() * 1000)
         publication = Publication(key, writer.ledger_id, start or 0, following, time)

@@ -155,7 +155,7 @@ class Restorer:
                 return True
             raise LedgerExistsError(f"ledger {ledger_id} exists: nothing is written over it")
         if facts.has_end(stored):
-            # the earlier attempt may have failed before it set the creation time
+            # set the creation time again, because the earlier attempt may have failed before it did so
             await self._set_ctime(ledger_id, facts)
             return True
         await self._client.delete_ledger(ledger_id)
@@ -216,7 +216,7 @@ def remove_marks(options: SinkOptions, restored_by: str, ledger_ids: Iterable[in
     ledgers, mark = client_of(options, ArchiveClient.connect).metadata.ledgers, restored_by.encode()
 
     async def remove(ledger_id: int) -> None:
-        with suppress(NoSuchLedgerMetadataError):  # the ledger was deleted in the meantime
+        with suppress(NoSuchLedgerMetadataError):  # skip a ledger that was deleted in the meantime
             await update(
                 ledgers, ledger_id, None, lambda stored: stored.custom_metadata.get(RESTORED_BY) == mark, unmarked
             )

@@ -35,10 +35,10 @@ class Planner:
         self._pool = connections(settings.timeouts, settings.limits.max_frame_size, settings.security)
 
     def addresses(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[str, Address]:
-        """Return addresses of bookies by id: of all bookies of ``ledgers``, and of others that are known.
+        """Return addresses by bookie id: those of all bookies of ``ledgers``, and perhaps of more bookies.
 
-        Known addresses are cached.  The address of a bookie is looked up again if it is unknown, or if the bookie did
-        not answer.
+        Addresses are cached.  The address of a bookie is looked up again if it is unknown, or if the bookie did not
+        answer.
         """
         unknown = {n for n in bookies_of(ledgers.values()) if not self._is_known(n)}
         self._addresses.update(self.cluster.addresses(unknown))

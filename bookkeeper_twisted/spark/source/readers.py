@@ -1,4 +1,4 @@
-"""The readers that Spark calls: of batches, of views and of streams.
+"""The readers of batches, views and streams, whose methods Spark calls.
 
 Spark calls :meth:`read` in tasks, all other methods on the driver.  It pickles readers to send them to tasks, so they
 contain options but no open connections.  The modules for planning are imported only by the methods that plan, so that a
@@ -39,7 +39,7 @@ class _WrappedPartition(InputPartition):
 
 def _entries(options: SourceOptions, partition: InputPartition) -> Iterator[Any]:
     """Read the entries of a partition in a task, and yield them as Arrow record batches."""
-    if partition.value is None:  # Spark passes such a partition if the driver has planned none
+    if partition.value is None:  # if the driver has planned no partition, Spark passes a partition without a value
         return
     with plain_errors():
         yield from read_partition(partition.value, settings_of(options))
@@ -192,7 +192,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def admission_of(own: ReadOptions, limit: ReadLimit) -> Admission:
     """Return the limits of a micro-batch: those of the options together with Spark's.
 
-    :param own: the options of the read.
+    :param own: the options that the user has set for the read.
     :param limit: Spark's limit.  If Spark asks for all available entries, the result has no limits; otherwise the
         limits of both apply.
     """

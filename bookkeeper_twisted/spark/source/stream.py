@@ -87,8 +87,8 @@ class StreamPlanner:
                 table[ledger_id] = position
         end = start.advanced(table, done, self._lost(start.next_entry, ledgers))
         if end is start:
-            # All new ledgers are ledgers that the options do not select, for example those of the sink: they must not
-            # cause a micro-batch.
+            # There is nothing to read, although ledgers may have appeared that the options do not select, for example
+            # the sink's own.  They must not cause a micro-batch.
             return start
         return attrs.evolve(end, done=end.done.union(self._planner.selection.take_passed_over()))
 

@@ -17,7 +17,7 @@ from ...model import LedgerMetadata
 from ..options import SourceOptions
 
 BATCH_BYTES = 512 << 10
-"""Bytes from which on a batch is not joined with further batches, because joining copies it."""
+"""Record batches are joined until they have at least this many bytes; joining copies, so larger ones are not joined."""
 
 BATCH_ROWS = 16_384
 

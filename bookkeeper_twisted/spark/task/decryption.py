@@ -3,7 +3,7 @@
 The metadata of an encrypted ledger hold its key, which a key provider has encrypted ("wrapped").  Plans and partitions
 contain the key only in this form.  Each process makes the provider itself from the options, reads the provider's keys
 there, and unwraps the keys of the ledgers that it reads.  A provider runs in the reactor thread of the process, so that
-one that asks a service works, too.
+it may also get its keys from a network service.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,9 @@
 """Slows a worker process down to its share of the speed limit of a Spark job.
 
 A worker process runs one task at a time.  It keeps its token bucket from task to task, so that the time between two
-tasks counts, too.  The limit of the job was divided by the number of tasks that are expected to run at a time.  The job
-keeps its limit as long as no more tasks than that run.  Tasks read the clock and sleep only through this module.
+tasks also fills the bucket.  The limit of the job was divided by the number of tasks that are expected to run at a
+time.  The job keeps its limit as long as no more tasks than that run.  Tasks read the clock and sleep only through this
+module.
 """
 
 import time
@@ -15,7 +16,7 @@ from ...limits.ratelimit import Rate, TokenBucket
 class Pace:
     """Slows the work of tasks down to a rate: a number of entries and bytes a second.
 
-    :param rate: the rate.
+    :param rate: the most entries and bytes a second.
     :param now: returns the seconds of a monotonic clock.
     :param sleep: waits for a number of seconds of that clock.
     """
@@ -49,7 +50,7 @@ def tenth_of_a_second(share: float, most: int) -> int:
     """Return the most entries or bytes of one request: as many as a task may read in 0.1 seconds, at most ``most``.
 
     :param share: entries or bytes a second that the task may read; 0 without a limit.
-    :param most: upper bound of the result.
+    :param most: upper bound of the result, in the same unit as ``share``.
     """
     return min(most, max(int(share / 10), 1)) if share else most
 

@@ -27,7 +27,8 @@ from .security import KeySettings, SecuritySettings, connection_security, key_se
 class FragmentPart:
     """A range of entries that have the same ensemble; one task reads it.
 
-    :ivar preferred: index, modulo the size of the write set, of the bookie in the write set that is asked first.
+    :ivar preferred: position, in the write set of each entry, of the bookie that is asked first; counted modulo the
+        size of the write set.
     :ivar cost: estimated cost of the read in bytes: the bytes of the entries, plus a fixed number.
     """
 

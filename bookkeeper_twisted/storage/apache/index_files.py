@@ -75,7 +75,7 @@ def states_of(fs: IFileSystem, paths: Iterable[str]) -> list[LedgerRow]:
 
     A ledger whose file is damaged counts as fenced, with an unknown master key.
 
-    :param paths: all index files of a directory, as for :func:`files_of_ledgers`.
+    :param paths: all index files of a directory; if a ledger has two files, its ``.idx`` file is read.
     """
     return [_state(fs, ledger_id, path) for ledger_id, path in files_of_ledgers(paths).items()]
 

@@ -30,7 +30,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 class LedgerData:
     """The decoded state of a ledger from the database ``ledgers``.
 
-    :ivar row: the state in our form.
+    :ivar row: the state in the form that our bookie uses: key, fence and explicit LAC.
     :ivar exists: whether the ledger exists.
     :ivar limbo: whether the bookie may have lost acknowledged entries of the ledger.
     """
@@ -51,9 +51,9 @@ def encode(row: LedgerRow) -> tuple[bytes, bytes]:
 def decode(key: bytes, value: bytes) -> LedgerData | None:
     """Decode a key and a value of the database ``ledgers``.
 
-    :param key: the key; None is returned if it is not the key of a ledger.
+    :param key: the key: 8 or 16 bytes.
     :param value: the value, as :func:`encode` returns it.
-    :returns: the ledger's state, or None.
+    :returns: the ledger's state; None if the key is not the key of a ledger.
     :raises DamageError: the value is damaged.
     """
     (ledger_id,) = _ID.unpack_from(key)

@@ -37,9 +37,10 @@ MOST_BYTES_TOGETHER = 64 * 1024
 """Most entries (MOST_TOGETHER), and most bytes, that one read joins to one run (consecutive entries)."""
 
 MOST_APART = 4
-"""A search for many entries takes one step if the range of their ids is at most so many times as long as their number.
+"""A search for many entries compares this number with the cached entries in the range of the wanted ids.
 
-In a wider range, the entries are looked up one by one.
+If there are at most so many times as many cached as wanted entries, one step finds all wanted entries.  Otherwise they
+are looked up one by one.
 """
 
 PART = 4096

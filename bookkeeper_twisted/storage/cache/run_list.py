@@ -58,7 +58,7 @@ class RunList:
         return found
 
     def find(self, entry_id: int) -> EntryRun | None:
-        """Return the run that contains ``entry_id``, or None."""
+        """Return the run that contains ``entry_id``; None if no run contains it."""
         index = bisect_right(self.firsts, entry_id) - 1
         if index >= 0:
             run = self.runs[index]

@@ -180,7 +180,7 @@ class WriteCache:
         return [each for each in found if each is not None]
 
     def last_entry(self, ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id`` in this cache, or -1."""
+        """Return the highest entry id of ``ledger_id`` in this cache; -1 if it has no entries of the ledger."""
         runs, single = self._ledgers.get(ledger_id), self._mixed.last(ledger_id)
         return max(runs.last, single) if runs is not None else single
 
@@ -201,7 +201,7 @@ class WriteCache:
         :param max_bytes: most bytes of a joined run; a single run may be longer.
         :param max_entries: most entries of a joined run.
         """
-        # Read this property only at the start: it may change during the loop, because another thread discards ledgers.
+        # Read ``is_dense`` only once: its value may change during the loop, because another thread may discard ledgers.
         dense = self._mixed.is_dense
         for ledger_id in ascending({*self._ledgers, *self._mixed.ledger_ids()} if dense else self._ledgers):
             yield from self._joined(ledger_id, max_bytes, max_entries)

@@ -67,7 +67,7 @@ class FoundRows:
         return [*unpack_rows(self._packed), *self._others]
 
     def find(self, entry_id: int) -> IndexRow | None:
-        """Return the cached index row that contains ``entry_id``, or None."""
+        """Return the cached index row that contains ``entry_id``; None if no cached row contains it."""
         index = bisect_right(self._firsts, entry_id) - 1
         if index >= 0:
             packed = bytes(self._packed[ROW_BYTES * index : ROW_BYTES * (index + 1)])

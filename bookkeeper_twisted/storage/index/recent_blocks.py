@@ -90,7 +90,7 @@ class LedgerBlocks:
         self._flush = flush
 
     def find(self, entry_id: int) -> IndexRow | None:
-        """Return the index row that contains ``entry_id``, or None."""
+        """Return the index row that contains ``entry_id``; None if no row of the ledger in this flush contains it."""
         packed, _ = self._flush.around(self.ledger_id, entry_id)
         return row_of_packed(packed) if packed is not None and last_of(packed) >= entry_id else None
 

@@ -43,7 +43,7 @@ class SortedRows:
         return bool(self._chunks)
 
     def find(self, entry_id: int) -> IndexRow | None:
-        """Return the index row that contains ``entry_id``, or None."""
+        """Return the index row that contains ``entry_id``; None if no row of this table contains it."""
         index = bisect_right(self._starts, entry_id) - 1
         if index < 0:
             return None

@@ -71,7 +71,7 @@ def _parts(sizes: bytes, count: int) -> tuple[int, Sequence[int]]:
 def stored_bytes(sizes: bytes, count: int) -> int:
     """Return the number of bytes that the records of an index row take in the entry log.
 
-    :param sizes: the record sizes in their stored form, see the module docstring.
+    :param sizes: the record sizes in their stored form, which the docstring of this module describes.
     :param count: number of records.
     """
     least, more = _parts(sizes, count)

@@ -219,8 +219,8 @@ def first_bad_block(row: IndexRow, total: int, start: int, data: Buffer) -> int 
 
     :param total: number of bytes of all records of the row.
     :param start: offset of ``data`` from the first record of the row.
-    :returns: the offset, from the first record of the row, of the first block that does not match its checksum; or
-        None.
+    :returns: the offset, from the first record of the row, of the first block that does not match its checksum; None if
+        all blocks match.
     """
     if not row.checksums:
         return None

@@ -173,7 +173,8 @@ class SqliteRunIndex:
                 self._commit(batch)
         except StorageError as error:
             self._last.clear()  # the failed commit may have changed the last entry ids in memory
-            # not needed after a full disk: the log then has only a part of the commit, which a restart ignores
+            # do not overwrite the commit if the disk is full: the write-ahead log then has only a part of it, which a
+            # restart ignores
             if not isinstance(error, NoWritableDirectoryError):
                 self._overwrite()
             raise
@@ -462,7 +463,7 @@ def _ledger(row: IndexRow) -> int:
 
 
 def _find(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
-    """Return the index row that contains an entry, or None.
+    """Return the index row that contains an entry; None if the index does not have the entry.
 
     If a block is damaged, the row may still be in the table of runs.  The error is raised only if this table does not
     have the row either.

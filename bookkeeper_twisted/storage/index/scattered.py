@@ -55,7 +55,8 @@ class LogRecords:
     ) -> None:  # fmt: skip
         """Add records that must be read from this log.
 
-        :param positions, entry_ids, sizes, offsets, checksums: one value for each record, see the class.
+        :param positions, entry_ids, sizes, offsets, checksums: one value for each record, with the meaning of the
+            attribute of the same name.
         """
         self.positions.extend(positions)
         self.entry_ids.extend(entry_ids)

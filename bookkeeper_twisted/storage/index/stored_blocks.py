@@ -84,7 +84,7 @@ class StoredBlocks:
         """Return the packed index row that contains an entry, and the number of its generation of blocks, or None.
 
         A generation without the entry has rows next to the key; these rows tell whether to search younger or older
-        generations.  Damage raises an error only if no generation contains the entry.
+        generations.  If no generation contains the entry, return None, or raise an error if one of them is damaged.
         """
         likely, others = list(self.generations), list[Generation]()
         at_ends: list[int] = []
@@ -105,7 +105,7 @@ class StoredBlocks:
             elif behind[:8] == key[:8]:
                 others += likely[middle:]
                 del likely[middle:]
-            elif not packed and generation.role == SOURCE:  # a merge has moved the index rows
+            elif not packed and generation.role == SOURCE:  # a merge moves its rows: search others
                 others += [each for each in likely if each[1:3] == generation[1:3]]
                 likely = [each for each in likely if each[1:3] != generation[1:3]]
             if not behind:
@@ -117,7 +117,7 @@ class StoredBlocks:
         return None
 
     def last_entry(self, ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id`` in the blocks, or -1."""
+        """Return the highest entry id of ``ledger_id`` in the blocks; -1 if they have no rows of the ledger."""
         key = key_of(ledger_id, MAX_ID)
         found = -1
         for generation in self.generations:
@@ -242,7 +242,8 @@ class StoredBlocks:
 class Cursor:
     """A cursor that visits ascending keys of one generation (the blocks that one flush or one merge wrote).
 
-    :ivar block: the last block whose first key is at or before the key at which the cursor is, or None.
+    :ivar block: the last block whose first key is not higher than the key at which the cursor is; None if there is no
+        such block.
     :ivar following: the block after :attr:`block`, or None at the end of the generation.
     """
 

@@ -34,7 +34,7 @@ class StoredRuns:
         self._connection = connection
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the index row that contains ``entry_id`` of ``ledger_id``, or None."""
+        """Return the index row that contains ``entry_id`` of ``ledger_id``; None if the table has no such row."""
         row = self._floor(ledger_id, entry_id)
         if row is not None and row.last >= entry_id:
             return row
@@ -93,7 +93,7 @@ class StoredRuns:
         return rows
 
     def last_entry(self, ledger_id: int) -> int:
-        """Return the highest entry id of ``ledger_id`` in the table, or -1."""
+        """Return the highest entry id of ``ledger_id`` in the table; -1 if the table has no rows of the ledger."""
         return self.last_entries((ledger_id,)).get(ledger_id, -1)
 
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:

@@ -118,7 +118,8 @@ class JournalFiles:
         if blank.file_id != file_id:
             self._write_header(blank.file, file_id)
         self._name(blank, self.path(file_id))
-        # not earlier: a start refuses a directory that lacks a file whose size was written down
+        # record the size only when the file has its name: a start refuses a directory that lacks a file with a recorded
+        # size
         self.sizes.record(file_id, blank.filled)
         self._may_grow = True
         self._next_id += 1

@@ -49,7 +49,8 @@ class Journal:
 
         :param directory: path of the journal directory, ending in ``current``.
         :param first_id: id of the first file if the directory is empty: milliseconds since the epoch, plus one.
-        :param salt: a few bytes that clients cannot guess, see :mod:`.format`.
+        :param salt: a few random bytes, from which the file marks in headers and trailers are made, so that clients
+            cannot guess them.
         :raises StorageError: a file has the suffix of a journal file, but no number as its name.
         """
         return cls(fs, JournalFiles(fs, directory, settings, first_id, salt), directory, settings)
@@ -122,7 +123,7 @@ class Journal:
             self._files.release(mark.file_id)
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_FILES:
-                return  # the next call, with a higher replay mark, releases these files, too
+                return  # no harm: the next call, with a higher replay mark, also releases these files
             self._failure = error
             raise
 

@@ -33,7 +33,7 @@ def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> Journal
     records are replayed.
 
     :param directories: paths of the ledger directories, each ending in ``current``.
-    :param name: name of the mark's file, see :func:`~bookkeeper_twisted.storage.ledger_dirs.mark_name`.
+    :param name: name of the file with the mark, which is the same in all directories.
     :raises OSError: a mark cannot be read.
     """
     found = []
@@ -75,7 +75,7 @@ class LogMark:
 
     def __init__(self, fs: IFileSystem, directories: Sequence[str], name: str) -> None:
         """:param directories: paths of the ledger directories, each ending in ``current``.
-        :param name: name of the mark's file, see :func:`~bookkeeper_twisted.storage.ledger_dirs.mark_name`.
+        :param name: name of the file with the mark, which is the same in all directories.
         """
         self._fs = fs
         self._directories = tuple(directories)

@@ -102,7 +102,7 @@ class JournalReplay:
                 file.close()
 
     def _reader(self, file: IFile, file_id: int) -> JournalReader:
-        if file.size() < HEADER_SIZE:  # say that it was cut, rather than that its header is damaged
+        if file.size() < HEADER_SIZE:  # report a cut file, not a damaged header
             self._check_size(file, file_id)
         return JournalReader(file, file_id)
 
@@ -159,7 +159,7 @@ class JournalReplay:
         if is_continued and durable > self.end:
             raise JournalDamageError(f"{reader.path}: ends at offset {reader.end}, durable up to {durable.offset}")
         if reader.mark is None:
-            if self._sizes.of(reader.file_id):  # our bookie wrote the file, with a file mark in its header
+            if self._sizes.of(reader.file_id):  # our bookie wrote the file, so its header had a mark
                 raise JournalDamageError(f"{reader.path} has lost its header; {_ADVICE}")
             return
         if is_continued:

@@ -5,7 +5,11 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 MOST_LOGS = 16
-"""Most old logs to compact and delete together.  With more logs, more entries of a ledger become one run."""
+"""Most old logs to compact and delete together.
+
+Entries of a ledger that are in several of these logs become one run in the new log, and each run needs only one index
+row.
+"""
 
 MOST_TARGETS = 8
 """Most new logs for one group of old logs.  The old logs take space until all new logs are finished."""
@@ -15,8 +19,8 @@ MOST_TARGETS = 8
 class LogUsage:
     """The size of a sealed entry log, and the number of its live bytes.
 
-    :ivar size: bytes of all its records.
-    :ivar live: bytes of its records that index rows refer to.
+    :ivar size: bytes of all records of the log.
+    :ivar live: bytes of those records of the log to which index rows refer.
     """
 
     log_id: int
@@ -26,7 +30,8 @@ class LogUsage:
     def share(self, target_size: int = 0) -> float:
         """Return the share of the log's bytes that is live, from 0 to 1.
 
-        :param target_size: a log that is smaller counts as having this size (``useTargetEntryLogSizeForGc``).
+        :param target_size: a log that is smaller counts as having this size (``useTargetEntryLogSizeForGc``); 0 for no
+            such rule.
         """
         size = max(self.size, target_size)
         return self.live / size if size else 0.0
@@ -39,7 +44,7 @@ def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0)
     without compaction.
 
     :param threshold: a share from 0 to 1.
-    :param target_size: see :meth:`LogUsage.share`.
+    :param target_size: a log that is smaller counts as having this size when its share is computed; 0 for no such rule.
     """
     found = [log for log in logs if log.live and log.share(target_size) < threshold]
     return sorted(found, key=lambda log: (log.share(target_size), log.log_id))

@@ -233,7 +233,9 @@ class RowReader:
         return log_id in self._files or self._fs.exists(self._directory.reader.path(log_id))
 
     def load(self, step: Step) -> None:
-        """Wait until the pages of a step are read; then call :meth:`take` for each part of an index row, in order.
+        """Wait until the pages of a step are read.
+
+        After this call, the caller calls :meth:`take` for each piece (part of an index row) of the step, in order.
 
         :param step: the oldest step that was begun and not loaded.
         :raises OSError: the disk failed.  Unreadable bytes do not raise this error; :meth:`take` reports them.

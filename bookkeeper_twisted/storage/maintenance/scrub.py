@@ -113,7 +113,7 @@ class Scrub:
         self.cutter = RowCutter(directory.index, after)
 
     def read(self, step: Step) -> list[DamagedEntries]:
-        """Verify the records of a step, and return the damage; then pass the result to :meth:`take`.
+        """Verify the records of a step, and return the damage; the caller then passes the result to :meth:`take`.
 
         :raises OSError: the disk failed.  Unreadable bytes do not raise this error; they count as damage.
         """

@@ -211,7 +211,7 @@ class StorageLife:
     def _reopen(self) -> None:
         self._move()
         self._whole()
-        self._whole()  # a second call, because the first one may only end a checkpoint that was in progress
+        self._whole()  # again: the first call may only have ended a checkpoint that was in progress
         self._asked.clear()
         self._case.storage = self._case.reopen()
 

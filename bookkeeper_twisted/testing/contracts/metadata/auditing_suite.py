@@ -51,7 +51,7 @@ class AuditingSuite(MetadataSuite):
         self.assertTrue(await self.news(second))
 
     async def test_withdrawal(self) -> None:
-        """An auditor that withdraws is not called; the next candidate is elected; the first may be a candidate again.
+        """When an auditor withdraws, the next candidate is elected; the withdrawn one may become a candidate again.
         """
         one, two = await self.driver(), await self.driver()
         first: list[bool] = []
