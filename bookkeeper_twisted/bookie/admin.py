@@ -17,7 +17,7 @@ from ..limits.adaptive import ISpeedLimits
 from ..storage.maintenance.scrub import DamagedEntries
 
 ADMINISTRATOR = "an administrator has set it read-only"
-"""The reason, in the bookie's state, after :meth:`IBookieAdmin.set_read_only`."""
+"""The reason to be read-only that a bookie's state shows after :meth:`IBookieAdmin.set_read_only`."""
 
 
 class Phase(Enum):
@@ -53,7 +53,7 @@ class BookieState:
 class DirectoryUsage:
     """The space on the disk of one ledger directory.
 
-    :ivar directory: path from the configuration.
+    :ivar directory: path of the directory, as configured.
     :ivar total: size of the file system in bytes.
     :ivar free: number of bytes that can still be written to the file system.
     """
@@ -305,7 +305,7 @@ class IBackgroundWork(ISpeedLimits):
     def cancel_scrub() -> None:
         """End the present pass of the scrub; keep the damage that it found.
 
-        The next timed pass continues at its position.
+        The next timed pass continues where this pass has ended.
         """
 
     def resume_scrub() -> None:

@@ -124,7 +124,7 @@ class Bookie:
                 return False
         if not self._storage.is_full():
             return True
-        # The callback may begin a checkpoint, which makes room immediately, because new entries then go to the other
+        # ``on_full`` may begin a checkpoint, which makes room immediately, because new entries then go to the other
         # write cache.
         self._on_full()
         return not self._storage.is_full()
@@ -210,7 +210,10 @@ class Bookie:
         return handle
 
     def _adopt_key(self, handle: LedgerHandle, master_key: bytes) -> bytes:
-        """Store the master key of a ledger; return the key record for the journal; no bytes if the journal has it."""
+        """Store the master key of a ledger.
+
+        :returns: the key record that must be written to the journal; no bytes if the journal has it.
+        """
         row = handle.row
         if not handle.known or row.master_key != master_key or row.forgotten_at:
             self._handles.save(handle, attrs.evolve(row, master_key=master_key, forgotten_at=0))

@@ -143,7 +143,7 @@ class Checkpointer:
             # Release the journal files that end before the replay marks, and prepare the next files.
             for commit, mark in zip(self._commits, marks, strict=True):
                 commit.release_files(mark)
-            if n_bytes:  # a checkpoint without entries would distort the metric of the sizes
+            if n_bytes:  # a checkpoint without entries would distort the metric of their sizes
                 self._metrics.flush_size.success.record(n_bytes)
             self._on_written()
         else:

@@ -129,7 +129,7 @@ class Engine:
         self.checkpointer.start(flush_interval)
         for commit in self.commits:
             # Normally a checkpoint prepares the next journal file.  But the checkpoint before the start may have failed
-            # on a full disk.
+            # on a full disk, so prepare the file here, too.
             commit.make_ready()
 
     def _flushed(self, ask: "Callable[[], Deferred[T]]") -> "Deferred[T]":

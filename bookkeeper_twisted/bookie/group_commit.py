@@ -131,7 +131,8 @@ class GroupCommit:
         return self._clock.seconds() - self._appended_at < BUSY_SECONDS
 
     def waits(self) -> dict[str, float]:
-        """Return the waits of the record whose completion is running: seconds by what it waited for; else no items."""
+        """Return, for the record that is being completed now, the seconds of each wait by its name; else an empty dict.
+        """
         if self._completing is None:
             return {}
         group, item = self._completing
@@ -312,8 +313,8 @@ class GroupCommit:
         while True:
             group = self._commit()
             if group.failure is not None:
-                # After a failure nothing may be written to the journal any more (safety rule S10): so keep the token,
-                # without which no thread writes.
+                # Keep the token: without it, no thread writes to the journal, and after a failure nothing may be
+                # written to it any more (safety rule S10).
                 return group
             if not self._queue:
                 self._idle.append(None)

@@ -105,7 +105,7 @@ class IBookie(Interface):
         """
 
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Sequence[bytes | None]:
-        """Return those of some entries of a ledger that can be read without waiting; the ids may be in any order.
+        """Return entries of a ledger, with ids in any order, as far as they can be read without waiting.
 
         The result has None in place of an entry that this search does not find.  Such an entry may still be found by
         :meth:`cached` or :meth:`resident`.

@@ -151,8 +151,8 @@ class LedgerHandles:
         for handle in map(self._handles.get, ledger_ids):
             if handle is None or handle.accepts is None:
                 return None
-            # Ledgers with the same key share one bytes object.  So this comparison of objects mostly avoids a
-            # comparison of bytes.
+            # Ledgers with the same key share one bytes object.  So a comparison of the objects mostly makes a
+            # comparison of the bytes unnecessary.
             if handle.accepts is not compared:
                 if not compare_digest(handle.accepts, master_key):
                     return None
@@ -208,7 +208,7 @@ class LedgerHandles:
         return handle
 
     def _trim(self) -> None:
-        """Close the least recently used idle handles until few enough are open; examine at most 64 handles."""
+        """Close the least recently used idle handles while more are open than the limit; examine at most 64 handles."""
         for ledger_id, handle in list(islice(self._handles.items(), 64)):
             if len(self._handles) <= self._limit:
                 return

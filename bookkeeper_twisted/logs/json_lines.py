@@ -27,7 +27,7 @@ _OF_LEGACY_LOG = frozenset({"message", "time", "system", "format", "isError", "f
 
 _FORMATTER = Formatter()
 _PART = re.compile(r"(?!log_)\w+(\.\w+)+")
-"""A pattern for attributes of fields in a template."""
+"""A pattern for the names in a message's template that mean an attribute of a field, such as ``last.entries``."""
 
 _DEEPEST = 4
 """The most levels of lists and mappings in a field; what is nested deeper is shown as text."""

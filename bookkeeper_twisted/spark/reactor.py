@@ -17,7 +17,7 @@ V = TypeVar("V")
 
 
 async def results_of(keys: Iterable[K], work: Callable[[K], Awaitable[V]]) -> dict[K, V]:
-    """Call a coroutine function for many arguments, some of them at a time, and wait for all results.
+    """Call a coroutine function for many arguments, a limited number at a time, and wait for all results.
 
     :param keys: the arguments.
     :param work: the coroutine function; if one call fails, the others still run to their end.

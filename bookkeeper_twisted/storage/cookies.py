@@ -41,7 +41,7 @@ _NOT_DATA = frozenset({COOKIE_NAME, COOKIE_NAME + ".tmp", LOCK_NAME})
 _MAX_COOKIE = 1 << 20
 
 Verify = Callable[[bytes, str], None]
-"""A function that raises InvalidCookieError for another bookie's cookie: (bytes, their source for error texts)."""
+"""A function (cookie as bytes, its source for error texts): raises InvalidCookieError for another bookie's cookie."""
 
 
 @attrs.frozen

@@ -154,7 +154,7 @@ class DirectoryStorage:
         return run.slice(entry_id, count) if run is not None and run.count > count else run
 
     def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
-        """Return those of some entries that are in a write cache, or can be read from disk without waiting.
+        """Return entries of a ledger, as far as they are in a write cache or can be read from disk without waiting.
 
         See :meth:`~.interfaces.ILedgerStorage.scattered` for parameters and errors.
         """

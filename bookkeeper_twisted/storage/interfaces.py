@@ -417,7 +417,7 @@ class ILedgerStorage(Interface):
         """
 
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
-        """Return those of some entries, with ids in any order, that are cached or can be read without waiting.
+        """Return entries of a ledger, with ids in any order, as far as they are cached or can be read without waiting.
 
         :param max_bytes: the search ends with the entry at which the found entries reach this number of bytes.
         """

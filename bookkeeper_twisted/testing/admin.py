@@ -139,7 +139,7 @@ class FakeBackgroundWork:
         self.suspended_scrub = True
 
     def cancel_scrub(self) -> None:
-        """End the present scrub pass; the damage found is kept, and the next timed pass continues at this position."""
+        """End the present scrub pass, but keep the damage found; the next timed pass continues where it ended."""
         self.progress = None
 
     def resume_scrub(self) -> None:

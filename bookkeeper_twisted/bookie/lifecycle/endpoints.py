@@ -46,8 +46,8 @@ class Gate(ServerFactory):
 def bookie_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
     """Return the bookie's endpoint, from ``listenEndpoint``, or from ``listeningInterface`` and ``bookiePort``.
 
-    A plain TCP connection sends data immediately when they are written.  Connections of other endpoints are Twisted's
-    own, unchanged.
+    Plain TCP connections pass data to the kernel as soon as they are written.  Connections of other endpoints, such as
+    TLS, are those of Twisted.
 
     :raises ConfigError: the endpoint string is invalid, or ``listeningInterface`` is not an IP address.
     """

@@ -84,7 +84,7 @@ class BookieRegistration:
             )  # fmt: skip
 
     def set_high_priority(self, accepted: bool, reason: str) -> None:
-        """Set whether the bookie accepts adds of high priority, as those of a recovery, even while it is read-only.
+        """Set whether the bookie accepts adds of high priority, such as those of a recovery, while it is read-only.
 
         :param accepted: whether the bookie accepts adds of high priority.
         :param reason: why the bookie does not accept them, for the log.

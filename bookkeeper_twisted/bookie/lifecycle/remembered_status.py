@@ -13,7 +13,7 @@ from .registration import BookieRegistration
 
 
 class RememberedStatus:
-    """Restores the read-only request that an administrator made in an earlier run, and saves each later change.
+    """Restores an administrator's read-only request from an earlier run, and saves each later change of the state.
 
     :param directories: the ``current`` directories with the files.
     :param submit: calls a function with arguments on the thread that writes files.

@@ -273,7 +273,7 @@ class BookieService(Service):
 
     @property
     def _is_named(self) -> bool:
-        """Test whether the bookie id is known before the port is bound: it contains no port that the system chooses."""
+        """Test whether the bookie id is known before the port is bound: the system does not choose a port in the id."""
         return bool(self.config.bookie_port or self.config.bookie_id)
 
     async def _cookie_check(self) -> CookieCheck:

@@ -160,7 +160,7 @@ class Compactor:
 
         :returns: False if there is no reserve, or it is in use.
         """
-        self._borrows = True  # set this before the wait, because the call may be cancelled while it waits
+        self._borrows = True  # set it before the wait, because this call may be cancelled while it waits
         if not await self._directory.on_flush_lane(self._directory.storage.lend_reserve):
             return False
         self._log.info("{path}: a compaction finds no space, and uses the reserve", path=self._logs.path)

@@ -212,7 +212,7 @@ class GarbageCollector:
         return [progress for progress in self.progress() if progress is not None]
 
     def disk_changed(self, almost_full: bool, full: bool) -> None:
-        """React to a full disk as Apache's bookie: end compactions or, if ``forced_when_full``, collect garbage.
+        """React to a full disk as Apache's bookie does: end compactions or, if ``forced_when_full``, collect garbage.
 
         :param almost_full: whether a disk is almost full.  If so, major compactions end; with ``forced_when_full``, a
             run is forced instead.

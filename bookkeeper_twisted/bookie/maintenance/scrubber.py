@@ -19,7 +19,7 @@ from .lanes import MaintainedDirectory, MaintainedJournal, step_limits
 from .progress import Progress, Suspension
 
 _FIRST_PAUSE = 600.0
-"""Seconds from the start of a bookie to a pass that is due, because the start itself reads much from disk."""
+"""Seconds from the start of a bookie to its first pass, if one is due: the start itself reads much from disk."""
 
 _SAVED_EVERY = 60.0
 """Seconds between two saves of a scrub pass's position; a restarted process repeats at most so much of the pass."""

@@ -188,8 +188,8 @@ class AuthorizingSession:
     def _decide(self, item: Any) -> bool:
         """Decide whether the peer may make a request, or each request of a run (adds or reads that came together).
 
-        :returns: True if all decisions are made; False if a decision waits for a read of the metadata store, which has
-            begun.
+        :returns: True if all decisions are made; False if a decision waits for a read of the metadata store, which this
+            call has begun.
         """
         actions, tries = _needed(item), 0
         while actions:
@@ -251,9 +251,9 @@ class AuthorizingSession:
     # -- allowed and refused requests --
 
     def _pass(self, item: Any, passed: list[Any]) -> bool:
-        """Append the allowed part of an ``item`` to ``passed``, the requests for the other session.
+        """Append an ``item`` (a request or a run of requests) to ``passed``, from which the other session takes items.
 
-        Append refusals of the rest.
+        Append a refusal in place of each request that is not allowed.
 
         :returns: False if the protocol has no refusal for the request, so that the connection must be closed.
         """

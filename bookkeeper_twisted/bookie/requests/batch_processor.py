@@ -185,7 +185,7 @@ class BatchProcessor:
             more = await self._load(session, gathering)
         finally:
             session.expect(-gathered)
-        # The replies of other connections may have taken up more memory meanwhile.
+        # Lower the limit of the reply, because replies of other connections may have taken up more memory meanwhile.
         gathering.shrink(session.connection.reply_limit)
         return more
 
@@ -237,7 +237,7 @@ class BatchProcessor:
         session.answered(1)
 
     def _measure(self, session: RequestSession, gathering: Gathering, began: float, series: Histogram) -> None:
-        """Record how long a batch took, and log a slow one unless it has waited for the LAC as it was asked to."""
+        """Record how long a batch read took; log it if it was slow, unless the peer asked it to wait for the LAC."""
         took, request = (self._context.clock.seconds() - began) * 1000, gathering.request
         series.record(took)
         if took >= self._context.slow.threshold and request.timeout_ms is None:

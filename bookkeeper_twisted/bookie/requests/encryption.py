@@ -63,7 +63,7 @@ class FirstFrameSession:
     """The session of a connection until its first frame; then it opens the session that answers later requests.
 
     :param open_session: opens the session that answers requests.
-    :param plugin: the name in AUTH requests of clients that have to authenticate.
+    :param plugin: the name of the plugin that AUTH requests must contain, if clients have to authenticate.
     """
 
     def __init__(

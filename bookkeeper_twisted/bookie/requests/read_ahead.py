@@ -13,8 +13,9 @@ _GROWTH = 4
 class SequentialReads:
     """Recognizes clients that read a ledger in order; for them, one disk read loads more bytes.
 
-    A load is one read of consecutive entries from disk.  This remembers the last entry of each recent load.  A load
-    that begins right after it is sequential, and reads four times as many bytes, at most :data:`LAST_WINDOW`.
+    A load is one read of consecutive entries from disk.  An object of this class remembers the last entry of each
+    recent load.  A load that begins right after it is sequential, and reads four times as many bytes, at most
+    :data:`LAST_WINDOW`.
 
     :param limit: most loads that are remembered, to limit the memory (safety rule S11).
     """

@@ -13,7 +13,7 @@ MOST_TOGETHER = 128
 """Most reads of entries that are not consecutive (scattered reads) that are answered together."""
 
 SHORT = 8
-"""Reads of fewer consecutive entries cost less as scattered reads, if more reads of the same ledger follow."""
+"""Fewer consecutive reads than this count as scattered reads if more reads of the ledger follow: that costs less."""
 
 
 class ReadPiece(NamedTuple):

@@ -26,7 +26,7 @@ _LOAD_BYTES = 2 * 1024 * 1024
 """Bytes that one call in a read thread loads; replies of this size can be sent within one reactor turn."""
 
 _MOST_LOADS = 32
-"""Pieces of a run (reads received together) that are collected before one call in a read thread loads them."""
+"""Most pieces (reads of consecutive entries of one ledger) whose entries one call in a read thread loads."""
 
 _FIRST_LOADS = 2
 """The number of scattered reads, of entries that are not in memory, that are loaded first; later scattered reads wait.
@@ -58,7 +58,7 @@ class ReadProcessor:
     def _refuse_reserved(self, session: RequestSession, cursor: ReadCursor) -> None:
         """Refuse reads with negative ids, except entry id -1, which means the last entry.
 
-        Of a piece of consecutive reads, only the first id is checked, because it is the lowest.
+        Of reads of consecutive entries, only the first id is checked, because it is the lowest.
         """
         ledger_ids, entry_ids = cursor.run.ledger_ids, cursor.run.entry_ids
         lowest = [entry_ids[start] if is_row else min(entry_ids[start:end]) for start, end, is_row in cursor.pieces]
@@ -194,7 +194,7 @@ class ReadProcessor:
     def _not_held(
         self, session: RequestSession, cursor: ReadCursor, piece: ReadPiece, missing: list[ReadPiece]
     ) -> None:  # fmt: skip
-        """Add a piece whose first entry is not in memory to ``missing``.
+        """Add a piece (reads of consecutive entries) to ``missing``, because its first entry is not in memory.
 
         A read of entry id -1, the last entry, is answered separately.
         """

@@ -115,7 +115,7 @@ class RequestProcessor:
     def _serving_session(self, connection: IServerConnection) -> IRequestSession:
         """Open the session of an authenticated peer.
 
-        If there are rules of authorization, its requests need permission.
+        If there are rules of authorization, the requests of the peer need permission.
         """
         session = RequestSession(connection, self._context, self._starts)
         return session if self._access is None else AuthorizingSession(connection, self._access, session)
@@ -180,7 +180,7 @@ class RequestProcessor:
             self._context.others.give(1)
 
     def _say_slow(self, session: RequestSession, request: Any, cold: _Cold, took: float) -> None:
-        """Log a rare request that took long, unless it has waited for the LAC as it was asked to."""
+        """Log a rare request that took long, unless the peer has asked it to wait for the LAC."""
         if getattr(request, "timeout_ms", None) is not None:
             return
         ids = getattr(request, "ledger_id", -1), getattr(request, "entry_id", -1)

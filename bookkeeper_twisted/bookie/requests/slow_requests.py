@@ -14,7 +14,10 @@ TURN = "its turn, or room for its reply"
 ROOM = "room in the write cache or in the queue of the journal"
 
 Waits = Callable[[int], Mapping[str, float]]
-"""Returns what an add of a ledger that is completed in this call has waited for, each with the seconds of its wait."""
+"""A function that is called with a ledger id while an add to this ledger is being completed.
+
+It returns what the add has waited for, and the seconds of each wait.
+"""
 
 _NO_WAITS: Mapping[str, float] = MappingProxyType({})
 _LEAST = 1e-6
@@ -50,7 +53,7 @@ class SlowRequests:
     ) -> None:
         """Log that a request took long, or count the line as omitted.
 
-        :param operation: name of the operation; there are few of them.
+        :param operation: name of the operation, such as ``READ_ENTRY``.
         :param peer: host and port of the client.
         :param entry_id: id of the first entry; below 0 if the request names none.
         :param count: number of entries; requests that were received together have one line.

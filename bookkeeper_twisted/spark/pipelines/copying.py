@@ -23,8 +23,8 @@ MAX_UNREADABLE = 100
 """Number of unreadable entries after which the copying of a part of a fragment is given up."""
 
 READ_ALONG = 16
-"""If at most this many entries lie between two ranges to read, one request reads all of them: another request costs
-more.
+"""If at most this many entries lie between two ranges to read, one request reads these entries and both ranges: a
+second request would cost more.
 """
 
 

@@ -99,7 +99,7 @@ def _asked(url: str, security: SecuritySettings) -> Any:
     :raises BookieHandleNotAvailableError: no answer came, or the answer is an error.
     :raises UnauthorizedAccessError: the bookie needs a certificate or a token, or has refused them.
     """
-    # imported here, because of all this module does, only requests to bookies need Twisted
+    # imported here, because only requests to HTTP servers need Twisted
     from ...cli.http_requests import send
     from ..reactor import THREAD
 

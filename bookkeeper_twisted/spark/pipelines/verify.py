@@ -203,8 +203,9 @@ def summary(findings: DataFrame) -> DataFrame:
 
 
 def speed(findings: DataFrame) -> Rate:
-    """Return how many entries and bytes per second bookies returned while :func:`verify` read the ``findings``.
+    """Return how many entries and bytes per second bookies returned to :func:`verify`.
 
+    :param findings: rows of :func:`verify`, which contain the times of its reads.
     :returns: :data:`UNLIMITED` if nothing was read.
     """
     given = f.when(f.col("status").isin(OK, LENGTH), f.col("entries")).otherwise(0)

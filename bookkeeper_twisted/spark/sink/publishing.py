@@ -1,9 +1,9 @@
 """Commits and aborts batches of the sink, on the driver.
 
-The order of these steps makes each batch appear exactly once.  An attempt to write a batch first creates a ledger, then
-checks whether the batch is published.  A commit first publishes the batch, then searches for ledgers of other attempts.
-So if both happen at the same time, the attempt finds the publication, or the commit finds the ledger.  In both cases,
-the ledger, which is not published, is deleted.
+The order of the following steps makes each batch appear exactly once.  An attempt to write a batch first creates a
+ledger, then checks whether the batch is published.  A commit first publishes the batch, then searches for ledgers of
+other attempts.  So if both happen at the same time, the attempt finds the publication, or the commit finds the ledger.
+In both cases, the ledger, which is not published, is deleted.
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence

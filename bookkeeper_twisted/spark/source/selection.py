@@ -159,8 +159,8 @@ def extents(
         if isinstance(known, BookKeeperError):
             found[ledger_id] = known
             continue
-        # A writer begins a new ensemble only when all entries before it are confirmed, even if the bookies do not know
-        # it yet.
+        # All entries before the newest ensemble are confirmed, even if its bookies do not know that: a writer changes
+        # the ensemble only at the first entry that is not confirmed.
         confirmed = max(known.last_add_confirmed, ledgers[ledger_id].segments[-1].first_entry_id - 1)
         average = known.length / (known.entry_id + 1) if known.entry_id >= 0 else 0.0
         found[ledger_id] = ReadableExtent(confirmed + 1, False, average)

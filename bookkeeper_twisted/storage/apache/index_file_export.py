@@ -26,7 +26,7 @@ def export_index_files(
 ) -> Exported:
     """Write an index file for each ledger in the index of one directory; the files are durable on return.
 
-    A fenced ledger without entries gets a file, too, as in :func:`~.exporting.export_index`.
+    A fenced ledger without entries gets a file, too, so that a late writer cannot create it again (safety rule S3).
 
     :param index_directory: path of the index directory, ending in ``current``.
     :param index: our index.  It must have all entries: none may be only in the write cache or the journals.

@@ -36,7 +36,7 @@ class RocksKeyValues:
 
     @classmethod
     def open(cls, fs: IFileSystem, path: str, create: bool) -> "RocksKeyValues":
-        """Open a database; ``fs``, ``path`` and ``create`` are the arguments of :data:`~.interfaces.OpenKeyValues`."""
+        """Open and lock the database at ``path`` of the file system ``fs``; with ``create``, create a missing one."""
         library = _library(path)
         if create:
             fs.make_directories(path)

@@ -37,10 +37,10 @@ MOST_BYTES_TOGETHER = 64 * 1024
 """Most entries (MOST_TOGETHER), and most bytes, that one read joins to one run (consecutive entries)."""
 
 MOST_APART = 4
-"""A search for many entries compares this number with the cached entries in the range of the wanted ids.
+"""A search for many entries first finds the cached entries from the lowest to the highest wanted id.
 
-If there are at most so many times as many cached as wanted entries, one step finds all wanted entries.  Otherwise they
-are looked up one by one.
+If these are at most so many times as many as the wanted entries, one pass over them finds the wanted ones.  Otherwise
+the wanted entries are looked up one by one.
 """
 
 PART = 4096

@@ -72,7 +72,7 @@ def new_header() -> bytes:
 
 
 def seal(map_offset: int, ledgers: int) -> tuple[bytes, int]:
-    """Return the header bytes that seal a log, because they point to its ledgers map, and their offset in the file.
+    """Return the header bytes that mark a log as sealed and point to its ledgers map, and the offset of these bytes.
 
     :param map_offset: offset of the ledgers map in the file.
     :param ledgers: number of ledgers in the map.

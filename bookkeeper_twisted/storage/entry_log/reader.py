@@ -31,7 +31,7 @@ WARMED = 256 * 1024
 """Size in bytes of the block that the kernel is asked to read in advance after a small read, for reads near it."""
 
 MOST_HINTS = 4096
-"""Most read-ahead requests to the kernel as long as none is useful, that is no read has found its bytes in memory."""
+"""Most read-ahead requests to the kernel until one proves useful, that is, until a read finds its bytes in memory."""
 
 DECODED_ROWS = 256
 """Most index rows with records of unequal size whose decoded record offsets are cached."""
@@ -61,7 +61,10 @@ class IdleLogs:
         return log_id in self._idle
 
     def take(self, log_id: int) -> IFile | None:
-        """Take the file of ``log_id`` out of the pool, or return None; the caller must put it back or close it."""
+        """Take the file of ``log_id`` out of the pool; return None if it is not there.
+
+        The caller must put the file back or close it.
+        """
         return self._idle.pop(log_id, None)
 
     def put_back(self, log_id: int, file: IFile) -> None:

@@ -32,7 +32,7 @@ from . import format as layout
 MAX_ROW_BYTES = 4 * 1024 * 1024
 MAX_ROW_ENTRIES = 64 * 1024
 SLICE = 1024 * 1024
-"""Most bytes of one write.  So a write of the journal, which may have to wait for it, never waits long."""
+"""Most bytes of one write of an entry log, so that a write of the journal never waits long for it."""
 
 BLOCK = 4096
 _LAST_ID = "lastId"

@@ -32,7 +32,7 @@ MOST_WRITES = 4
 """Most writes that are begun at the same time; more would make a write of the journal wait longer."""
 
 BUSY_BYTES = 256 * 1024
-"""Most bytes of all reads and writes in progress while other work needs the disk; one alone may be larger."""
+"""Most bytes of all reads and writes in progress while other work needs the disk; a single one may be larger."""
 
 KEPT_ROOM = 16 * 1024 * 1024
 """Most bytes of a buffer that stays in memory for later use; a larger buffer is freed."""
@@ -310,7 +310,7 @@ class DiskQueue:
     def _admitted(self) -> list[Transfer]:
         """Return the waiting reads and writes that may begin now.
 
-        Reads and writes at the front whose file was closed are reported as failed.
+        Reads and writes at the front of the queue whose file was closed are reported as failed.
         """
         transfers: list[Transfer] = []
         while self._waiting and self._waiting[0][2].direct_descriptor is None:

@@ -11,7 +11,7 @@ def replace_file(fs: IFileSystem, path: str, data: bytes) -> None:
     :raises OSError: a step failed; the file has its old content, or the new content, which is not durable yet.
     """
     beside = path + ".tmp"
-    if fs.exists(beside):  # left by a crash
+    if fs.exists(beside):  # a crash has left the temporary file
         fs.unlink(beside)
     file = fs.open(beside, create=True)
     try:

@@ -288,7 +288,7 @@ class _Knife:
             self._cursor.go(key)
 
     def _take(self, key: bytes, end: bytes) -> None:
-        """Remember index rows in the cursor's block for removal: all that contain an entry from ``key`` to ``end``."""
+        """Mark index rows of the block at the cursor for removal: all that contain an entry from ``key`` to ``end``."""
         block = self._cursor.block
         if block is None:
             return

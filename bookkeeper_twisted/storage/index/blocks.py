@@ -25,7 +25,7 @@ BLOCK_ROWS = 128
 ROW_BYTES = PACKED_ROW.size
 _FORM = PACKED_ROW.format.removeprefix(">")
 _COLUMNS = len(_FORM)
-_COLUMNS_OF_ROW = struct.Struct(PACKED_ROW.format.removesuffix("I") + "4s")  # checksum as 4 bytes
+_COLUMNS_OF_ROW = struct.Struct(PACKED_ROW.format.removesuffix("I") + "4s")  # as PACKED_ROW, but the CRC32C as bytes
 _new_row = partial(tuple.__new__, IndexRow)
 _LOG = slice(20, 24)
 _FIRST = struct.Struct(f">8xq{ROW_BYTES - 16}x")
@@ -96,7 +96,7 @@ def log_of(packed: bytes) -> bytes:
 
 
 def packed_logs(log_ids: Iterable[int]) -> frozenset[bytes]:
-    """Encode ``log_ids`` as :func:`log_of` returns them, to compare them with packed rows."""
+    """Encode ``log_ids`` as 4 bytes each, the form in which packed rows contain them (:func:`log_of`)."""
     return frozenset(log_id.to_bytes(4, "big") for log_id in log_ids)
 
 

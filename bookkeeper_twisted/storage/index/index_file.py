@@ -16,7 +16,7 @@ Connection = sqlite3.Connection
 """A connection to the SQLite file of an index."""
 
 SCHEMA_VERSION = 3
-APPLICATION_ID = 0x424B5458  # "BKTX"
+APPLICATION_ID = 0x424B5458  # the bytes "BKTX"
 
 _SCHEMA = (
     "CREATE TABLE runs(ledger INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, log INTEGER NOT NULL,"

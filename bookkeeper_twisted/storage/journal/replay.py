@@ -139,7 +139,7 @@ class JournalReplay:
             )
 
     def _check_predecessor(self, reader: JournalReader, ids: Sequence[int]) -> None:
-        """Raise an error if a journal file is missing: the one that the first group of the reader's file refers to."""
+        """Raise an error if the file that precedes the reader's file, as the first group in it tells, is missing."""
         durable = reader.first_durable()
         if durable is not None and ids[0] <= durable.file_id and durable.file_id not in ids:
             raise JournalDamageError(

@@ -28,7 +28,7 @@ EXTENT_BYTES = 1024 * 1024
 """Most bytes of one read, unless a single piece (part of an index row) is longer."""
 
 PASSED_OVER = 8 * 1024
-"""Most unneeded bytes between two pieces for one read to cover both, because a second read would take longer."""
+"""Most unneeded bytes between two pieces (parts of index rows) that one read covers; two reads would take longer."""
 
 PAGE = 4096
 
