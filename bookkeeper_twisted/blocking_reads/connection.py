@@ -17,7 +17,7 @@ from ..codec.operations import DEFAULT_MAX_FRAME_SIZE
 from ..errors import BookieHandleNotAvailableError, IncorrectParameterError, RequestTimeoutError
 
 WAIT_ALL = int(socket.MSG_WAITALL)
-"""The flag of ``recv`` that asks for as many bytes as were asked for."""
+"""The flag of ``recv`` for waiting until all requested bytes have arrived."""
 
 _TIMEVAL = struct.Struct("@ll")
 _MICROSECONDS = 1_000_000

@@ -43,7 +43,7 @@ class SocketPool:
             return self._idle.pop((address, wire), None)
 
     def give_back(self, address: Address, connection: IBookieConnection) -> None:
-        """Keep a connection for the next user; if the pool has an idle one to this bookie already, close it.
+        """Keep a connection for the next user; close the connection if the pool has another idle one to this bookie.
 
         :param connection: a connection that expects no more replies.
         """

@@ -1,8 +1,8 @@
 """Formats log events of Twisted as JSON, one object a line, for programs that collect logs.
 
 :func:`twisted.logger.eventAsJSON` is for programs that read the events back in Python: its lines have the level as an
-    object, the message as a template, and all objects of the event.  The lines of this module are made for searches:
-    they have the level and the message as text.
+object, the message as a template, and all objects of the event.  The lines of this module are made for searches: they
+have the level and the message as text.
 """
 
 import json

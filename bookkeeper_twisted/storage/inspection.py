@@ -161,7 +161,7 @@ def _put(held: list[IndexRow], row: IndexRow) -> None:
 def logs_of_id(fs: IFileSystem, directories: Sequence[str], log_id: int) -> list[str]:
     """Return the directories that have an entry log ``log_id``.
 
-    Several may, because each directory numbers its own logs.
+    Several directories may have such a log, because each directory numbers its own logs.
 
     :param directories: paths of the ledger directories, each ending in ``current``.
     """

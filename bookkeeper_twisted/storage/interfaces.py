@@ -406,10 +406,10 @@ class ILedgerStorage(Interface):
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
         """Read consecutive entries of an entry log as :meth:`load` does, but only from the kernel's page cache.
 
-        Call it if the entry is not :meth:`cached`.  All returned entries are the newest copies.  It never waits.
+        Call this if the entry is not :meth:`cached`.  All returned entries are the newest copies.  It never waits.
 
-        It needs one system call.  If a client reads a few entries at a time in order, more entries than wanted are
-        read; later calls of :meth:`cached` find these.
+        The read needs one system call.  If a client reads a few entries at a time in order, more entries than wanted
+        are read; later calls of :meth:`cached` find these.
 
         :param max_count: number of wanted entries; the run may have more.
         :returns: None if the entries are not in the page cache, or if they are damaged; :meth:`load` then raises the

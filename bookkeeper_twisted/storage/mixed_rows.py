@@ -45,7 +45,7 @@ class MixedRows:
         return len(self.packed)
 
     def but(self, left_out: Sequence[bool]) -> "MixedRows":
-        """Return a copy without the index rows for which ``left_out`` is True; it has one item for each row."""
+        """Return a copy without some index rows; ``left_out`` has one item for each row: whether it is left out."""
         kept = list(map(not_, left_out))
         return MixedRows(
             self.log_id, list(compress(self.ledger_ids, kept)), list(compress(self.first_ids, kept)),

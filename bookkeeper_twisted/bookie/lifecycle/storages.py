@@ -45,7 +45,7 @@ class ILedgerStorageFactory(Interface):
 class EntryLogStorageFactory:
     """The factory of storages that keep entries in entry logs, and an index that says where each entry is.
 
-    They can also read the entry logs that any storage of Apache's bookie has written.
+    These storages can also read the entry logs that any storage of Apache's bookie has written.
     """
 
     names = frozenset(

@@ -4,7 +4,7 @@ Logs are compacted in groups.  The compacted old logs are deleted together, at t
 But if disk space is scarce, the old logs of each group are deleted before the next group.  On a full disk, a compaction
 can use the space reserve (:mod:`~bookkeeper_twisted.storage.files.space_reserve`).
 
-While clients add entries, a compaction slows down even without a speed limit.  It rests after each step.  It has only
+While clients add entries, a compaction slows down even without a speed limit.  It pauses after each step.  It has only
 few writes in progress at a time, so that a write of the journal waits only a short time for the disk.
 """
 
@@ -35,7 +35,7 @@ from .progress import Progress, Suspension
 _COMMIT_ROWS = 500
 
 REST = 0.5
-"""While clients add entries, a compaction rests after each step, for this fraction of the time that the step took."""
+"""While clients add entries, a compaction pauses after each step, for this fraction of the time that the step took."""
 
 T = TypeVar("T")
 
@@ -199,7 +199,7 @@ class Compactor:
 
         :param sources: ids of the logs to compact.
         :param n_targets: most new logs to write.
-        :returns: False if live entries are left because these logs are full; another call copies them.
+        :returns: False if live entries are left because the new logs are full; another call copies these entries.
         """
         directory = self._directory
         on_lane = directory.on_lane
@@ -255,7 +255,7 @@ class Compactor:
     async def _admitted(self, step: Step) -> None:
         """Wait until the next step may be read.
 
-        The speed limit must permit it, the compaction must not be suspended, and the rest after the last step must be
+        The speed limit must permit it, the compaction must not be suspended, and the pause after the last step must be
         over.
         """
         await self._reads.acquire(step.n_disk_bytes, step.n_entries)
@@ -267,7 +267,7 @@ class Compactor:
     async def _work(self, work: Callable[..., T], *args: Any) -> T:
         """Run a piece of work on the maintenance lane (thread) of the directory.
 
-        The longer this work takes, the longer is the rest before the next step.
+        The longer this work takes, the longer is the pause before the next step.
         """
         began = self._clock.seconds()
         done = await self._directory.on_lane(work, *args)

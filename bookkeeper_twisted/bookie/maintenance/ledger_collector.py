@@ -165,7 +165,7 @@ class LedgerCollector:
     async def _is_over_replicated(self, ledger_id: int) -> bool:
         row = self._storage.ledger(ledger_id)
         if row is None or row.forgotten_at:
-            return False  # the ledger was deleted here before, and only its fence is left
+            return False  # nothing to delete: the ledger was deleted here before, and only its fence is left
         await self._operations.acquire()
         try:
             metadata = (await self._ledgers.read(ledger_id)).value

@@ -48,7 +48,9 @@ class LogCollector:
         return await self._directory.on_lane(self._directory.fs.disk, self.path)
 
     async def run(self) -> int:
-        """Delete every entry log without live bytes, that is bytes of entries to which an index row refers.
+        """Delete every entry log without live bytes.
+
+        Live bytes are the bytes of entries to which an index row refers.
 
         :returns: the freed bytes.
         :raises bookkeeper_twisted.errors.DamageError: the structure of the index is damaged.  Then no log is deleted,

@@ -314,7 +314,7 @@ class AuthorizingSession:
     def _refuse(
         self, item: Any, action: Permission, ledger_id: int | None, passed: list[Any], count: int = 1
     ) -> bool:  # fmt: skip
-        """Append the refusal of a request, or of all requests of a run, to ``passed``.
+        """Append the refusal of a request, or of all requests of a run, to ``passed``, which the other session gets.
 
         :param count: the number of requests.
         :returns: False if the protocol has no refusal for the request, so that the connection must be closed.

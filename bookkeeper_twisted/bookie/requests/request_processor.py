@@ -58,7 +58,8 @@ class _Cold:
     :ivar answer: returns the response, or raises an error.
     :ivar refuse: makes the response with an error status.
     :ivar is_read: True if the request takes a permit for reads, False if one for other requests.
-    :ivar name: name of the operation, for the log; ``waits_for``: what such a request usually waits for.
+    :ivar name: name of the operation, for the log.
+    :ivar waits_for: what such a request usually waits for, for the log.
     """
 
     answer: Callable[[RequestSession, Any], Coroutine[Any, Any, Any]]

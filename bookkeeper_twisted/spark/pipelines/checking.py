@@ -101,7 +101,7 @@ class PositionCheck:
         raise BadRequestError(self._ledger_id, first)
 
     def _lost(self, answers: Mapping[int, bytes | Exception]) -> dict[int, bytes | Exception]:
-        """Read entries again over protocol V3 for which the bookie answered an I/O error over V2.
+        """Read again, over protocol V3, the entries for which the bookie answered an I/O error over V2.
 
         Return, by entry id, the V3 answers that say that the bookie has lost the entry; empty if there are none.
 

@@ -35,7 +35,7 @@ class Written(WriterCommitMessage):
 
 
 def check_schema(schema: StructType, overwrite: bool) -> None:
-    """Check that the sink can write rows with these columns.
+    """Check that the sink can write rows with the columns of a ``schema``.
 
     :param overwrite: whether the user asked for mode overwrite.
     :raises ConfigError: a column is missing, unknown or has the wrong type, or the mode is overwrite.

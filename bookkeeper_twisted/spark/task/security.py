@@ -34,7 +34,7 @@ def security_settings(config: AuthenticationConfig) -> SecuritySettings:
 def key_settings(config: ClientConfig) -> KeySettings:
     """Return the settings of the key provider of encrypted ledgers; an empty tuple if the options name no provider.
 
-    They include those of TLS and of authentication, which a provider that asks a service may need.
+    The result includes the settings of TLS and of authentication, which a provider may need to ask a network service.
 
     :param config: the configuration of a client.
     """

@@ -243,7 +243,7 @@ class EntryLogReader:
         self._hints = min(self._hints + count, MOST_HINTS)
 
     def offsets_of(self, row: IndexRow) -> Sequence[int]:
-        """Return the offset of each record of an index ``row`` from its first record, and the end of its last record.
+        """Return the offsets of the records of an index ``row``, and the end of the last record; the first offset is 0.
 
         If the records of the row have different sizes, the result is cached.
 

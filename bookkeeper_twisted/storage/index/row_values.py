@@ -2,7 +2,8 @@
 
 If the records of an index row differ in size, their sizes are stored as::
 
-    0   u32         the least size 4 u8 or u16 for each record, the difference between its size and the least size
+    0   u32         the least size
+    4   u8 or u16   for each record, the difference between its size and the least size
 
 or as one ``u32`` for each size, if that is not longer.  A reader can tell the two forms apart by the length of the
 bytes.

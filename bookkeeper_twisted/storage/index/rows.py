@@ -139,7 +139,7 @@ def block_checksums(data: bytes) -> bytes:
 
 
 def record_offsets(row: IndexRow) -> Sequence[int]:
-    """Return the offset of each record of an index ``row`` from its first record, and the end of its last record.
+    """Return the offsets of the records of an index ``row``, and the end of the last record; the first offset is 0.
 
     :raises DamageError: the row does not have one size for each of its entries.
     """
@@ -155,7 +155,7 @@ def record_offsets(row: IndexRow) -> Sequence[int]:
 def cut(row: IndexRow, first: int, last: int) -> IndexRow:
     """Return an index row with only the entries ``first`` to ``last`` of ``row``.
 
-    It has no checksums, unless it has all entries of ``row``: the checksums cover blocks of all records.
+    The result has no checksums, unless it has all entries of ``row``: the checksums cover blocks of all records.
     """
     if first == row.first and last == row.last:
         return row

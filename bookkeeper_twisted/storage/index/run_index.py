@@ -138,7 +138,7 @@ class SqliteRunIndex:
 
     @classmethod
     def open_to_serve(cls, fs: IFileSystem, directory: str, fresh: bool = False) -> "SqliteRunIndex":
-        """Open the index of a directory as :meth:`open` does; :meth:`check` must check a large index later.
+        """Open the index of a directory for a bookie; the bookie calls :meth:`check` later if the index is large.
 
         :param directory: path of the index directory; an index is created if it has none.
         :param fresh: whether to begin a new index.
@@ -230,7 +230,7 @@ class SqliteRunIndex:
         blocks.delete(ledger_ids)
 
     def _learn(self, blocks: BlockWriter, batch: IndexBatch) -> None:
-        """Remember the last indexed entry id of each ledger in a batch; read those that are not in memory."""
+        """Remember the last indexed entry id of each ledger in a batch; read the ids that are not in memory."""
         known = self._last
         columns = [list(map(_ledger, batch.runs)), *[rows.ledger_ids for rows in batch.mixed]]
         fresh = {ledger_id for ledger_ids in columns for ledger_id in set(ledger_ids).difference(known)}

@@ -224,7 +224,7 @@ class Lookup:
         elif start or size > CHECKSUM_BLOCK:
             checksum = b""
             if start <= (start + size - 1) // CHECKSUM_BLOCK * CHECKSUM_BLOCK:
-                return  # the record contains a complete checksummed block, which only a full read verifies
+                return  # skip a record with a complete checksummed block, which only a full read verifies
         own = int.from_bytes(checksum, "big") if checksum else None
         self._of_log(log_id).extend((position,), (entry_id,), (size,), (offset + start,), (own,))
 

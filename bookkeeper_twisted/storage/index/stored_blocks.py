@@ -63,7 +63,7 @@ class StoredBlocks:
         return row_of_packed(found[1]) if found is not None else None
 
     def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> list[bytes]:
-        """Return the packed index row that contains an entry, and the ledger's next rows in this generation of blocks.
+        """Return the packed index row that contains an entry, and the ledger's next rows in the same generation.
 
         :param limit: most rows to return.
         :returns: for each block, a byte string of its rows; an empty list if no block contains the entry.

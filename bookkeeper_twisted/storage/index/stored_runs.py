@@ -99,8 +99,8 @@ class StoredRuns:
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
         """Return, for each given ledger that has index rows in the table, its highest entry id.
 
-        If a ledger has no rows, the rows between which its rows would be in the table prove that no ledger between
-        these two rows has rows.  So one search is enough for many new ledgers.
+        If a ledger has no rows, its search ends between two rows of the table.  They prove that no ledger with an id
+        between theirs has rows, so one search is enough for many new ledgers.
 
         :param ledger_ids: the ledger ids, in ascending order.
         """

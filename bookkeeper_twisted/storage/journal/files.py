@@ -101,7 +101,7 @@ class JournalFiles:
         return posixpath.join(self._directory, journal_name(file_id))
 
     def take(self) -> tuple[IFile, FileMark]:
-        """Begin the next journal file, and return it; its header, its name and its size on record are durable.
+        """Begin the next journal file, and return it; its header, its name and its recorded size are durable.
 
         :raises OSError: no file could be prepared.  If the process had no file descriptor left
             (:data:`~bookkeeper_twisted.errors.NO_FILES`), call this again later.
@@ -131,9 +131,9 @@ class JournalFiles:
         return blank.file, FileMark.of(file_id, self._salt)
 
     def make_room(self, file: IFile, end: int) -> None:
-        """Make the newest file longer if a group that ends at offset ``end`` exceeds its size on record.
+        """Make the newest file longer if a group that ends at offset ``end`` exceeds the recorded size of the file.
 
-        The new size is durable and on record before the group is written, so a later start notices if this group is cut
+        The new size is durable and recorded before the group is written, so a later start notices if this group is cut
         off.  The last group of a file may exceed ``max_size``; it needs no more room.  If the disk is full, or cannot
         allocate space in advance, the file does not grow here, but by each write of a group.
 

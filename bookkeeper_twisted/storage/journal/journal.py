@@ -198,7 +198,8 @@ class Journal:
             return old
         if old is not None:
             old.close()
-        # ``durable`` stays at the end of the previous file; the trailer of the new file's first group contains it
+        # leave ``durable`` at the end of the previous file: the trailer of the new file's first group must refer to
+        # this file
         self.position = JournalPosition(self._mark.file_id, HEADER_SIZE)
         return self._file
 

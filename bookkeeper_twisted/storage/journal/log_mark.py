@@ -27,7 +27,6 @@ def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> Journal
 
     A replay from the lowest mark misses no record that is not in the storage yet (safety rule S7).
 
-
     A mark whose file is torn, damaged or missing is ignored.  This is safe: a journal file is deleted only after a mark
     behind it was written to all directories.  So any valid copy of the mark can be used.  Without a valid copy, all
     records are replayed.

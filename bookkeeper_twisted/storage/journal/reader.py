@@ -109,7 +109,7 @@ class JournalReader:
     def tail(self) -> JournalEnd:
         """Search the bytes behind the last valid group for trailers.
 
-        They may prove that records were lost (safety rule 3.3).
+        These trailers may prove that records were lost (safety rule 3.3).
         """
         assert self.mark is not None
         nonce, offset = self.mark.nonce, self.end

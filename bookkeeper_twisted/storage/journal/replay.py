@@ -120,7 +120,7 @@ class JournalReplay:
     def _check_newest(self) -> None:
         """Raise an error if a journal file is missing that is newer than all others in the directory.
 
-        A file that is newer than the last one on record is not missed, because nothing in it was acknowledged.
+        A missing file that is newer than the last recorded one does no harm, because nothing in it was acknowledged.
         """
         newest = self._sizes.newest
         if newest.file_id > max(self._ids, default=0):
