@@ -112,7 +112,7 @@ class DiskReads:
                 outcome = await self._on_lane(self._guarded, self._storage.entry_ranges, ledger_id)
             except Exception:
                 outcome = Failure()
-            if not result.called:  # the caller may have cancelled the call during the search
+            if not result.called:  # no result is wanted if the caller has cancelled the call during the search
                 result.callback(outcome)
         self._is_listing = False
 

@@ -318,7 +318,8 @@ class GroupCommit:
                 return group
             if not self._queue:
                 self._idle.append(None)
-                # Check the queue again: while the token was taken, a queued record could not start a drain.
+                # Check the queue again: a record that was queued while this thread had the token could not start a
+                # drain.
                 if not self._queue or not self._take_token():
                     return group
             self._executor.notify(self._complete, group)

@@ -144,7 +144,7 @@ def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | No
         except (DamageError, OSError) as error:
             now = index.find(row.ledger_id, row.first)
             if now is None:
-                return None  # the ledger was deleted
+                return None  # no damage: the ledger was deleted meanwhile
             if now == row:
                 return str(error)
             row = now

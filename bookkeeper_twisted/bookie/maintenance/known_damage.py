@@ -20,7 +20,7 @@ class KnownDamage:
     """The known damage of a bookie: one ScrubRecord for each ledger directory and each journal.
 
     :param marks: marks the damaged ledgers as underreplicated.
-    :ivar records: the damage record of each directory and journal, by its number.
+    :ivar records: the damage record of each directory and journal, by the number of the directory or journal.
     :ivar passes: the scrubs in progress, by the number of their directory.
     """
 

@@ -88,7 +88,7 @@ class SortedRows:
         return self._changed(first, last, lambda held: (row for row in held if row.last < first or row.first > last))
 
     def _each(self, rows: _Rows, change: Callable[[_Rows, _Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Return a copy in which ``change`` has replaced the chunks of the table with entries of the index ``rows``.
+        """Return a copy in which ``change`` has replaced each chunk of the table that may have entries of the ``rows``.
 
         :param change: called for each chunk, with the part of ``rows`` that is in its range, and the rows of the chunk.
             It returns the rows that replace the chunk.

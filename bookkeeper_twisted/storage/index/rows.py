@@ -19,7 +19,7 @@ from ..mixed_rows import MOST_APART, MixedRows
 from .blocks import pack_rows
 
 MANY_ROWS = 1024
-"""Least number of index rows with few entries each that a flush packs; unpacked, so many rows need a large b-tree."""
+"""A flush with at least this many index rows of few entries packs these rows; unpacked, they need a large b-tree."""
 
 
 def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
