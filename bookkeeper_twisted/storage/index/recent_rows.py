@@ -17,7 +17,7 @@ ROW_OVERHEAD = 340
 """The memory cost in bytes of an index row in addition to its sizes and checksums."""
 
 COMMIT_OVERHEAD = 420
-"""The memory cost in bytes of a ledger in one commit in addition to its rows: items in two collections."""
+"""The memory cost in bytes of each ledger of a commit, in addition to that of its rows: items in two collections."""
 
 MOST_TOGETHER = 256
 """Most rows of a chunk, a part of a ledger's table; a change copies only the chunks that it affects."""

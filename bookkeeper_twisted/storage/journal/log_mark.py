@@ -51,7 +51,7 @@ def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> Journal
 
 
 def read_marks(fs: IFileSystem, directories: Sequence[str], count: int) -> list[JournalPosition]:
-    """Return the replay mark of each of ``count`` journals: the lowest in the directories.
+    """Return the replay mark of each of ``count`` journals: the lowest of its marks in all directories.
 
     :param directories: paths of the ledger directories, each ending in ``current``.
     """
