@@ -9,9 +9,6 @@ from ...codec.runs import ReadRun
 from ...codec.strides import stretches
 from .slow_requests import DISK, TURN
 
-MOST_TOGETHER = 128
-"""Most reads of entries that are not consecutive (scattered reads) that are answered together."""
-
 SHORT = 8
 """Fewer consecutive reads than this count as scattered reads if more reads of the ledger follow: that costs less."""
 
@@ -33,19 +30,16 @@ class ReadCursor:
     :ivar pieces: the unanswered reads, in pieces that are answered together.
     :ivar began: the time at which the run began, in seconds of the clock.
     :ivar has_loaded: whether entries of the run were loaded from disk before.
-    :ivar together: the most scattered reads that the next search in memory answers.  The number is smaller after a
-        search that reached its limit of bytes.
     :ivar waited_for: what the reads have waited for, for the log.
     """
 
-    __slots__ = ("run", "pieces", "began", "has_loaded", "together", "waited_for")
+    __slots__ = ("run", "pieces", "began", "has_loaded", "waited_for")
 
     def __init__(self, run: ReadRun, pieces: Iterable[ReadPiece], began: float, has_loaded: bool = False) -> None:
         self.run = run
         self.pieces = deque(pieces)
         self.began = began
         self.has_loaded = has_loaded
-        self.together = MOST_TOGETHER
         self.waited_for = DISK if has_loaded else TURN
 
 

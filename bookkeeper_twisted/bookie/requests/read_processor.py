@@ -11,7 +11,7 @@ from ...model import INVALID_ENTRY_ID
 from ..interfaces import LoadLaterError
 from .context import RequestContext, status_of
 from .read_ahead import FIRST_WINDOW
-from .read_cursor import MOST_TOGETHER, ReadCursor, ReadPiece, pieces_of
+from .read_cursor import ReadCursor, ReadPiece, pieces_of
 from .session import RequestSession
 from .slow_requests import DISK
 
@@ -24,6 +24,9 @@ _ENTRY_BYTES = 128 * 1024
 
 _LOAD_BYTES = 2 * 1024 * 1024
 """Bytes that one call in a read thread loads; replies of this size can be sent within one reactor turn."""
+
+MOST_TOGETHER = 128
+"""Most reads of entries that are not consecutive (scattered reads) that are answered together."""
 
 _MOST_LOADS = 32
 """Most pieces (reads of consecutive entries of one ledger) whose entries one call in a read thread loads."""
@@ -42,6 +45,9 @@ class ReadProcessor:
     def __init__(self, context: RequestContext) -> None:
         self._context = context
         self._bookie = context.bookie
+        # The most scattered reads that the next search answers: of large entries fewer, because such a search ends when
+        # it has found enough bytes, and all that it has looked up beyond them is looked up again.
+        self._together = MOST_TOGETHER
 
     def start(self, session: RequestSession, run: ReadRun) -> bool:
         """Begin to answer a ``run`` of reads, which were received together.
@@ -145,9 +151,9 @@ class ReadProcessor:
             rows, so these reads may find their entries faster afterwards.
         """
         run, (start, end, _) = cursor.run, cursor.pieces.popleft()
-        ledger_id, stop = run.ledger_ids[start], min(end, start + cursor.together)
+        ledger_id, stop = run.ledger_ids[start], min(end, start + self._together)
         found = self._bookie.scattered(ledger_id, run.entry_ids[start:stop], _LOOK_UP_BYTES)
-        cursor.together = min(2 * len(found), MOST_TOGETHER)
+        self._learn_together(stop - start, found)
         if all(found):  # the usual case, without a step for each entry
             self._reply(session, cursor, start, cast(Sequence[bytes], found))
             cursor.pieces.extendleft(_scattered(start + len(found), end))
@@ -173,6 +179,13 @@ class ReadProcessor:
         self._reply_neighbours(session, cursor, index, neighbours)
         cursor.pieces.extendleft(_scattered(index, end))
         return waiting
+
+    def _learn_together(self, n_wanted: int, found: Sequence[bytes | None]) -> None:
+        """Choose how many scattered reads the next search answers, by what a search for ``n_wanted`` entries found."""
+        if len(found) < n_wanted and found[-1] is not None:
+            self._together = len(found) + len(found) // 8 + 1
+        elif n_wanted >= self._together:
+            self._together = min(2 * self._together, MOST_TOGETHER)
 
     def _reply_neighbours(
         self, session: RequestSession, cursor: ReadCursor, end: int, neighbours: Sequence[bytes]

@@ -144,12 +144,16 @@ class Lookup:
         Return the indexes in the request of the entries that the table does not contain.
         """
         missing = []
-        for position, entry_id in zip(positions, entry_ids, strict=True):
-            row = table.find(entry_id)
+        records: list[tuple[int, int, int, int, int, int | None]] = []
+        for position, entry_id, row in zip(positions, entry_ids, map(table.find, entry_ids), strict=True):
             if row is None:
                 missing.append(position)
-            else:
-                self._note(row, position, entry_id)
+                continue
+            record = self._record(row, entry_id)
+            if record is not None:
+                records.append((row.log_id, position, entry_id, *record))
+        if records:
+            self._found_in(*zip(*records, strict=True))
         return missing
 
     def _together(self, packed: bytes, positions: Sequence[int], entry_ids: Sequence[int]) -> Sequence[int]:
@@ -199,34 +203,30 @@ class Lookup:
             self.logs[log_id] = LogRecords()
         return self.logs[log_id]
 
-    def _note(self, row: IndexRow, position: int, entry_id: int) -> None:
-        """Add the location of an entry's record to :attr:`logs`, for a later read.
-
-        Add nothing if the record can only be verified together with all other records of its index row.
+    def _record(self, row: IndexRow, entry_id: int) -> tuple[int, int, int | None] | None:
+        """Return the size, the offset in the log, and the checksum of an entry's record.
 
         :param row: the index row that contains the entry.
-        :param position: index of the entry in the list of requested entry ids.
+        :returns: None if the record can only be verified together with all other records of its index row.  The
+            checksum is None if the row has none for this record alone.
         """
-        _, first, last, log_id, offset, size, checksum = row
+        _, first, last, _, offset, size, checksum = row
         if isinstance(size, int):
             start = (entry_id - first) * size
         else:
             try:
                 offsets = self._offsets_of(row)
             except DamageError:
-                return
+                return None
             start = offsets[entry_id - first]
             size = offsets[entry_id - first + 1] - start
         if entry_id != last:
-            checksum = b""
-            if size >= CHECKSUM_BLOCK:
-                return
-        elif start or size > CHECKSUM_BLOCK:
-            checksum = b""
-            if start <= (start + size - 1) // CHECKSUM_BLOCK * CHECKSUM_BLOCK:
-                return  # skip a record with a complete checksummed block, which only a full read verifies
-        own = int.from_bytes(checksum, "big") if checksum else None
-        self._of_log(log_id).extend((position,), (entry_id,), (size,), (offset + start,), (own,))
+            return (size, offset + start, None) if size < CHECKSUM_BLOCK else None
+        if start or size > CHECKSUM_BLOCK:
+            # skip a record with a complete checksummed block, which only a full read verifies
+            whole = start <= (start + size - 1) // CHECKSUM_BLOCK * CHECKSUM_BLOCK
+            return None if whole else (size, offset + start, None)
+        return size, offset + start, int.from_bytes(checksum, "big") if checksum else None
 
     def _stop_after(self, max_bytes: int) -> None:
         """Cut the result after the first entries that have ``max_bytes`` together."""

@@ -199,11 +199,8 @@ class ResidentTests(ReadTestCase):
         self.assertEqual([r.entry_id for r in decoded(self.peer.replies())], entry_ids)
         self.assertEqual((storage.loads, storage.resident_hits - hits), (loads, 100))
 
-    def test_big_entries(self) -> None:
-        """A look-up of entries of which few fit a reply is followed by look-ups of few."""
-        for entry_id in range(0, 120, 2):
-            self.rig.add(run(2, entry_id, data=bytes(20_000)))
-        self.rig.drain()
+    def looked_up(self) -> list[int]:
+        """Return a list to which the number of entries of each later look-up of scattered reads is added."""
         asked = list[int]()
         look_up = self.rig.storage.scattered
 
@@ -212,10 +209,35 @@ class ResidentTests(ReadTestCase):
             return look_up(ledger_id, entry_ids, max_bytes)
 
         self.patch(self.rig.storage, "scattered", scattered)
+        return asked
+
+    def test_big_entries(self) -> None:
+        """A look-up of entries of which few fit a reply is followed by look-ups of few, until they find all again."""
+        for entry_id in range(0, 120, 2):
+            self.rig.add(run(2, entry_id, data=bytes(20_000)))
+            self.rig.add(run(3, entry_id))
+        self.rig.drain()
+        asked = self.looked_up()
         entry_ids = [*range(0, 120, 2)]
         found = self.ask(2, entry_ids)
         self.assertEqual([found[i].entry for i in entry_ids], [entry(2, i, bytes(20_000)) for i in entry_ids])
-        self.assertEqual((asked[0], max(asked[1:])), (60, 8))
+        self.assertEqual((asked[0], max(asked[1:])), (60, 5))
+        del asked[:]
+        self.ask(3, entry_ids)
+        self.assertEqual((asked[:3], len(asked)), ([5, 10, 20], 4))
+
+    def test_deleted_ledger(self) -> None:
+        """A look-up that ends because the ledger is gone does not make others smaller."""
+        for ledger_id in (2, 3):
+            for entry_id in range(0, 120, 2):
+                self.rig.add(run(ledger_id, entry_id))
+        self.rig.drain()
+        self.rig.storage.forget((3,), 0)
+        asked = self.looked_up()
+        self.ask(3, [*range(0, 120, 2)])
+        del asked[:]
+        self.ask(2, [*range(0, 120, 2)])
+        self.assertEqual(asked, [60])
 
     def test_striped_ledger(self) -> None:
         """Of a ledger of which no row is known few entries are loaded: the rows of the others are found with these."""
