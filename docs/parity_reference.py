@@ -8,13 +8,16 @@ from tests.parity import reasons
 
 
 def write_reference(path: Path) -> None:
-    """Write a definition list of metrics and one of configuration keys."""
+    """Write definition lists of metrics, queries of dashboards, and configuration keys."""
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join(_lines()))
 
 
 def _lines() -> Iterator[str]:
-    for title, found in (("Metrics", reasons.METRICS), ("Configuration keys", reasons.KEYS)):
+    tables = {
+        "Metrics": reasons.METRICS, "Queries of dashboards": reasons.DASHBOARDS, "Configuration keys": reasons.KEYS,
+    }  # fmt: skip
+    for title, found in tables.items():
         yield from ("", title, "-" * len(title), "")
         for reason, patterns in _by_reason(found).items():
             yield re.sub(r"\w*[_*][\w*]*", r"``\g<0>``", f"{reason[0].upper()}{reason[1:]}")

@@ -37,7 +37,12 @@ OURS_ALONE = re.compile(
     r"bookie_compacted_bytes|bookie_flush_without_space|bookie_undeleted_ledgers"
 )
 SHOWN_ONCE_USED = {"bookie_rejected_write_requests"}
-OF_OTHER_VERSIONS = {"bookie_journal_JOURNAL_CB_QUEUE_SIZE"}
+OF_OTHER_VERSIONS = {
+    "bookie_journal_JOURNAL_CB_QUEUE_SIZE", "bookie_DELETED_LEDGER_COUNT", "bookie_MINOR_COMPACTION_COUNT",
+    "bookie_storage_ledgers_count", "bookie_storage_entries_count", "bookie_storage_write_cache_size",
+    "bookie_storage_read_cache_size", "bookie_read_cache_hits_count", "bookie_read_cache_misses_count",
+    "bookkeeper_server_BookieReadThreadPool_queue_0",
+}  # fmt: skip
 """Dashboards know them; the version that was captured has them no more."""
 
 THREADS = {"threadPool", "thread"}
@@ -65,7 +70,7 @@ class _Counts:
     def pending_bytes(self) -> int:
         return 0
 
-    pending_entries = read_cache_bytes = ledger_count = undeleted = entry_count = pending_bytes
+    pending_entries = read_cache_bytes = read_cache_entries = ledger_count = undeleted = entry_count = pending_bytes
 
 
 class NameTests(SynchronousTestCase):
@@ -78,9 +83,10 @@ class NameTests(SynchronousTestCase):
         labels = directory_labels(["/a", "/b"], ["/i", "/j"])
         StorageMetrics(instruments, _Counts(), labels, 512)
         MaintenanceMetrics(instruments, labels).measured(0, [(100, 4), (100, 100), (1000, 555)], 1200)
-        BookieMetrics(instruments, labels).watch(lambda: 1, 2)
+        metrics = BookieMetrics(instruments, labels)
+        metrics.watch(lambda: 1, 2)
+        metrics.reads.watch(lambda: 3, 4, 50)
         requests = RequestMetrics(instruments, labels)
-        requests.watch_lane("read", lambda: 0)
         DiskMetrics(instruments, ["/bk/b1/ledgers"], lambda path: 0.25, lambda: 1)
         for name in ("ADD_ENTRY", "READ_ENTRY"):
             requests.watch_permits(name, lambda: 0, lambda: 0)

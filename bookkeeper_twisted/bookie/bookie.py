@@ -38,6 +38,7 @@ class BookieOptions:
     :ivar max_throttle_time: most seconds that an add waits for room in the write cache and the journal's queue.
     :ivar max_waiting_bytes: most bytes of adds that wait for room; more adds are refused (safety rule S11).
     :ivar max_waiting_reads: most reads that wait for the disk.
+    :ivar read_threads: number of threads that read from disk; it is only exported as a metric.
     :ivar max_long_polls: most requests that wait for a LAC to advance.
     """
 
@@ -45,6 +46,7 @@ class BookieOptions:
     max_throttle_time: float = 10.0
     max_waiting_bytes: int = 64 * 1024 * 1024
     max_waiting_reads: int = 20_000
+    read_threads: int = 1
     max_long_polls: int = 10_000
 
 

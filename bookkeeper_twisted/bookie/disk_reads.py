@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from twisted.internet.defer import Deferred, fail
+from twisted.internet.defer import CancelledError, Deferred, fail
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
@@ -71,6 +71,7 @@ class DiskReads:
         See :meth:`~.interfaces.IBookie.load` for parameters and errors.
         """
         if self._waiting + len(wanted) > self._limit:
+            self._metrics.reads.refused += len(wanted)
             return fail(TooManyRequestsError(wanted[0][0]))
         keep = partial(self._keep_all, self._storage.epoch)
         return self._on_lane(self._load_all, wanted, finish=keep, count=len(wanted))
@@ -81,6 +82,7 @@ class DiskReads:
         The result fails with BookieIOError, or with TooManyRequestsError if too many reads are waiting.
         """
         if self._waiting >= self._limit:
+            self._metrics.reads.refused += 1
             return fail(TooManyRequestsError(ledger_id))
         return self._on_lane(self._guarded, self._storage.last_entry, ledger_id)
 
@@ -94,6 +96,7 @@ class DiskReads:
             if too many reads are waiting.  A call that is cancelled before its search begins is skipped.
         """
         if self._waiting + len(self._lists) >= self._limit:
+            self._metrics.reads.refused += 1
             return fail(TooManyRequestsError(ledger_id))
         result: Deferred[list[tuple[int, int]]] = Deferred()
         self._lists.append((ledger_id, result))
@@ -126,10 +129,14 @@ class DiskReads:
 
         def finished(outcome: Any) -> None:
             self._waiting -= count
+            counts.completed += count
+            if isinstance(outcome, Failure) and not outcome.check(CancelledError):
+                counts.failed += count
             result.callback(outcome)
             self._flush()
 
         self._waiting += count
+        counts = self._metrics.reads
         working = self._executor.submit("read", work, *args)
         result: Deferred[T] = Deferred(lambda _: working.cancel())
         working.addCallback(finish).addBoth(finished)

@@ -100,8 +100,10 @@ class Engine:
             storage, self.commits, executor, clock, self.outbox.flush, metrics, self.checkpointer.make_room,
             options.bookie,
         )  # fmt: skip
+        metrics.reads.watch(
+            lambda: self.bookie.waiting_reads, options.bookie.read_threads, options.bookie.max_waiting_reads
+        )
         requests = RequestMetrics(self.instruments, labels)
-        requests.watch_lane("read", lambda: self.bookie.waiting_reads)
         self.context = RequestContext(
             self.bookie, clock, requests, partial(self._flushed, disk_usage), options.requests,
             slow=SlowRequests(clock.seconds, lambda ledger_id: self.commits[ledger_id % len(self.commits)].waits()),

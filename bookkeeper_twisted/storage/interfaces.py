@@ -49,8 +49,7 @@ class IFile(Interface):
 
         :param parts: the buffers.
         :param offset: offset in the file of the first buffer.
-        :param durable: whether to make the bytes durable before the return; allowed only if all earlier writes are
-            durable.
+        :param durable: whether the bytes are durable at the return; allowed only if all earlier writes are.
         """
 
     def sync(metadata: bool = False) -> None:
@@ -354,6 +353,9 @@ class ILedgerStorage(Interface):
     def read_cache_bytes() -> int:
         """Return the number of bytes in the read cache."""
 
+    def read_cache_entries() -> int:
+        """Return the number of entries in the read cache."""
+
     def ledger_count() -> int:
         """Return the number of known ledgers."""
 
@@ -377,8 +379,7 @@ class ILedgerStorage(Interface):
     def forget(ledger_ids: Sequence[int], now: int) -> None:
         """Delete ledgers: their entries cannot be read any more; the next checkpoint deletes their index rows.
 
-        If an add to one of these ledgers comes later, the ledger exists again.  The caller refuses such adds if
-        :meth:`was_fenced` is true for the ledger.
+        A later add makes such a ledger exist again; the caller refuses it if :meth:`was_fenced` is true for the ledger.
 
         :param now: the present time, in seconds since the epoch.
         """
@@ -485,8 +486,7 @@ class ICheckpoint(Interface):
         """Write a directory's cached entries to entry logs, sync them, commit index rows.  Called on the flush lane.
 
         :param directory: number of the directory, from 0.
-        :raises bookkeeper_twisted.errors.StorageError: it failed.  The entries stay readable in memory, and the next
-            checkpoint writes them again.
+        :raises bookkeeper_twisted.errors.StorageError: it failed; the entries stay in memory for the next checkpoint.
         """
 
     def persist_marks() -> None:

@@ -257,6 +257,10 @@ class LedgerStorage:
         """Return the number of bytes in the read cache, including bytes that were read in advance."""
         return self._read_cache.cost + self._windows.cost
 
+    def read_cache_entries(self) -> int:
+        """Return the number of entries in the read cache, including entries that were read in advance."""
+        return self._read_cache.n_entries + self._windows.n_entries
+
     def ledger_count(self) -> int:
         """Return the number of known ledgers."""
         return len(self._states)

@@ -144,6 +144,9 @@ class MemoryLedgerStorage:
     def read_cache_bytes(self) -> int:
         return 0
 
+    def read_cache_entries(self) -> int:
+        return 0
+
     def entry_count(self) -> int:
         kept = (self._active, self._flushing, self.stored.entries)
         return len({(ledger_id, i) for entries in kept for ledger_id, found in entries.items() for i in found})

@@ -97,6 +97,29 @@ class DiskReadsTests(SynchronousTestCase):
         self.rig.drain()
         self.assertNoResult(self.reads.load([(1, 2, 0)]))
 
+    def test_counts(self) -> None:
+        """Reads are counted when they end, refused ones when they are; a withdrawn one has not failed."""
+        counts = self.metrics.reads
+        withdrawn, loading = self.reads.load([(1, 0, 0)]), self.reads.load([(1, 1, 0), (1, 2, 0)])
+        self.failureResultOf(self.reads.load([(1, 3, 0), (1, 4, 0)]), TooManyRequestsError)
+        self.failureResultOf(self.reads.last_entry(1), TooManyRequestsError)
+        self.failureResultOf(self.reads.entry_ranges(1), TooManyRequestsError)
+        withdrawn.cancel()
+        self.failureResultOf(withdrawn, CancelledError)
+        self.assertEqual((counts.completed, counts.failed, counts.refused), (1, 0, 4))
+        self.rig.drain()
+        self.successResultOf(loading)
+        self.assertEqual((counts.completed, counts.failed), (3, 0))
+
+        def broken(ledger_id: int) -> int:
+            raise ValueError(ledger_id)
+
+        self.rig.storage.last_entry = broken  # type: ignore[method-assign]
+        asked = self.reads.last_entry(1)
+        self.rig.drain()
+        self.failureResultOf(asked, ValueError)
+        self.assertEqual((counts.completed, counts.failed, counts.refused), (4, 1, 4))
+
     def test_errors(self) -> None:
         """S5: a read that fails is an I/O error, an entry the index does not have is none."""
         self.rig.fail("pread", "/ledger0/")

@@ -1,6 +1,6 @@
 """Plants in ``bookie``."""
 
-from .plant import Plant
+from .plant import Plant, TextPlant
 
 _SESSION = ["tests.bookie.requests.test_session"]
 _ERRORS = ["tests.bookie.test_lane_errors"]
@@ -68,6 +68,28 @@ PLANTS = (
         "a disk check without file descriptors loses the directories", "bookie/lifecycle/disk_monitor.py",
         "if error.errno in NO_FILES:\n    raise", "", ["tests.bookie.lifecycle.test_disk_monitor"],
         where="DiskMonitor._what_is_wrong",
+    ),
+    Plant(
+        "a withdrawn read counts as failed", "bookie/disk_reads.py",
+        "isinstance(outcome, Failure) and not outcome.check(CancelledError)", "isinstance(outcome, Failure)",
+        ["tests.bookie.test_disk_reads"], where="DiskReads._on_lane",
+    ),
+    Plant(
+        "refused reads are not counted", "bookie/disk_reads.py", "self._metrics.reads.refused += len(wanted)", "pass",
+        ["tests.bookie.test_disk_reads"], where="DiskReads.load",
+    ),
+    Plant(
+        "the read cache counts entries that it has dropped", "storage/cache/read_cache.py",
+        "self.n_entries -= run.count", "pass", ["tests.storage.cache.test_cache"], where="ReadCache._forget",
+    ),
+    Plant(
+        "a name that old dashboards read is gone", "metrics/maintenance.py",
+        '"DELETED_LEDGER_COUNT"', '"DELETED_LEDGERS"', ["tests.integration.test_dashboards"],
+        where="MaintenanceMetrics.__init__",
+    ),
+    TextPlant(
+        "the threads that read are in no pool", "metrics/bookie.py",
+        '_READ_LANE = "BookieReadThreadPool-read"', '_READ_LANE = "read"', ["tests.integration.test_dashboards"],
     ),
     Plant(
         "entries of a lost log are I/O errors", "bookie/disk_reads.py",

@@ -29,8 +29,8 @@ METRICS = _by_name(
         "the auditor copies nothing; replication_worker_* counts what is copied":
             "auditor_NUM_BYTES_READ auditor_NUM_BYTES_WRITTEN auditor_NUM_ENTRIES_READ auditor_NUM_ENTRIES_WRITTEN "
             "auditor_READ_DATA_LATENCY auditor_WRITE_DATA_LATENCY",
-        "there are no thread pools for requests; thread_executor_queue is of the threads that read":
-            "bookkeeper_server_Bookie*Thread* bookkeeper_server_thread_executor_*",
+        "requests have no threads of their own, of high priority or not; only reads from disk have":
+            "bookkeeper_server_BookieHighPriorityThread_* bookkeeper_server_BookieWriteThreadPool_*",
         "refused requests are failures of *_REQUEST": "bookkeeper_server_*_ENTRY_REJECTED",
         "waiting is a part of *_REQUEST and not measured apart":
             "bookkeeper_server_*_ENTRY_BLOCKED_WAIT bookkeeper_server_READ_ENTRY_FENCE_WAIT "
@@ -58,7 +58,6 @@ METRICS = _by_name(
         "the parts of a read are not timed apart from bookie_read_entry":
             "bookie_get_last_entry_in_ledger bookie_lookup_entry_location bookie_read_entrylog_time "
             "bookie_read_locations_index_time bookie_readahead_time",
-        "the read cache counts its bytes, not its entries": "bookie_read_cache_count",
         "reads ahead have no fixed batch: bookie_readahead_batch_size is what they read":
             "bookie_readahead_max_batch_size",
         "the journal writes and syncs one group after the other: no queue of syncs, no reasons of flushes":
@@ -67,6 +66,25 @@ METRICS = _by_name(
             "bookie_journal_JOURNAL_NUM_FLUSH_* bookie_journal_JOURNAL_PROCESS_TIME_LATENCY",
     }
 )  # fmt: skip
+
+DASHBOARDS = _by_name(
+    {
+        "there is no Java virtual machine; process_* is there": "jvm_*",
+        "of Kubernetes and not of a bookie; bookie_ledger_dir_usage is the use of the disks": "kubelet_volume_stats_*",
+        "of Pulsar's brokers and not of a bookie": "pulsar_version_info",
+        "Apache's bookie writes 1.0, as here, and has no such series either": '*,quantile="1"}',
+        "requests of high priority have no threads and no queue of their own":
+            "bookkeeper_server_BookieHighPriorityThread_* "
+            'bookkeeper_server_thread_executor_queue{thread=~"BookieHighPriorityThread-.*"}',
+        "the threads that read share one queue, BookieReadThreadPool_queue_0":
+            "bookkeeper_server_BookieReadThreadPool_queue_[1-7]",
+        "no threads write for requests: adds go to the journal's queue":
+            "bookkeeper_server_BookieWriteThreadPool_queue_0",
+        "waiting and reading are parts of *_REQUEST and not measured apart":
+            "bookkeeper_server_BookieReadThreadPool_task_*",
+    }
+)  # fmt: skip
+"""What dashboards ask for (``tests/dashboards``) and a bookie does not export."""
 
 KEYS = _by_name(
     {

@@ -80,7 +80,7 @@ class ListTests(SynchronousTestCase):
 
     def test_reasons(self) -> None:
         """A reason is a part of a sentence."""
-        for text in {*reasons.METRICS.values(), *reasons.KEYS.values()}:
+        for text in {*reasons.METRICS.values(), *reasons.DASHBOARDS.values(), *reasons.KEYS.values()}:
             self.assertFalse(text.endswith(".") or not text.strip(), text)
 
     def test_documentation(self) -> None:
@@ -88,7 +88,7 @@ class ListTests(SynchronousTestCase):
         path = Path(self.mktemp()) / "parity.inc"
         parity_reference.write_reference(path)
         text = path.read_text()
-        for pattern in [*reasons.METRICS, *reasons.KEYS]:
+        for pattern in [*reasons.METRICS, *reasons.DASHBOARDS, *reasons.KEYS]:
             self.assertIn(f"``{pattern}``", text)
 
     def test_sources(self) -> None:

@@ -99,6 +99,7 @@ class EntryTests(LedgerStorageTestCase):
         assert kept is not None
         self.storage.keep(kept, self.storage.epoch)
         self.assertGreater(self.storage.read_cache_bytes(), 0)
+        self.assertEqual(self.storage.read_cache_entries(), 10)
         begun = self.storage.begin_checkpoint([])
         assert begun is not None
         self.storage.add(run(1, 3, 4, salt=1))

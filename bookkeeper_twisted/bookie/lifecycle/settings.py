@@ -145,6 +145,7 @@ def engine_options(
         bookie=BookieOptions(
             write_data=config.journal_write_data,
             max_throttle_time=config.db_storage_max_throttle_time_ms / 1000,
+            read_threads=n_readers,
             max_waiting_reads=config.max_pending_read_requests_per_thread * n_readers or _UNLIMITED,
         ),
         commit=CommitOptions(

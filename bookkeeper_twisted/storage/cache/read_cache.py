@@ -13,13 +13,15 @@ class ReadCache:
 
     :ivar limit: most bytes of the cached runs, with :data:`RUN_OVERHEAD` bytes added for each run.
     :ivar cost: bytes of the cached runs, with the same overhead.
+    :ivar n_entries: number of entries in the cached runs.
     """
 
-    __slots__ = ("limit", "cost", "_ledgers", "_order")
+    __slots__ = ("limit", "cost", "n_entries", "_ledgers", "_order")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.cost = 0
+        self.n_entries = 0
         self._ledgers: dict[int, RunList] = {}
         self._order: OrderedDict[tuple[int, int], None] = OrderedDict()
 
@@ -48,6 +50,7 @@ class ReadCache:
         for new in come:
             self._order[new.ledger_id, new.first] = None
             self.cost += len(new.data) + RUN_OVERHEAD
+            self.n_entries += new.count
         while self.cost > self.limit:
             self._remove(*next(iter(self._order)))
 
@@ -78,3 +81,4 @@ class ReadCache:
     def _forget(self, run: EntryRun) -> None:
         del self._order[run.ledger_id, run.first]
         self.cost -= len(run.data) + RUN_OVERHEAD
+        self.n_entries -= run.count

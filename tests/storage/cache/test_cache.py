@@ -288,7 +288,7 @@ class ReadCacheTests(SynchronousTestCase):
         self.assertIs(cache.find(0, 9), runs[0])
         cache.keep(runs[3])
         self.assertEqual([cache.find(i, 0) is not None for i in range(4)], [True, False, True, True])
-        self.assertEqual(cache.cost, self.cost(*runs[:3]))
+        self.assertEqual((cache.cost, cache.n_entries), (self.cost(*runs[:3]), 30))
         self.assertEqual(len(cache), 3)
 
     def test_too_big(self) -> None:
@@ -316,6 +316,7 @@ class ReadCacheTests(SynchronousTestCase):
             cache.keep(run(1, first, 10))
         cache.discard(run(1, 15, 10))
         self.assertEqual([cache.find(1, e) is not None for e in (9, 10, 19, 20, 29, 30)], [True, *[False] * 4, True])
+        self.assertEqual(cache.n_entries, 20)
         cache.discard(mixed(run(2, 0), run(1, 39)))
         self.assertEqual([cache.find(1, e) is not None for e in (9, 30)], [True, False])
         cache.discard(run(2, 0, 10))

@@ -1,0 +1,22 @@
+"""The metrics of a bookie, grouped by layer, under the names that Apache's bookie exports.
+
+For speed, a value is recorded once for many entries that were processed together, never for each entry:
+``summary.success.record(ms, count)``.
+
+Some numbers are exported under several names: dashboards that were made for older versions of Apache's bookie read the
+names of those versions.
+"""
+
+from ..instruments import Instruments, pieces, render
+from .bookie import BookieMetrics, JournalMetrics
+from .maintenance import MaintenanceMetrics, ScrubMetrics
+from .registries import new_registry, process_registry
+from .requests import AuthorizationMetrics, ConnectionMetrics, RequestMetrics
+from .storage import DiskMetrics, StorageMetrics, directory_labels
+from .throttles import AdaptiveMetrics, ThrottleMetrics
+
+__all__ = [
+    "AdaptiveMetrics", "AuthorizationMetrics", "BookieMetrics", "ConnectionMetrics", "DiskMetrics", "Instruments",
+    "JournalMetrics", "MaintenanceMetrics", "RequestMetrics", "ScrubMetrics", "StorageMetrics", "ThrottleMetrics",
+    "directory_labels", "new_registry", "pieces", "process_registry", "render",
+]  # fmt: skip

@@ -1,0 +1,121 @@
+"""The metrics of a bookie's operations on entries and ledgers, and of its journals."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from ..instruments import Instruments, Summary
+
+
+class JournalMetrics:
+    """The metrics of one journal; latencies are in milliseconds."""
+
+    def __init__(self, instruments: Instruments, index: int) -> None:
+        label = str(index)
+        prefix = "bookie_journal_JOURNAL_"
+
+        def summary(name: str) -> Summary:
+            return instruments.summary(prefix + name, journalIndex=label)
+
+        self.add_entry = summary("ADD_ENTRY")
+        self.write = summary("FLUSH_LATENCY")
+        self.sync = summary("SYNC")
+        self.queue_latency = summary("QUEUE_LATENCY")
+        self.group_entries = summary("FORCE_WRITE_BATCH_ENTRIES")
+        self.group_bytes = summary("FORCE_WRITE_BATCH_BYTES")
+        groups, n_bytes = self.group_entries.success, self.group_bytes.success
+        instruments.gauge(prefix + "WRITE_BYTES", lambda: n_bytes.sum, "counter", journalIndex=label)
+        instruments.gauge("bookie_journal_groups", lambda: groups.count, "counter", journalIndex=label)
+        self._instruments = instruments
+        self._label = label
+
+    def watch_queue(
+        self, length: Callable[[], float], used: Callable[[], float], limit: int, groups: Callable[[], float]
+    ) -> None:
+        """Export metrics of the queue of adds that wait for the journal.
+
+        :param length: returns the number of items in the queue.
+        :param used: returns the bytes of these items.
+        :param limit: most bytes of the queue.
+        :param groups: returns the number of groups that the journal is writing or syncing.
+        """
+        prefix, label = "bookie_journal_JOURNAL_", self._label
+        self._instruments.gauge(prefix + "QUEUE_SIZE", length, "counter", journalIndex=label)
+        self._instruments.gauge(prefix + "MEMORY_USED", used, journalIndex=label)
+        self._instruments.gauge(prefix + "MEMORY_MAX", lambda: limit, journalIndex=label)
+        self._instruments.gauge(prefix + "FORCE_WRITE_QUEUE_SIZE", groups, "counter", journalIndex=label)
+        # In Apache's bookie, this is the queue of callbacks after a sync.  Here one call completes a whole group, so
+        # the queue is always empty.
+        self._instruments.gauge(prefix + "CB_QUEUE_SIZE", lambda: 0, "counter", journalIndex=label)
+
+
+_READ_LANE = "BookieReadThreadPool-read"
+"""The value of the label ``thread``.
+
+In Apache's bookie each thread of the pool ``BookieReadThreadPool`` has a queue of its own.  Here the threads that read
+from disk share one queue, so there is one value.
+"""
+
+
+class ReadLaneMetrics:
+    """The metrics of the read lane: the queue of reads from disk, and the threads that do this work.
+
+    :ivar completed: number of reads that have ended, even if they failed or were cancelled.
+    :ivar failed: number of reads that ended with an unexpected error.  A missing entry is not an error of a read.
+    :ivar refused: number of reads that were refused because too many reads waited.
+    """
+
+    def __init__(self, instruments: Instruments) -> None:
+        self.completed = self.failed = self.refused = 0
+        self._instruments = instruments
+        # Apache's bookie counts the tasks of a pool and those of its threads, which are the same number
+        for name in ("completed", "tasks_completed"):
+            self._export(name, lambda: self.completed)
+        self._export("tasks_failed", lambda: self.failed)
+        self._export("tasks_rejected", lambda: self.refused)
+
+    def _export(self, name: str, read: Callable[[], float]) -> None:
+        self._instruments.gauge("bookkeeper_server_thread_executor_" + name, read, thread=_READ_LANE)
+
+    def watch(self, waiting: Callable[[], float], threads: int, limit: int) -> None:
+        """Export the length of the queue and the size of the lane.
+
+        :param waiting: returns the number of reads that wait or are in progress.
+        :param threads: number of threads of the lane.
+        :param limit: most reads that may wait.
+        """
+        self._export("queue", waiting)
+        pool = "bookkeeper_server_BookieReadThreadPool_"
+        self._instruments.gauge(pool + "queue_0", waiting)  # the name in old versions of Apache's bookie
+        self._instruments.gauge(pool + "threads", lambda: threads)
+        self._instruments.gauge(pool + "max_queue_size", lambda: limit)
+
+
+class BookieMetrics:
+    """The metrics of a bookie's operations on entries and ledgers.
+
+    :param labels: labels for metrics of the ledger storage, see :func:`directory_labels`.
+    """
+
+    def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.write_bytes = instruments.counter("bookie_WRITE_BYTES")
+        self.read_bytes = instruments.counter("bookie_READ_BYTES")
+        self.force_ledger = instruments.counter("bookie_BOOKIE_FORCE_LEDGER")
+        self.add_entry_bytes = instruments.summary("bookie_BOOKIE_ADD_ENTRY_BYTES")
+        self.reads = ReadLaneMetrics(instruments)
+        self.flush = instruments.summary("bookie_flush", **labels)
+        self.flush_size = instruments.summary("bookie_flush_size", **labels)
+        self.flush_without_space = instruments.counter("bookie_flush_without_space", **labels)
+        self.readahead_batch_count = instruments.summary("bookie_readahead_batch_count", **labels)
+        self.readahead_batch_size = instruments.summary("bookie_readahead_batch_size", **labels)
+        self.throttled_write = instruments.summary("bookie_throttled_write", **labels)
+        self.rejected_write_requests = instruments.counter("bookie_rejected_write_requests", **labels)
+        self._instruments = instruments
+
+    def watch(self, server_status: Callable[[], float], n_journals: int) -> None:
+        """Export the status of the bookie and the number of its journals.
+
+        :param server_status: returns 1 if the bookie is writable, 0 if it is read-only, -1 if it is not registered.
+        :param n_journals: number of journal directories.
+        """
+        self._instruments.gauge("bookie_SERVER_STATUS", server_status)
+        self._instruments.gauge("bookie_JOURNAL_DIRS", lambda: n_journals)

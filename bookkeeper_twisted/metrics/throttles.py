@@ -1,0 +1,62 @@
+"""The metrics of speed limits of background work."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Protocol
+
+from ..instruments import Instruments
+
+
+class ThrottleMetrics:
+    """The metrics of one speed limiter of background work.
+
+    :ivar waited: seconds that requests to the limiter have waited, even those that were cancelled.
+    """
+
+    def __init__(self, instruments: Instruments, name: str) -> None:
+        self.granted_entries = instruments.counter("throttle_granted_entries", throttle=name)
+        self.granted_bytes = instruments.counter("throttle_granted_bytes", throttle=name)
+        self.waited = instruments.counter("throttle_waited_seconds", throttle=name)
+        self._instruments = instruments
+        self._name = name
+
+    def watch(self, waiting: Callable[[], float], entries: Callable[[], float], n_bytes: Callable[[], float]) -> None:
+        """Export the number of waiting requests to the limiter, and its limits.
+
+        :param waiting: returns the number of waiting requests.
+        :param entries: returns the limit of entries a second, 0 for no limit.
+        :param n_bytes: returns the limit of bytes a second, 0 for no limit.
+        """
+        self._instruments.gauge("throttle_waiting", waiting, throttle=self._name)
+        self._instruments.gauge("throttle_limit_entries", entries, throttle=self._name)
+        self._instruments.gauge("throttle_limit_bytes", n_bytes, throttle=self._name)
+
+
+class YieldStatus(Protocol):
+    """The degree to which background work is slowed down to serve clients faster, and the latency that decides this."""
+
+    @property
+    def bound(self) -> float: ...
+    @property
+    def factor(self) -> float: ...
+    @property
+    def latency(self) -> float | None: ...
+
+
+class AdaptiveMetrics:
+    """The metrics of background work that is slowed down while clients see high latencies.
+
+    The metrics are the latency of clients and its bound, in ms, and the share of its speed limits that the work may
+    use.
+
+    :param status: returns these numbers.
+    :param labels: labels that distinguish several kinds of such work in one process.
+    """
+
+    def __init__(
+        self, instruments: Instruments, status: Callable[[], YieldStatus],
+        labels: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
+        instruments.gauge("throttle_factor", lambda: status().factor, **labels)
+        instruments.gauge("throttle_latency_bound_ms", lambda: status().bound, **labels)
+        instruments.gauge("throttle_foreground_p99_ms", lambda: status().latency or 0.0, **labels)
