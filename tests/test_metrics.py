@@ -33,7 +33,7 @@ CAPTURED_AUTORECOVERY = _CAPTURED / "autorecovery.txt"
 OF_COPIES = re.compile(r"auditor_(NUM_(BYTES|ENTRIES)_(READ|WRITTEN)|(READ|WRITE)_DATA_LATENCY)")
 """Apache's auditor has the replicator that its worker has, and never copies."""
 OURS_ALONE = re.compile(
-    r"bookie_connection|bookie_journal_groups|bookkeeper_server_BATCH_READ_ENTRY|bookie_ledger_dir_usage|throttle_|"
+    r".*_ms$|bookie_connection|bookie_journal_groups|bookkeeper_server_BATCH_READ_ENTRY|bookie_(ledger|journal)_dir_usage|throttle_|"
     r"bookie_compacted_bytes|bookie_flush_without_space|bookie_undeleted_ledgers"
 )
 SHOWN_ONCE_USED = {"bookie_rejected_write_requests"}
@@ -87,7 +87,7 @@ class NameTests(SynchronousTestCase):
         metrics.watch(lambda: 1, 2)
         metrics.reads.watch(lambda: 3, 4, 50)
         requests = RequestMetrics(instruments, labels)
-        DiskMetrics(instruments, ["/bk/b1/ledgers"], lambda path: 0.25, lambda: 1)
+        DiskMetrics(instruments, ["/bk/b1/ledgers"], ["/bk/j"], lambda path: 0.25, lambda: 1)
         for name in ("ADD_ENTRY", "READ_ENTRY"):
             requests.watch_permits(name, lambda: 0, lambda: 0)
         ConnectionMetrics(instruments)
@@ -139,6 +139,7 @@ class NameTests(SynchronousTestCase):
         self.assertIn("bookie_write_cache_max_size 512\n", self.text)
         self.assertIn("bookie_ledger_dir__bk_b1_ledgers_usage 25.0\n", self.text)
         self.assertIn('bookie_ledger_dir_usage{ledgerDir="/bk/b1/ledgers"} 25.0\n', self.text)
+        self.assertIn('bookie_journal_dir_usage{journalIndex="0",journalDir="/bk/j"} 25.0\n', self.text)
 
     def test_usage_of_entry_logs(self) -> None:
         """Entry logs are counted by the tenth of their bytes that is live, each once."""

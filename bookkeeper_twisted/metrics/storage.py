@@ -74,15 +74,16 @@ class StorageMetrics:
 
 
 class DiskMetrics:
-    """The metrics of the disks of ledger directories.
+    """The metrics of the disks of ledger and journal directories.
 
+    :param directories: paths of the ledger directories; ``journals`` are the paths of the journal directories.
     :param used: returns the used share of the disk of a directory at the last check, from 0 to 1.
-    :param writable: returns the number of writable directories.
+    :param writable: returns the number of writable ledger directories.
     """
 
     def __init__(
-        self, instruments: Instruments, directories: Sequence[str], used: Callable[[str], float],
-        writable: Callable[[], float],
+        self, instruments: Instruments, directories: Sequence[str], journals: Sequence[str],
+        used: Callable[[str], float], writable: Callable[[], float],
     ) -> None:  # fmt: skip
         instruments.gauge("bookie_ledger_writable_dirs", writable)
         instruments.gauge("bookie_ledger_num_dirs", lambda: len(directories))
@@ -90,6 +91,9 @@ class DiskMetrics:
             percent = partial(_percent, used, directory)
             instruments.gauge(f"bookie_ledger_dir_{_NO_NAME.sub('_', directory)}_usage", percent)
             instruments.gauge("bookie_ledger_dir_usage", percent, ledgerDir=directory)
+        for index, directory in enumerate(journals):
+            percent = partial(_percent, used, directory)
+            instruments.gauge("bookie_journal_dir_usage", percent, journalIndex=str(index), journalDir=directory)
 
 
 def _percent(used: Callable[[str], float], directory: str) -> float:

@@ -33,7 +33,7 @@ class ListTests(SynchronousTestCase):
         asked = {each.name for each in chain.from_iterable(queried().values()) if USAGE.fullmatch(each.name)}
         paths = ["data/bookkeeper/ledgers", "/pulsar/data/bookkeeper/ledgers-0"]
         instruments = Instruments()
-        DiskMetrics(instruments, paths, lambda path: 0.5, lambda: 2)
+        DiskMetrics(instruments, paths, [], lambda path: 0.5, lambda: 2)
         found = samples(render(new_registry(instruments)).decode())
         self.assertEqual({each.name for each in found if USAGE.fullmatch(each.name)}, asked)
         self.assertEqual([each.labels["ledgerDir"] for each in found if each.name == "bookie_ledger_dir_usage"], paths)

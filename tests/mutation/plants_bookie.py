@@ -70,6 +70,10 @@ PLANTS = (
         where="DiskMonitor._what_is_wrong",
     ),
     Plant(
+        "the disk of a lost journal counts as empty", "bookie/lifecycle/disk_monitor.py",
+        "if not text: ...", "if True: ...", ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor.check",
+    ),
+    Plant(
         "a withdrawn read counts as failed", "bookie/disk_reads.py",
         "isinstance(outcome, Failure) and not outcome.check(CancelledError)", "isinstance(outcome, Failure)",
         ["tests.bookie.test_disk_reads"], where="DiskReads._on_lane",

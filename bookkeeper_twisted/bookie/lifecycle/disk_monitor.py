@@ -100,7 +100,7 @@ class DiskMonitor:
             self._timer.stop()
 
     def used(self, directory: str) -> float:
-        """Return the used share of the disk of a ``directory`` at the last check.
+        """Return the used share of the disk of a ledger or journal ``directory`` at the last check.
 
         :returns: from 0 to 1; 0 before the first check.
         """
@@ -148,18 +148,23 @@ class DiskMonitor:
 
         A full disk becomes usable again only when its used share has fallen to the lower threshold.
         """
-        wrong, lost, usage = await self._executor.submit("read", self._survey)
+        found = await self._executor.submit("read", self._survey)
+        n_ledgers = len(self._directories)
+        (wrong, usage), (lost, journal_usage) = _columns(found[:n_ledgers]), _columns(found[n_ledgers:])
         self._logged.pop("the check of the disks", None)
         for number, (directory, (total, free)) in enumerate(zip(self._directories, usage, strict=True)):
-            used = 1 - free / total if total else 1.0
+            used = _used(total, free)
             limit = self._thresholds.low if self._full[number] else self._thresholds.full
             self._full[number] = used > limit
             if not wrong[number]:
                 self._say(directory, total, free)
+        for directory, text, (total, free) in zip(self._journals, lost, journal_usage, strict=True):
+            if not text:
+                self._used[directory] = _used(total, free)
         for directory, text in zip((*self._directories, *self._journals), (*wrong, *lost), strict=True):
             if self._is_new(f"{directory} is usable", text) and text:
                 self._log.critical("{directory} cannot be used: {text}", directory=directory, text=text)
-        almost_full = any((1 - free / total if total else 1.0) > self._thresholds.warn for total, free in usage)
+        almost_full = any(_used(total, free) > self._thresholds.warn for total, free in usage)
         self._on_check(
             DiskState(
                 any(self._full) if self._thresholds.any_full else all(self._full),
@@ -170,23 +175,21 @@ class DiskMonitor:
             )
         )
 
-    def _survey(self) -> tuple[list[str], list[str], list[tuple[int, int]]]:
-        """Check each ledger and journal directory, and measure the ledger disks; runs on the read lane.
+    def _survey(self) -> "list[_Seen]":
+        """Check the ledger directories, then the journal directories; runs on the read lane.
 
         :raises OSError: no file descriptor is left; the result of the last check stays valid.
         """
-        wrong, usage = [], []
-        for directory in self._directories:
-            text = self._what_is_wrong(directory)
-            space = (1, 1)
-            if not text:
-                try:
-                    space = self._fs.usage(directory)
-                except OSError as error:
-                    text = str(error)
-            wrong.append(text)
-            usage.append(space)
-        return wrong, [self._what_is_wrong(directory) for directory in self._journals], usage
+        return [self._look_at(directory) for directory in (*self._directories, *self._journals)]
+
+    def _look_at(self, directory: str) -> "_Seen":
+        text = self._what_is_wrong(directory)
+        if not text:
+            try:
+                return "", self._fs.usage(directory)
+            except OSError as error:
+                text = str(error)
+        return text, (1, 1)
 
     def _what_is_wrong(self, directory: str) -> str:
         """Return an error text if the directory is unreadable, or empty because its disk is missing.
@@ -203,7 +206,7 @@ class DiskMonitor:
             return str(error)
 
     def _say(self, directory: str, total: int, free: int) -> None:
-        used = self._used[directory] = 1 - free / total if total else 1.0
+        used = self._used[directory] = _used(total, free)
         full, warn = used > self._thresholds.full, used > self._thresholds.warn
         state = "full" if full else "almost full" if warn else ""
         if not self._is_new(directory, state):
@@ -214,6 +217,18 @@ class DiskMonitor:
             self._log.warn(text, state=state, **facts)
         else:
             self._log.info("the disk of {directory} has space: {used:.1%} used, {free:,} bytes free", **facts)
+
+
+_Seen = tuple[str, tuple[int, int]]
+"""What a check finds about a directory: an error text, empty if it is usable; total and free bytes of its disk."""
+
+
+def _columns(found: Sequence[_Seen]) -> tuple[list[str], list[tuple[int, int]]]:
+    return [text for text, _ in found], [space for _, space in found]
+
+
+def _used(total: int, free: int) -> float:
+    return 1 - free / total if total else 1.0
 
 
 def _sum_of_disks(usage: list[tuple[int, int]]) -> tuple[int, int]:

@@ -338,8 +338,8 @@ class BookieService(Service):
             _currents(self._paths.journals),
         )  # fmt: skip
         DiskMetrics(
-            self.instruments, self._paths.ledgers, lambda path: self._disks.used(current(path)),
-            lambda: self._disks.n_writable,
+            self.instruments, self._paths.ledgers, self._paths.journals,
+            lambda path: self._disks.used(current(path)), lambda: self._disks.n_writable,
         )  # fmt: skip
         self.engine = Engine(
             self._store.storage, self._store.journals, self._executor, self._reactor, self._disks.space,

@@ -38,7 +38,7 @@ class MonitorTests(SynchronousTestCase):
     """What is told."""
 
     def setUp(self) -> None:
-        self.disks = _Disks(a=(100, 50), b=(1000, 700))
+        self.disks = _Disks(a=(100, 50), b=(1000, 700), j=(10, 4))
         self.clock, self.executor = Clock(), StepExecutor()
         self.told: list[DiskState] = []
         thresholds = DiskThresholds(full=0.95, low=0.80, warn=0.90, reserve=4)
@@ -160,6 +160,18 @@ class MonitorTests(SynchronousTestCase):
         state = self.check(50)
         self.assertEqual(state.unusable, ("b: it is empty: was its disk unmounted?",))
         self.assertEqual(state.lost_journals, ("j: it is empty: was its disk unmounted?",))
+
+    def test_used(self) -> None:
+        """The use of each disk is known, also of a journal's; of one that cannot be read, what was known stays."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        self.assertEqual(self.monitor.used("j"), 0)
+        self.check(25)
+        self.assertEqual([self.monitor.used(path) for path in ("a", "b", "j")], [0.75, 1 - 0.7, 0.6])
+        self.disks.by_path["j"] = None
+        self.assertEqual(self.check(25).lost_journals, ("j: [Errno 5] Input/output error",))
+        self.assertEqual(self.monitor.used("j"), 0.6)
+        self.assertEqual(self.monitor.n_writable, 2)
 
     def test_logged_once(self) -> None:
         """Each state of a directory is logged once, with its path: almost full, full, space again."""
