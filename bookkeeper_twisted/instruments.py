@@ -9,12 +9,16 @@ import math
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 
 import attrs
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
+
+LATENCIES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0, 30_000.0)
+"""The bounds, in milliseconds, of histograms of latencies: from the sync of a fast disk to a slow checkpoint."""
 
 QUANTILES = (0.5, 0.75, 0.95, 0.99, 0.999, 0.9999, 1.0)
 _WINDOW = 2048
@@ -78,6 +82,46 @@ class Series:
         return found
 
 
+class BucketSeries(Series):
+    """A series that also counts its values by the range that they are in, to be exported as a histogram.
+
+    Unlike quantiles, such counts can be added up over bookies.
+
+    :param bounds: highest value of each range, ascending; the last range has no bound.
+    """
+
+    __slots__ = ("_bounds", "_counts")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        super().__init__()
+        self._bounds = (*bounds, math.inf)
+        self._counts = [0] * len(self._bounds)
+
+    def record(self, value: float, count: int = 1) -> None:
+        # not a call of the method of Series, because this one is called for every batch of requests
+        self.count += count
+        self.sum += value * count
+        self._newest.append((value, count))
+        self._counts[bisect_left(self._bounds, value)] += count
+
+    def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
+        yield from _bucket_samples(self._bounds, self._counts)
+        yield "_count", {}, self.count
+        yield "_sum", {}, self.sum
+
+
+def _bucket_samples(
+    bounds: Sequence[float], counts: Sequence[int]
+) -> Iterator[tuple[str, Mapping[str, str], float]]:
+    """Yield the buckets of a histogram: for each bound, how many values are not above it.
+
+    :param bounds: highest value of each range, ascending.
+    :param counts: the number of values in each range.
+    """
+    for bound, total in zip(bounds, accumulate(counts), strict=True):
+        yield "_bucket", {"le": _number(bound)}, total
+
+
 def _quantiles(values: Iterable[tuple[float, int]], quantiles: Sequence[float]) -> list[float]:
     """Compute quantiles of ``values``, which are pairs: a value, and how often it occurred.
 
@@ -126,8 +170,8 @@ class Summary:
 
     __slots__ = ("success", "failure")
 
-    def __init__(self) -> None:
-        self.success = Series()
+    def __init__(self, success: Series) -> None:
+        self.success = success
         self.failure = Series()
 
     def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
@@ -164,15 +208,12 @@ class Histogram:
         self.sum += value
 
     def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
-        total = 0
-        for bound, count in zip(self._bounds, self._counts, strict=True):
-            total += count
-            yield "_bucket", {"le": _number(bound)}, total
-        yield "_count", {}, total
+        yield from _bucket_samples(self._bounds, self._counts)
+        yield "_count", {}, self.count
         yield "_sum", {}, self.sum
 
 
-_Instrument = Counter | Gauge | Summary | Histogram
+_Instrument = Counter | Gauge | Summary | Histogram | BucketSeries
 
 
 @attrs.define
@@ -213,7 +254,19 @@ class Instruments(Collector):
 
         :param name: name of the exported metric; ``_count`` and ``_sum`` are appended to it for the count and the sum.
         """
-        summary = Summary()
+        return self._summary(name, Series(), labels)
+
+    def latency(self, name: str, **labels: str) -> Summary:
+        """Add a summary of latencies in milliseconds, and a histogram of the latencies of successful operations.
+
+        :param name: see :meth:`summary`; the name of the histogram is this name with ``_ms`` at its end.
+        """
+        series = BucketSeries(LATENCIES)
+        self._add(name + "_ms", "histogram", series, labels)
+        return self._summary(name, series, labels)
+
+    def _summary(self, name: str, success: Series, labels: Mapping[str, str]) -> Summary:
+        summary = Summary(success)
         self._add(name, "summary", summary, labels)
         return summary
 

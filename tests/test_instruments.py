@@ -116,6 +116,23 @@ class RenderTests(SynchronousTestCase):
         self.assertIn("size_count 4\nsize_sum 24\n", text)
         self.assertEqual((histogram.count, histogram.sum), (4, 24))
 
+    def test_latency(self) -> None:
+        """A latency is a summary, and a histogram of successes, of which each counts as often as it was recorded."""
+        latency = self.instruments.latency("lat", of="x")
+        latency.success.record(5.0, 3)
+        latency.success.record(5.1)
+        latency.success.record(1e6, 2)
+        latency.failure.record(1.0)
+        text = self.text()
+        self.assertIn('lat_ms_bucket{le="2.0",of="x"} 0\nlat_ms_bucket{le="5.0",of="x"} 3\n', text)
+        self.assertIn('lat_ms_bucket{le="10.0",of="x"} 4\n', text)
+        self.assertIn('lat_ms_bucket{le="30000.0",of="x"} 4\nlat_ms_bucket{le="+Inf",of="x"} 6\n', text)
+        self.assertIn('lat_ms_count{of="x"} 6\nlat_ms_sum{of="x"} 2000020.1\n', text)
+        self.assertIn('lat_count{success="true",of="x"} 6\nlat_sum{success="true",of="x"} 2000020.1\n', text)
+        self.assertIn('lat{success="true",quantile="0.5",of="x"} 5.0\n', text)
+        kinds = {family.name: family.type for family in text_string_to_metric_families(text)}
+        self.assertEqual(kinds, {"lat": "summary", "lat_ms": "histogram"})
+
     def test_foreign_instruments(self) -> None:
         """Instruments of the library itself, and infinite values, come out in its own form."""
         Counter("requests", "", registry=self.registry).inc()

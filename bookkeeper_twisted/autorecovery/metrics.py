@@ -60,10 +60,10 @@ class ReplicationMetrics:
     def __init__(self, instruments: Instruments) -> None:
         self.entries_read = instruments.counter(_WORKER + "NUM_ENTRIES_READ")
         self.read_bytes = instruments.summary(_WORKER + "NUM_BYTES_READ")
-        self.read_latency = instruments.summary(_WORKER + "READ_DATA_LATENCY")
+        self.read_latency = instruments.latency(_WORKER + "READ_DATA_LATENCY")
         self.entries_written = instruments.counter(_WORKER + "NUM_ENTRIES_WRITTEN")
         self.written_bytes = instruments.summary(_WORKER + "NUM_BYTES_WRITTEN")
-        self.write_latency = instruments.summary(_WORKER + "WRITE_DATA_LATENCY")
+        self.write_latency = instruments.latency(_WORKER + "WRITE_DATA_LATENCY")
         self.entry_read_latency = instruments.summary(_WORKER + "entry_read_latency")
         self.entry_write_latency = instruments.summary(_WORKER + "entry_write_latency")
         self.unreadable = instruments.counter(_WORKER + "NUM_ENTRIES_UNABLE_TO_READ_FOR_REPLICATION")

@@ -16,9 +16,12 @@ class JournalMetrics:
         def summary(name: str) -> Summary:
             return instruments.summary(prefix + name, journalIndex=label)
 
-        self.add_entry = summary("ADD_ENTRY")
-        self.write = summary("FLUSH_LATENCY")
-        self.sync = summary("SYNC")
+        def latency(name: str) -> Summary:
+            return instruments.latency(prefix + name, journalIndex=label)
+
+        self.add_entry = latency("ADD_ENTRY")
+        self.write = latency("FLUSH_LATENCY")
+        self.sync = latency("SYNC")
         self.queue_latency = summary("QUEUE_LATENCY")
         self.group_entries = summary("FORCE_WRITE_BATCH_ENTRIES")
         self.group_bytes = summary("FORCE_WRITE_BATCH_BYTES")
@@ -102,12 +105,12 @@ class BookieMetrics:
         self.force_ledger = instruments.counter("bookie_BOOKIE_FORCE_LEDGER")
         self.add_entry_bytes = instruments.summary("bookie_BOOKIE_ADD_ENTRY_BYTES")
         self.reads = ReadLaneMetrics(instruments)
-        self.flush = instruments.summary("bookie_flush", **labels)
+        self.flush = instruments.latency("bookie_flush", **labels)
         self.flush_size = instruments.summary("bookie_flush_size", **labels)
         self.flush_without_space = instruments.counter("bookie_flush_without_space", **labels)
         self.readahead_batch_count = instruments.summary("bookie_readahead_batch_count", **labels)
         self.readahead_batch_size = instruments.summary("bookie_readahead_batch_size", **labels)
-        self.throttled_write = instruments.summary("bookie_throttled_write", **labels)
+        self.throttled_write = instruments.latency("bookie_throttled_write", **labels)
         self.rejected_write_requests = instruments.counter("bookie_rejected_write_requests", **labels)
         self._instruments = instruments
 

@@ -34,8 +34,8 @@ class RequestMetrics:
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
         """:param labels: labels for metrics of the ledger storage, see :func:`directory_labels`."""
         prefix = "bookkeeper_server_"
-        self.add = instruments.summary(prefix + "ADD_ENTRY_REQUEST")
-        self.read = instruments.summary(prefix + "READ_ENTRY_REQUEST")
+        self.add = instruments.latency(prefix + "ADD_ENTRY_REQUEST")
+        self.read = instruments.latency(prefix + "READ_ENTRY_REQUEST")
         instruments.share(prefix + "ADD_ENTRY", self.add)
         instruments.share(prefix + "READ_ENTRY", self.read)
         instruments.share("bookie_read_entry", self.read, **labels)
@@ -44,7 +44,7 @@ class RequestMetrics:
         self.long_poll = instruments.summary(prefix + "READ_ENTRY_LONG_POLL_REQUEST")
         self.read_lac = instruments.summary(prefix + "READ_LAC_REQUEST")
         self.write_lac = instruments.summary(prefix + "WRITE_LAC_REQUEST")
-        self.force = instruments.summary(prefix + "FORCE_LEDGER_REQUEST")
+        self.force = instruments.latency(prefix + "FORCE_LEDGER_REQUEST")
         self.bookie_info = instruments.summary(prefix + "GET_BOOKIE_INFO_REQUEST")
         self.list_entries = instruments.summary(prefix + "GET_LIST_OF_ENTRIES_OF_LEDGER_REQUEST")
         # Apache's bookie exports a second metric of each operation, which leaves out the time in its queues

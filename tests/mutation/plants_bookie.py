@@ -70,6 +70,12 @@ PLANTS = (
         where="DiskMonitor._what_is_wrong",
     ),
     Plant(
+        "a batch counts as one value in a histogram", "instruments.py",
+        "self._counts[bisect_left(self._bounds, value)] += count",
+        "self._counts[bisect_left(self._bounds, value)] += 1",
+        ["tests.test_instruments"], where="BucketSeries.record",
+    ),
+    Plant(
         "the disk of a lost journal counts as empty", "bookie/lifecycle/disk_monitor.py",
         "if not text: ...", "if True: ...", ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor.check",
     ),
