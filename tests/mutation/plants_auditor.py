@@ -10,6 +10,10 @@ _LEADER = ["tests.metadata.zookeeper.election.test_leader_node"]
 
 PLANTS = (
     Plant(
+        "a process that has left office exports its count of marked ledgers", "autorecovery/auditing/mark_count.py",
+        "self._findings.marked = 0", "pass", ["tests.autorecovery.auditing.test_auditor"], where="MarkCount.stop",
+    ),
+    Plant(
         "the loss of a bookie is not waited for", "autorecovery/auditing/lost_bookies.py",
         "self.delay > 0", "False", _AUDITOR, where="LostBookies._decide",
     ),

@@ -26,6 +26,7 @@ from .bookie_audit import BookieAudit, Marker
 from .detection import LostBookieDetector
 from .ledger_checks import AllLedgersCheck, CheckContext, PlacementCheck, ReplicasCheck
 from .ledger_scan import LedgerScan, SharedWalks
+from .mark_count import MarkCount
 from .periodic import PeriodicWork, Timetable
 from .repeating import until_done
 
@@ -82,6 +83,7 @@ class Auditor:
             parts.clock, self._registration, self._auditing, self._switch, self._audit, parts.metrics,
             config.lost_bookie_recovery_delay,
         )  # fmt: skip
+        self._marks = MarkCount(parts.clock, self._underreplication, parts.metrics.findings)
         self._work = list(self._periodic_work())
         self._starting: Deferred[None] | None = None
 
@@ -89,6 +91,7 @@ class Auditor:
         """Start the detection of lost bookies and the timers of the periodic checks."""
         self._starting = Deferred.fromCoroutine(self._start())
         self._starting.addErrback(self._did_not_start)
+        self._marks.start()
 
     async def _start(self) -> None:
         self._switch.start()
@@ -107,6 +110,7 @@ class Auditor:
         for work in self._work:
             work.stop()
         self._detector.stop()
+        self._marks.stop()
         self._switch.stop()
 
     def _did_not_start(self, failure: Failure) -> None:

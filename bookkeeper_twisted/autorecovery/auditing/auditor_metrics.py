@@ -58,6 +58,7 @@ class AuditorMetrics:
             "NUM_LEDGERS_HAVING_NO_REPLICA_OF_AN_ENTRY": lambda: findings.no_replica,
             "NUM_LEDGERS_HAVING_LESS_THAN_AQ_REPLICAS_OF_AN_ENTRY": lambda: findings.below_ack_quorum,
             "NUM_LEDGERS_HAVING_LESS_THAN_WQ_REPLICAS_OF_AN_ENTRY": lambda: findings.below_write_quorum,
+            "underreplicated_ledgers": lambda: findings.marked,
             "in_office": lambda: findings.in_office,
         }
         for name, read in gauges.items():
@@ -67,6 +68,8 @@ class AuditorMetrics:
 class CheckResults:
     """The results of the last complete periodic checks, which the metrics export.
 
+    :ivar marked: number of ledgers that were marked as underreplicated when they were last counted; 0 if this process
+        is not the elected auditor.
     :ivar left_behind: number of ledgers whose underreplicated marks are older than the grace period for marks.
     :ivar in_office: 1 while this process is the elected auditor of the cluster, else 0.
     """
@@ -74,6 +77,7 @@ class CheckResults:
     def __init__(self) -> None:
         self.not_adhering = 0
         self.left_behind = 0
+        self.marked = 0
         self.no_replica = 0
         self.below_ack_quorum = 0
         self.below_write_quorum = 0

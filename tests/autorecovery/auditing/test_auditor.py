@@ -7,6 +7,7 @@ from twisted.logger import LogEvent, capturedLogs, formatEvent
 
 from bookkeeper_twisted.errors import MetadataError
 from bookkeeper_twisted.ledger.findings import LossKind
+from bookkeeper_twisted.metrics import new_registry, render
 from bookkeeper_twisted.model import AuditorCheck
 
 from .auditor_case import AuditorCase, held_back
@@ -366,6 +367,37 @@ class FailureTests(AuditorCase):
         self.do(node.election.stop())
         self.do(node.driver.close())
         self.assertEqual(self.clock.getDelayedCalls(), [])
+
+
+class MarkCountTests(AuditorCase):
+    """How many ledgers are marked."""
+
+    def test_count(self) -> None:
+        """The auditor in office counts the marks each minute; another process and one that has left office has none."""
+        node, other = self.node(lost_bookie_recovery_delay=1000), self.node("b:1")
+        self.do(self.cluster.underreplication.mark(1))
+        self.do(self.cluster.underreplication.mark(3))
+        self.assertEqual(node.metrics.findings.marked, 0)
+        self.settle(60)
+        self.assertEqual((node.metrics.findings.marked, other.metrics.findings.marked), (2, 0))
+        text = render(new_registry(node.instruments)).decode()
+        self.assertIn("\nauditor_underreplicated_ledgers 2\n", text)
+        self.do(node.election.stop())
+        self.assertEqual(node.metrics.findings.marked, 0)
+        self.assertEqual(other.metrics.findings.marked, 2)
+
+    def test_failures(self) -> None:
+        """While the store fails, the last number stays; it is counted again when the store is back."""
+        node = self.node()
+        self.do(self.cluster.underreplication.mark(1))
+        self.settle(60)
+        self.do(self.cluster.underreplication.mark(2))
+        node.failing.add("mark_ids")
+        self.settle(60)
+        self.assertEqual(node.metrics.findings.marked, 1)
+        node.failing.clear()
+        self.settle(60)
+        self.assertEqual(node.metrics.findings.marked, 2)
 
 
 class LongCheckTests(AuditorCase):
