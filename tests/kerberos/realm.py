@@ -21,13 +21,15 @@ from twisted.trial.unittest import SkipTest
 
 from benchmarks.shared.zookeeper import free_port
 
+from ..debian import CACHE, unpack
+
 REALM = "EXAMPLE.TEST"
 SERVICE, WRITER, STRANGER = "bookkeeper/{}", "bookkeeper-writer", "stranger"
 """Principals: of bookies on a host, of a client that they let in, and of one that they do not."""
 
 HOSTS = ("127.0.0.1", "localhost")
 
-_CACHE = Path.home() / ".cache" / "bookkeeper-twisted" / "kerberos"
+_CACHE = CACHE / "kerberos"
 _SYSTEM = Path("/")
 _KDC, _GSSAPI = ("krb5-kdc", "krb5-admin-server", "krb5-user"), ("python3-gssapi", "python3-decorator")
 _HINT = (
@@ -160,7 +162,7 @@ def _root_of_programs() -> Path:
         if (root / "usr/sbin/krb5kdc").exists() and (root / "usr/bin/kinit").exists():
             return root
     if not given:
-        _fetch(_dependencies(), "usr/bin/kinit")
+        unpack(_dependencies(), _CACHE, "usr/bin/kinit", _HINT)
         return _CACHE
     raise SkipTest(f"no usr/sbin/krb5kdc and no usr/bin/kinit in {given}")
 
@@ -173,7 +175,7 @@ def _need_gssapi() -> None:
         root = Path(os.environ.get("KERBEROS_ROOT") or _CACHE)
     packages = root / "usr/lib/python3/dist-packages"
     if root == _CACHE and not packages.exists():
-        _fetch(_GSSAPI, "usr/lib/python3/dist-packages/gssapi")
+        unpack(_GSSAPI, _CACHE, "usr/lib/python3/dist-packages/gssapi", _HINT)
     sys.path.append(str(packages))
     try:
         import_module("gssapi")
@@ -192,22 +194,3 @@ def _dependencies() -> list[str]:
     except (OSError, subprocess.TimeoutExpired):
         return []
     return [line.split()[1] for line in told.splitlines() if line.startswith("Inst ")]
-
-
-def _fetch(names: "list[str] | tuple[str, ...]", wanted: str) -> None:
-    """Fetch packages into the cache, where a path has to be afterwards.
-
-    :raises SkipTest: they cannot be fetched.
-    """
-    _CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            subprocess.run(
-                ["apt-get", "download", *names], cwd=folder, capture_output=True, timeout=300, check=bool(names)
-            )
-            for package in Path(folder).glob("*.deb"):
-                subprocess.run(["dpkg", "-x", package, _CACHE], check=True, capture_output=True, timeout=60)
-        except (OSError, subprocess.SubprocessError):
-            raise SkipTest(_HINT) from None
-    if not (_CACHE / wanted).exists():
-        raise SkipTest(_HINT)
