@@ -14,6 +14,7 @@ from twisted.web.http import Request
 
 from ..config.http import AUTO, NONE, HttpConfig
 from ..instruments import Instruments
+from ..metrics import watch_certificate
 from ..protocol.peer_lines import PeerLines, peer_name
 from ..security.principals import NOBODY, Principal
 from ..security.tokens import token_verifier
@@ -180,8 +181,10 @@ class HttpProtection:
     def guard(self, instruments: Instruments) -> AccessGuard:
         """Make the guard of the HTTP server, which decides which requests are answered.
 
-        :param instruments: export the numbers of refused requests.
+        :param instruments: export the numbers of refused requests, and when the certificate of the server expires.
         """
+        if self._tls is not None:
+            watch_certificate(instruments, "http", self._tls.expires_at)
         certificates = self._tls is not None and self._config.http_server_tls_client_authentication != NONE
         return AccessGuard(self._config, self._verifier, certificates, self._clock.seconds, instruments)
 

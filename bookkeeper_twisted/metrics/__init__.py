@@ -11,12 +11,12 @@ from ..instruments import Instruments, pieces, render
 from .bookie import BookieMetrics, JournalMetrics
 from .maintenance import MaintenanceMetrics, ScrubMetrics
 from .registries import new_registry, process_registry
-from .requests import AuthorizationMetrics, ConnectionMetrics, RequestMetrics
+from .requests import AuthorizationMetrics, ConnectionMetrics, RequestMetrics, watch_certificate
 from .storage import DiskMetrics, StorageMetrics, directory_labels
 from .throttles import AdaptiveMetrics, ThrottleMetrics
 
 __all__ = [
     "AdaptiveMetrics", "AuthorizationMetrics", "BookieMetrics", "ConnectionMetrics", "DiskMetrics", "Instruments",
     "JournalMetrics", "MaintenanceMetrics", "RequestMetrics", "ScrubMetrics", "StorageMetrics", "ThrottleMetrics",
-    "directory_labels", "new_registry", "pieces", "process_registry", "render",
+    "directory_labels", "new_registry", "pieces", "process_registry", "render", "watch_certificate",
 ]  # fmt: skip

@@ -101,6 +101,15 @@ class ConnectionMetrics:
             self._instruments.gauge("bookie_connections_by_principal", partial(count, kind), principal_kind=kind)
 
 
+def watch_certificate(instruments: Instruments, server: str, expires_at: Callable[[], float]) -> None:
+    """Export when the certificate of a server expires.
+
+    :param server: ``bookie`` or ``http``, the value of the label ``server``.
+    :param expires_at: returns the time, in seconds since 1970.
+    """
+    instruments.gauge("tls_certificate_expires_at_seconds", expires_at, server=server)
+
+
 class AuthorizationMetrics:
     """The metrics of authorization.
 

@@ -205,9 +205,18 @@ class ServerTls(_Tls["Context"]):
         context = openssl.server_context(
             identity, trusted, self._settings.spoken, self._settings.ciphers, not self._settings.certificates_optional
         )
+        self._expires_at = min(certificate.not_valid_after_utc for certificate in identity.chain).timestamp()
         read = (self._settings.keys, identity.chain), (self._settings.trusted, trusted or ())
         _warn(self._log, self._seconds(), read)
         return context
+
+    def expires_at(self) -> float:
+        """Return when the first certificate of the server's own chain expires, in seconds since 1970.
+
+        Like a new connection, this call first reads the files if they have changed.
+        """
+        self._context.get()
+        return self._expires_at
 
     def serverConnectionForTLS(self, tlsProtocol: "TLSMemoryBIOProtocol") -> "Connection":
         from . import openssl

@@ -25,6 +25,8 @@ _FAST = f'bookkeeper_server_ADD_ENTRY_REQUEST_ms_bucket{{{_B1},le="100.0"}}'
 _MARKED = f"auditor_underreplicated_ledgers{{{_B1}}}"
 _LOST = f"auditor_NUM_LEDGERS_HAVING_NO_REPLICA_OF_AN_ENTRY{{{_B1}}}"
 
+_CERTIFICATE = f'tls_certificate_expires_at_seconds{{{_B1},server="bookie"}}'
+
 HEALTHY = {
     f"up{{{_B1}}}": "1x480",
     f"bookie_SERVER_STATUS{{{_B1}}}": "1x480",
@@ -43,6 +45,7 @@ HEALTHY = {
     f'bookie_journal_JOURNAL_MEMORY_MAX{{{_B1},journalIndex="0"}}': "1000x480",
     f"bookie_damaged_runs{{{_B1}}}": "0x480",
     f"bookie_damaged_entry_logs{{{_B1}}}": "0x480",
+    _CERTIFICATE: "9000000x480",
     f"auditor_in_office{{{_B1}}}": "1x480",
     f"auditor_in_office{{{_B2}}}": "0x480",
     _MARKED: "900-2x450 0x30",
@@ -80,6 +83,7 @@ FAULTS = (
     Fault("JournalQueueFull", _MEMORY, "10x29 900x450", 34, 35),
     Fault("DamagedEntries", f"bookie_damaged_runs{{{_B1}}}", "0x29 1x450", 29, 30),
     Fault("DamagedEntries", f"bookie_damaged_entry_logs{{{_B1}}}", "0x29 1x450", 29, 30),
+    Fault("CertificateExpires", _CERTIFICATE, "9000000x29 1000000x450", 89, 90),
     Fault("AuditorMissing", f"auditor_in_office{{{_B1}}}", "1x29 0x450", 39, 40),
     Fault("AuditorMissing", f"auditor_in_office{{{_B1}}}", "1x29 _x450", 40, 45),
     Fault("UnderreplicatedLedgersNotFalling", _MARKED, "900-2x59 700x450", 175, 185),

@@ -14,6 +14,7 @@ from bookkeeper_twisted.http.access import HttpProtection
 from bookkeeper_twisted.http.channel import MAX_BODY, MAX_CONNECTIONS, REQUEST_TIME
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.metrics import new_registry, render
 from bookkeeper_twisted.security.contexts import ClientTls
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 
@@ -25,7 +26,7 @@ try:
 
     from bookkeeper_twisted.protocol import tls_layer
 
-    from ..security.certificates import EXPIRED, FIXTURES, Folder, authority, bookie, client, issued
+    from ..security.certificates import AFTER, EXPIRED, FIXTURES, Folder, authority, bookie, client, issued
     from ..security.handshakes import NOW
     from ..security.key_updates import SUITE, KeyUpdates
 except ImportError:
@@ -143,7 +144,8 @@ class EncryptedCase(SynchronousTestCase):
     def open(self, **more: Any) -> None:
         """Make the site anew."""
         protection = HttpProtection(BookieConfig(**self.keys(**more)), self.clock)
-        self.guard = protection.guard(Instruments())
+        self.instruments = Instruments()
+        self.guard = protection.guard(self.instruments)
         self.site = make_site(FakeBookieAdmin(), self.clock, guard=self.guard)
         self.factory = protection.encrypted(self.site)
         self.said = self.factory.opened(False)
@@ -162,6 +164,11 @@ class EncryptedCase(SynchronousTestCase):
 
 class ServedTests(EncryptedCase):
     """Requests within TLS, and the certificates of their senders."""
+
+    def test_expiry(self) -> None:
+        """When the certificate of the server expires is exported."""
+        text = render(new_registry(self.instruments)).decode()
+        self.assertIn(f'tls_certificate_expires_at_seconds{{server="http"}} {AFTER.timestamp()}\n', text)
 
     def test_certificate(self) -> None:
         """A certificate is a principal, its roles are administrators; a connection carries several requests."""

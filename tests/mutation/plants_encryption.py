@@ -15,6 +15,15 @@ _LEFT = ["tests.protocol.test_tls_leftovers"]
 
 PLANTS = (
     Plant(
+        "the metric of a certificate's end does not see a new certificate", "security/contexts.py",
+        "self._context.get()", "pass", ["tests.security.test_renewal"], where="ServerTls.expires_at",
+    ),
+    Plant(
+        "a bookie does not export the end of its certificate", "bookie/lifecycle/settings.py",
+        'watch_certificate(instruments, "bookie", server.expires_at)', "pass",
+        ["tests.bookie.lifecycle.test_settings"], where="_encryption",
+    ),
+    Plant(
         "requests in clear are answered though TLS is required", _SESSION,
         "self._encryption.is_required", "False", _FIRST, where="FirstFrameSession.received",
     ),
@@ -88,8 +97,8 @@ PLANTS = (
     ),
     Plant(
         "a bookie answers in clear though its configuration says no", "bookie/lifecycle/settings.py",
-        "Encryption(ServerTls(settings_of(config), seconds), config.tls_required)",
-        "Encryption(ServerTls(settings_of(config), seconds))", ["tests.integration.test_tls"], where="_encryption",
+        "Encryption(server, config.tls_required)", "Encryption(server)", ["tests.integration.test_tls"],
+        where="_encryption",
     ),
     Plant(
         "a bookie's certificate is taken for any host", "client/production.py",

@@ -137,6 +137,7 @@ class HandshakeTests(TlsCase):
         self.assertEqual(level, "warn")
         self.assertIn("tlsCertificatePath = ", text)
         self.assertIn("the certificate of CN=old expired at 2020-01-02", text)
+        self.assertEqual(server.expires_at(), EXPIRED.timestamp())
         self._refused(shaken(server, self.peer()), "CN=old is refused: it has expired")
 
     def test_session_not_resumed(self) -> None:

@@ -1,11 +1,12 @@
 """Files of TLS that change while the process runs."""
 
 import os
+from datetime import timedelta
 from pathlib import Path
 
 from bookkeeper_twisted.security.openssl import PeerCertificateError
 
-from .certificates import authority, bookie, issued
+from .certificates import AFTER, authority, bookie, issued
 from .handshakes import Ends, TlsCase, shaken
 
 
@@ -36,6 +37,15 @@ class RenewalTests(TlsCase):
         self.clock.advance(100)
         shaken(self.tls, self.other)
         self.assertEqual(self.lines(), [])
+
+    def test_expiry(self) -> None:
+        """The end of the certificate is known, and of a new one without a connection: the first end in its chain."""
+        self.assertEqual(self.tls.expires_at(), AFTER.timestamp())
+        soon, later = AFTER - timedelta(days=9), AFTER - timedelta(days=1)
+        between = issued("intermediate", authority(), until=soon, of_authority=True)
+        self.bookie.put_pair(issued("new", between, ["bookie.example"], until=later), authority())
+        self.clock.advance(5)
+        self.assertEqual(self.tls.expires_at(), soon.timestamp())
 
     def test_trust_exchanged(self) -> None:
         """A client believes those whom its new trust store names, and no longer those of the old one."""

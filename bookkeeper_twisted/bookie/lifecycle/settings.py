@@ -14,6 +14,7 @@ from ...errors import NoSuchLedgerMetadataError
 from ...instruments import Instruments
 from ...limits.throttle import Rate
 from ...metadata.interfaces import IMetadataDriver
+from ...metrics import watch_certificate
 from ...protocol.server.limits import ServerLimits
 from ...security.contexts import ServerTls, settings_of
 from ...storage.files.space_reserve import MOST_BYTES
@@ -172,7 +173,7 @@ def engine_options(
         ),
         tcp_no_delay=config.server_tcp_no_delay,
         authentication=bookie_authentication(config),
-        encryption=_encryption(config, clock.seconds) if config.encrypts else None,
+        encryption=_encryption(config, clock.seconds, instruments) if config.encrypts else None,
         access=access_control(config, clock, partial(custom_metadata, metadata), instruments),
     )
 
@@ -194,5 +195,7 @@ async def custom_metadata(metadata: IMetadataDriver, ledger_id: int) -> Mapping[
     return found.value.custom_metadata
 
 
-def _encryption(config: BookieConfig, seconds: Callable[[], float]) -> Encryption:
-    return Encryption(ServerTls(settings_of(config), seconds), config.tls_required)
+def _encryption(config: BookieConfig, seconds: Callable[[], float], instruments: Instruments) -> Encryption:
+    server = ServerTls(settings_of(config), seconds)
+    watch_certificate(instruments, "bookie", server.expires_at)
+    return Encryption(server, config.tls_required)

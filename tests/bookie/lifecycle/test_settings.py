@@ -1,6 +1,8 @@
 """From the configuration to the options of the parts."""
 
+from pathlib import Path
 from typing import Any
+from unittest import SkipTest
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
@@ -12,6 +14,7 @@ from bookkeeper_twisted.errors import NoSuchLedgerMetadataError
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.limits.throttle import Rate
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
+from bookkeeper_twisted.metrics import new_registry, render
 from bookkeeper_twisted.model import LedgerMetadata, Segment
 
 MIB = 1 << 20
@@ -74,6 +77,23 @@ class SettingsTests(SynchronousTestCase):
             config = BookieConfig(**keys)
             options = settings.engine_options(config, Clock(), MemoryStore().driver(Clock()), Instruments())
             self.assertEqual(options.access is not None, expected)
+
+    def test_certificate(self) -> None:
+        """With TLS, when the certificate of the bookie expires is exported."""
+        try:
+            from ...security.certificates import AFTER, Folder, authority, bookie
+        except ImportError:
+            raise SkipTest("needs the extra tls") from None
+        folder = Folder(Path(self.mktemp()))
+        folder.put_pair(bookie(), authority())
+        config = BookieConfig(
+            tls_provider_factory_class="org.apache.bookkeeper.tls.TLSContextFactory", tls_key_store_type="PEM",
+            tls_key_store=str(folder.path / "key.pem"), tls_certificate_path=str(folder.path / "chain.pem"),
+        )  # fmt: skip
+        instruments = Instruments()
+        settings.engine_options(config, Clock(), MemoryStore().driver(Clock()), instruments)
+        text = render(new_registry(instruments)).decode()
+        self.assertIn(f'tls_certificate_expires_at_seconds{{server="bookie"}} {AFTER.timestamp()}\n', text)
 
     def test_engine(self) -> None:
         """Milliseconds become seconds, and the journals share their memory."""
