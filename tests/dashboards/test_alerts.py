@@ -74,7 +74,7 @@ FAULTS = (
     Fault("BookieDown", f"up{{{_B1}}}", "1x29 0x450", 31, 32),
     Fault("BookieReadOnly", f"bookie_SERVER_STATUS{{{_B2}}}", "1x29 0x450", 34, 35),
     Fault("BookieNotRegistered", f"bookie_SERVER_STATUS{{{_B2}}}", "1x29 -1x450", 34, 35),
-    Fault("LedgerDiskFullInADay", _DISK, "70x29 70+0.1x240", 59, 120),
+    Fault("LedgerDiskFullInADay", _DISK, "70x29 70+0.05x450", 209, 210),
     Fault("JournalDiskAlmostFull", _JOURNAL_DISK, "40x29 91x450", 39, 40),
     Fault("CheckpointsFail", _FAILED_FLUSHES, "3x29 3+1x450", 34, 40),
     Fault("SlowAdds", _FAST, "0+1000x29 30000+900x450", 35, 50),
