@@ -46,8 +46,8 @@ class JournalMetrics:
         self._instruments.gauge(prefix + "MEMORY_USED", used, journalIndex=label)
         self._instruments.gauge(prefix + "MEMORY_MAX", lambda: limit, journalIndex=label)
         self._instruments.gauge(prefix + "FORCE_WRITE_QUEUE_SIZE", groups, "counter", journalIndex=label)
-        # In Apache's bookie, this is the queue of callbacks after a sync.  Here one call completes a whole group, so
-        # the queue is always empty.
+        # In Apache's bookie, this metric is the length of the queue of callbacks after a sync.  In this bookie one call
+        # completes a whole group, so there is no such queue, and the metric is always 0.
         self._instruments.gauge(prefix + "CB_QUEUE_SIZE", lambda: 0, "counter", journalIndex=label)
 
 
@@ -96,7 +96,7 @@ class ReadLaneMetrics:
 class BookieMetrics:
     """The metrics of a bookie's operations on entries and ledgers.
 
-    :param labels: labels for metrics of the ledger storage, see :func:`directory_labels`.
+    :param labels: labels for metrics of the ledger storage, which :func:`directory_labels` returned.
     """
 
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:

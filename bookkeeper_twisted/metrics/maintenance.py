@@ -59,7 +59,7 @@ class MaintenanceMetrics:
     def watch_damage(self, damaged: Callable[[], float]) -> None:
         """Export the number of damaged entry logs, which compaction does not delete.
 
-        :param damaged: returns this number.
+        :param damaged: returns the number of damaged logs.
         """
         self._instruments.gauge("bookie_damaged_entry_logs", damaged, **self._labels)
 
@@ -107,6 +107,6 @@ class ScrubMetrics:
     def watch(self, findings: Callable[[], float]) -> None:
         """Export the number of damaged ranges of entries that are known at present.
 
-        :param findings: returns this number.
+        :param findings: returns the number of damaged ranges.
         """
         self._instruments.gauge("bookie_damaged_runs", findings, **self._labels)

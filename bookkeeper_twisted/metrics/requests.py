@@ -32,7 +32,7 @@ class RequestMetrics:
     """The metrics of requests by operation; a latency is the time from the decoding of a request to its reply."""
 
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
-        """:param labels: labels for metrics of the ledger storage, see :func:`directory_labels`."""
+        """:param labels: labels for metrics of the ledger storage, which :func:`directory_labels` returned."""
         prefix = "bookkeeper_server_"
         self.add = instruments.latency(prefix + "ADD_ENTRY_REQUEST")
         self.read = instruments.latency(prefix + "READ_ENTRY_REQUEST")
@@ -47,7 +47,8 @@ class RequestMetrics:
         self.force = instruments.latency(prefix + "FORCE_LEDGER_REQUEST")
         self.bookie_info = instruments.summary(prefix + "GET_BOOKIE_INFO_REQUEST")
         self.list_entries = instruments.summary(prefix + "GET_LIST_OF_ENTRIES_OF_LEDGER_REQUEST")
-        # Apache's bookie exports a second metric of each operation, which leaves out the time in its queues
+        # Apache's bookie exports a second metric of each operation, which leaves out the time in Apache's queues; both
+        # metrics have the same values here
         instruments.share(prefix + "READ_ENTRY_FENCE_READ", self.fence_read)
         instruments.share(prefix + "READ_LAC", self.read_lac)
         instruments.share(prefix + "WRITE_LAC", self.write_lac)

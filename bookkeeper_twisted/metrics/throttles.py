@@ -49,7 +49,7 @@ class AdaptiveMetrics:
     The metrics are the latency of clients and its bound, in ms, and the share of its speed limits that the work may
     use.
 
-    :param status: returns these numbers.
+    :param status: returns an object with these three numbers.
     :param labels: labels that distinguish several kinds of such work in one process.
     """
 
