@@ -1,4 +1,4 @@
-"""Lets several callers wait for the result of one coroutine."""
+"""Lets several callers wait for the result of one coroutine, or for the end of another caller's wait."""
 
 from collections.abc import Coroutine
 from typing import Any, Generic, TypeVar
@@ -45,3 +45,15 @@ class SharedResult(Generic[T]):
         waiting, self._waiting = self._waiting, []
         for waiter in waiting:
             waiter.errback(failure)
+
+
+def end_of(running: "Deferred[Any]") -> "Deferred[None]":
+    """Return a Deferred that fires when ``running`` fires, with a result or a failure, which it keeps."""
+    waiter: Deferred[None] = Deferred()
+
+    def ended(outcome: Any) -> Any:
+        waiter.callback(None)
+        return outcome
+
+    running.addBoth(ended)
+    return waiter

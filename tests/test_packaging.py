@@ -127,8 +127,11 @@ class MakeTests(SynchronousTestCase):
         self.assertRegex(done.stderr, r"^why\nfailed; all output is in \S+\n$")
 
 
+UNITS = ("bookie.service", "autorecovery.service")
+
+
 class UnitTests(SynchronousTestCase):
-    """``contrib/bookie.service``; ``python -m tests.first_hour`` starts a bookie by it."""
+    """The units of ``contrib``; ``python -m tests.first_hour`` starts a bookie by one."""
 
     def exposure(self, path: Path) -> float:
         """What systemd says of how much a service is exposed, from 0 to 10."""
@@ -142,14 +145,36 @@ class UnitTests(SynchronousTestCase):
         return float(found[1])
 
     def test_hardened(self) -> None:
-        """Its service can reach little of a machine; one without these lines is noticed."""
-        unit = ROOT / "contrib" / "bookie.service"
-        self.assertLessEqual(self.exposure(unit), 2.0)
-        path = Path(self.mktemp())
-        path.mkdir()
-        weak = path / "bookie.service"
-        weak.write_text(re.sub(r"(?m)^(Protect|Private|Restrict|SystemCall)\w+=.*\n", "", unit.read_text()))
-        self.assertGreater(self.exposure(weak), 2.0)
+        """Their services can reach little of a machine; one without these lines is noticed."""
+        for name in UNITS:
+            unit = ROOT / "contrib" / name
+            self.assertLessEqual(self.exposure(unit), 2.0)
+            path = Path(self.mktemp())
+            path.mkdir()
+            weak = path / name
+            weak.write_text(re.sub(r"(?m)^(Protect|Private|Restrict|SystemCall)\w+=.*\n", "", unit.read_text()))
+            self.assertGreater(self.exposure(weak), 2.0)
+
+    def test_notify(self) -> None:
+        """systemd waits for the message that they are ready, and restarts one that gives no sign of life."""
+        for name in UNITS:
+            lines = (ROOT / "contrib" / name).read_text().splitlines()
+            for wanted in ("Type=notify", "WatchdogSec=60", "ExecReload=/bin/kill -HUP $MAINPID", "Restart=on-failure"):
+                self.assertIn(wanted, lines, name)
+            (command,) = [line for line in lines if line.startswith("ExecStart=")]
+            self.assertIn("/twistd -n ", command)  # in the foreground: messages of its first process alone count
+
+    def test_verified(self) -> None:
+        """systemd knows each line of theirs."""
+        if shutil.which("systemd-analyze") is None:
+            raise SkipTest("systemd-analyze is not installed")
+        for name in UNITS:
+            text = (ROOT / "contrib" / name).read_text()
+            path = Path(self.mktemp())
+            path.mkdir()
+            (path / name).write_text(text.replace("/opt/bookkeeper/venv/bin/twistd", sys.executable))
+            done = subprocess.run(["systemd-analyze", "verify", str(path / name)], capture_output=True, text=True)
+            self.assertEqual((done.stdout, done.stderr), ("", ""))
 
 
 class NewsTests(SynchronousTestCase):

@@ -152,6 +152,10 @@ class Engine:
         asking.addBoth(answered)
         return used
 
+    def blocked_seconds(self) -> float:
+        """Return for how long the longest of the present writes of the journals has lasted; 0 if there is none."""
+        return max(commit.blocked_seconds for commit in self.commits)
+
     async def stop(self) -> LastCheckpoint | None:
         """Finish the requests in progress, close the connections and the journal queues, and run the last checkpoint.
 

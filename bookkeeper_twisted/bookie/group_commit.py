@@ -115,6 +115,7 @@ class GroupCommit:
         self._start: IDelayedCall | None = None
         self._sync_due: IDelayedCall | None = None
         self._appended_at = -BUSY_SECONDS
+        self._began = 0.0
         metrics.watch_queue(
             lambda: len(self._queue), lambda: self.queued_bytes, options.max_queued_bytes, lambda: 1 - len(self._idle)
         )
@@ -129,6 +130,14 @@ class GroupCommit:
     def is_busy(self) -> bool:
         """Test whether a record was appended recently; may be called on any thread."""
         return self._clock.seconds() - self._appended_at < BUSY_SECONDS
+
+    @property
+    def blocked_seconds(self) -> float:
+        """Return for how long the present write or sync of the journal has lasted; 0 if there is none.
+
+        A thread that waits for its turn counts as one that writes.
+        """
+        return 0.0 if self._idle or self.failed else self._clock.seconds() - self._began
 
     def waits(self) -> dict[str, float]:
         """Return, for the record that is being completed now, the seconds of each wait by its name; else an empty dict.
@@ -180,6 +189,7 @@ class GroupCommit:
         return True
 
     def _begin(self) -> None:
+        self._began = self._clock.seconds()
         if self._options.max_wait and self.queued_bytes < self._options.enough_bytes:
             self._start = self._clock.callLater(self._options.max_wait, self._submit)
         else:
@@ -327,6 +337,7 @@ class GroupCommit:
     def _commit(self) -> _CommitGroup:
         items = [self._queue.popleft() for _ in range(len(self._queue))]
         group = _CommitGroup(items, self._clock.seconds())
+        self._began = group.began
         try:
             self._write(group)
         except Exception:

@@ -1,6 +1,8 @@
 """The plugin behind ``twistd autorecovery``: makes a service from the options of the command line."""
 
+import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from twisted.application.service import IService
@@ -11,6 +13,7 @@ from .bookies import Bookies, Startable
 from .exit_status import ExitStatus
 from .options import AutorecoveryOptions as Options
 from .reloading import Reload
+from .service_manager import ServiceManager
 from .tap import begin_log, forbid_cores, say_what_runs
 
 __all__ = ["Options", "makeService"]
@@ -23,17 +26,22 @@ def makeService(options: Options) -> IService:
     begin_log(options.config)
     forbid_cores(options.config)
     status = ExitStatus(reactor)
-    service = autorecovery_service(reactor, options, status.fail)
-    status.on_hangup = Reload(options.read, (options.config, options.client), service.bookies)
+    manager = ServiceManager.of_process(os.environ, reactor)
+    service = autorecovery_service(reactor, options, status.fail, manager)
+    reload = Reload(options.read, (options.config, options.client), service.bookies)
+    status.on_hangup = partial(manager.reload, reload)
     return service
 
 
-def autorecovery_service(reactor: Any, options: Options, fail: Callable[[], None]) -> Bookies:
+def autorecovery_service(
+    reactor: Any, options: Options, fail: Callable[[], None], manager: ServiceManager
+) -> Bookies:
     """Make the autorecovery service from ``options``, on a given reactor.
 
     If the configuration is unusable, this prints one line and ends the process with status 1.
 
     :param fail: called if the service fails; it ends the process with status 1.
+    :param manager: the service manager of this process.
     """
     from ..embedding.autorecovery import make_autorecovery
 
@@ -42,6 +50,6 @@ def autorecovery_service(reactor: Any, options: Options, fail: Callable[[], None
 
     say_what_runs(options.config)
     try:
-        return Bookies(make, fail, "autorecovery")
+        return Bookies(make, fail, manager, "autorecovery")
     except BookKeeperError as error:
         raise SystemExit(f"autorecovery: {error}") from None

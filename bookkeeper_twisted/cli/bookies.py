@@ -9,8 +9,10 @@ from twisted.internet.error import CannotListenError
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ..bookie.lifecycle.condition import Condition
 from ..config.bookie import BookieConfig
 from ..errors import BookKeeperError
+from .service_manager import ServiceManager
 
 _REASONS = (BookKeeperError, CannotListenError, OSError)
 """Errors that an operator can fix: the log shows only their text, without a traceback."""
@@ -40,6 +42,9 @@ class Startable(Protocol):
     def take(self, config: BookieConfig) -> None:
         """Let the service take the live values of a ``config`` that differ from the present ones."""
 
+    def condition(self) -> Condition:
+        """Return what the service does at present."""
+
 
 class Bookies(Service):
     """Starts the bookies of one process one after another, and stops them in reverse order.
@@ -47,6 +52,7 @@ class Bookies(Service):
     :param make: makes the bookies.  Its argument is the function that a bookie calls if it fails after its start
         (safety rule S10).
     :param fail: ends the process with status 1.
+    :param manager: the service manager of this process, which gets reports about the bookies.
     :param what: the name under which the log mentions the bookies of this process.
     :ivar bookies: the services, in the order of their start.
     """
@@ -55,9 +61,10 @@ class Bookies(Service):
 
     def __init__(
         self, make: Callable[[Callable[[Failure], None]], Iterable[Startable]], fail: Callable[[], None],
-        what: str = "the bookie",
+        manager: ServiceManager, what: str = "the bookie",
     ) -> None:  # fmt: skip
         self._what = what
+        self._manager = manager
         self.bookies = list(make(self._has_failed))
         self._fail = fail
         self._started: list[Startable] = []
@@ -66,6 +73,7 @@ class Bookies(Service):
     def startService(self) -> None:
         """Begin to start the bookies; when all serve, log one line that names them."""
         super().startService()
+        self._manager.watch(self._conditions)
         self._starting = Deferred.fromCoroutine(self._start())
         self._starting.addErrback(self._did_not_start)
 
@@ -73,6 +81,7 @@ class Bookies(Service):
         for bookie in self.bookies:
             self._started.append(bookie)
             await bookie.start()
+        self._manager.ready()
         self._log.info("ready: {bookies}", bookies="; ".join(map(_describe, self.bookies)))
 
     def _did_not_start(self, failure: Failure) -> None:
@@ -83,6 +92,7 @@ class Bookies(Service):
         self._report(f"{self._what} has failed and stops", failure)
 
     def _report(self, what: str, failure: Failure) -> None:
+        self._manager.stopping(f"{what}: {failure.getErrorMessage()}")
         if failure.check(*_REASONS):
             self._log.critical("{what}: {reason}", what=what, reason=failure.getErrorMessage())
         else:
@@ -92,6 +102,7 @@ class Bookies(Service):
     def stopService(self) -> "Deferred[None]":
         """Stop all bookies; the result fires when all have stopped."""
         super().stopService()
+        self._manager.stopping()
         return Deferred.fromCoroutine(self._stop())
 
     async def _stop(self) -> None:
@@ -99,9 +110,17 @@ class Bookies(Service):
             self._starting.cancel()
         while self._started:
             await self._started.pop().stop()
+        self._manager.stopped()
+
+    def _conditions(self) -> list[tuple[str, Condition]]:
+        return [(_name(bookie), bookie.condition()) for bookie in self.bookies]
+
+
+def _name(bookie: Startable) -> str:
+    return f"{bookie.role} {bookie.bookie_id}" if bookie.bookie_id else bookie.role.removesuffix(" of")
 
 
 def _describe(bookie: Startable) -> str:
     http = f", HTTP on port {bookie.http_port}" if bookie.http_port else ""
     port = f" on port {bookie.port}" if bookie.port else ""
-    return f"{bookie.role} {bookie.bookie_id}{port}{http}"
+    return f"{_name(bookie)}{port}{http}"

@@ -1,9 +1,11 @@
 """The plugin behind ``twistd bookie``: makes a service from the options of the command line."""
 
 import gc
+import os
 import resource
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, cast
 
 from twisted.application.service import IService
@@ -28,6 +30,7 @@ from .bookies import Bookies, Startable
 from .exit_status import ExitStatus
 from .options import Options
 from .reloading import Reload
+from .service_manager import ServiceManager
 
 __all__ = ["Options", "makeService"]
 
@@ -50,8 +53,10 @@ def makeService(options: Options) -> IService:
     collect_seldom()
     switch_often()
     status = ExitStatus(reactor)
-    service = bookies_service(reactor, options, status.fail)
-    status.on_hangup = Reload(options.read, (options.configs[0], options.client), service.bookies)
+    manager = ServiceManager.of_process(os.environ, reactor)
+    service = bookies_service(reactor, options, status.fail, manager)
+    reload = Reload(options.read, (options.configs[0], options.client), service.bookies)
+    status.on_hangup = partial(manager.reload, reload)
     return service
 
 
@@ -124,12 +129,15 @@ def switch_often(set_interval: Callable[[float], object] = sys.setswitchinterval
     set_interval(_SWITCH_SECONDS)
 
 
-def bookies_service(reactor: Any, options: Options, fail: Callable[[], None]) -> Bookies:
+def bookies_service(
+    reactor: Any, options: Options, fail: Callable[[], None], manager: ServiceManager
+) -> Bookies:
     """Make the Twisted service that runs bookies, from ``options``, on a given reactor.
 
     If the configuration is unusable, this prints one line and ends the process with status 1.
 
     :param fail: called if a bookie fails; it ends the process with status 1.
+    :param manager: the service manager of this process.
     """
     from ..embedding import make_bookie
 
@@ -143,7 +151,7 @@ def bookies_service(reactor: Any, options: Options, fail: Callable[[], None]) ->
     # Log this only for the first bookie: all bookies of a standalone cluster have almost the same configuration.
     say_what_runs(options.configs[0])
     try:
-        return Bookies(make, fail)
+        return Bookies(make, fail, manager)
     except BookKeeperError as error:
         raise SystemExit(f"bookie: {error}") from None
 

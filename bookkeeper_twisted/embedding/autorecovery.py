@@ -11,6 +11,7 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
 from ..autorecovery.service import AutoRecovery, Identity
+from ..bookie.lifecycle.condition import Condition
 from ..bookie.lifecycle.endpoints import (
     describe_metrics,
     http_endpoint,
@@ -190,6 +191,13 @@ class AutorecoveryService:
         self._undo.push_async_callback(stop_listening, listening)
         self.http_port = getattr(listening.getHost(), "port", 0)
         self._log.info("{text}", text=opened(site, listening))
+
+    def condition(self) -> Condition:
+        """Return what autorecovery does at present."""
+        if self.autorecovery is None:
+            return Condition("starting")
+        ledgers, elected = self.autorecovery.worker.status(), self.autorecovery.election.in_office
+        return Condition(f"{'auditor, ' if elected else ''}{len(ledgers)} ledgers in repair")
 
     def take(self, config: BookieConfig) -> None:
         """Let autorecovery take the values of a ``config`` that differ from the present ones.

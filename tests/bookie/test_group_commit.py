@@ -27,6 +27,36 @@ class GroupTests(GroupCommitTestCase):
         self.assertEqual(self.journal.calls, [(b"abc", True)])
         self.assertEqual(self.events, [(b"a", None), (b"b", None), (b"c", None), "flush"])
 
+    def test_blocked(self) -> None:
+        """How long the present write lasts is known, and begins anew with each group and each wait for a turn."""
+        self.clock.advance(100)
+        self.assertEqual(self.commit.blocked_seconds, 0)
+        self.append(b"a")
+        self.assertEqual(self.commit.blocked_seconds, 0)
+        self.clock.advance(2)
+        self.assertEqual(self.commit.blocked_seconds, 2)
+        write, seen = self.journal.write_group, []
+
+        def slow(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
+            self.clock.advance(3)
+            seen.append(self.commit.blocked_seconds)
+            if len(seen) == 1:
+                self.append(b"b")
+            return write(records, sync)
+
+        self.journal.write_group = slow  # type: ignore[method-assign]
+        self.executor.drain()
+        self.assertEqual((seen, self.commit.blocked_seconds), ([3, 3], 0))
+
+    def test_blocked_after_a_failure(self) -> None:
+        """A journal that has failed writes nothing any more."""
+        self.journal.error = OSError(5, "Input/output error")
+        self.append(b"a")
+        self.executor.drain()
+        self.clock.advance(5)
+        self.assertEqual(self.commit.blocked_seconds, 0)
+        self.flushLoggedErrors(OSError)
+
     def test_nothing_is_acknowledged_before_the_sync(self) -> None:
         """S1: a completion comes from the lane's result, never from the queueing."""
         self.append(b"a")

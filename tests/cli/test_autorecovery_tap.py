@@ -14,6 +14,7 @@ from bookkeeper_twisted.cli import autorecovery_tap
 from bookkeeper_twisted.cli.bookies import Bookies
 from bookkeeper_twisted.cli.options import AutorecoveryOptions, Options
 from bookkeeper_twisted.cli.reloading import Reload
+from bookkeeper_twisted.cli.service_manager import ServiceManager
 
 
 class OptionsTests(SynchronousTestCase):
@@ -120,10 +121,14 @@ class ServiceTests(SynchronousTestCase):
         options.parseOptions(["--metadataServiceUri=memory:", "--allowLoopback=true", *arguments])
         return options
 
+    def _service(self, options: AutorecoveryOptions) -> Bookies:
+        reactor = MemoryReactorClock()
+        return autorecovery_tap.autorecovery_service(reactor, options, lambda: None, ServiceManager(None, reactor))
+
     def test_service(self) -> None:
         """There is a service, and the log says which version it is."""
         with capturedLogs() as events:
-            service = autorecovery_tap.autorecovery_service(MemoryReactorClock(), self._options(), lambda: None)
+            service = self._service(self._options())
         self.assertTrue(verifyObject(IService, service))
         self.assertIn("bookkeeper-twisted", events[0]["log_format"])
 
@@ -135,24 +140,22 @@ class ServiceTests(SynchronousTestCase):
         self.patch(autorecovery_tap, "forbid_cores", lambda config: said.append(config.http_server_port))
         statuses: list[Any] = []
 
-        def service(reactor: Any, options: AutorecoveryOptions, fail: Any) -> Bookies:
+        def service(reactor: Any, options: AutorecoveryOptions, fail: Any, manager: ServiceManager) -> Bookies:
             statuses.append(fail.__self__)
-            return Bookies(lambda failed: [], fail)
+            return Bookies(lambda failed: [], fail, manager)
 
         self.patch(autorecovery_tap, "autorecovery_service", service)
         for arguments in ([], ["--logLevel=debug"]):
             autorecovery_tap.makeService(self._options(*arguments))
         self.assertEqual((levels, len(said)), (["info", "debug"], 2))
-        self.assertTrue(all(isinstance(status.on_hangup, Reload) for status in statuses))
+        self.assertTrue(all(isinstance(status.on_hangup.args[0], Reload) for status in statuses))
         refused = self.assertRaises(SystemExit, self._options, "--logLevel=2")
         self.assertRegex(str(refused.code), "^autorecovery: logLevel = '2', option --logLevel: expected one of debug, ")
 
     def test_unknown_interface(self) -> None:
         """An interface that is not there ends the process with one line."""
         options = self._options("--listeningInterface=nope0")
-        refused = self.assertRaises(
-            SystemExit, autorecovery_tap.autorecovery_service, MemoryReactorClock(), options, lambda: None
-        )
+        refused = self.assertRaises(SystemExit, self._service, options)
         self.assertRegex(str(refused.code), "^autorecovery: .*nope0")
 
     def test_plugin(self) -> None:

@@ -5,11 +5,14 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
+from twisted.internet.task import Clock
 from twisted.logger import LogLevel, capturedLogs
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.bookie.lifecycle.condition import Condition
 from bookkeeper_twisted.cli.bookies import Bookies
+from bookkeeper_twisted.cli.service_manager import ServiceManager
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import InvalidCookieError, StorageFailedError
 
@@ -34,6 +37,9 @@ class _Bookie:
     def take(self, config: BookieConfig) -> None:
         self._calls.append(f"configure {self.bookie_id}")
 
+    def condition(self) -> Condition:
+        return Condition("serving" if self.started.called else "starting")
+
     def start(self) -> "Deferred[None]":
         self._calls.append(f"start {self.bookie_id}")
         return self.started
@@ -50,7 +56,9 @@ class BookiesTests(SynchronousTestCase):
         self.calls: list[str] = []
         self.a, self.b = _Bookie("a", self.calls), _Bookie("b", self.calls)
         self.failures = 0
-        self.service = Bookies(self._make, self._fail)
+        self.sent: list[str] = []
+        manager = ServiceManager(lambda data: self.sent.append(data.decode()), Clock())
+        self.service = Bookies(self._make, self._fail, manager)
 
     def _make(self, on_failure: Callable[[Failure], None]) -> list[_Bookie]:
         self.on_failure = on_failure
@@ -73,6 +81,25 @@ class BookiesTests(SynchronousTestCase):
         self.b.http_port = 8080
         ready = self._logged(lambda: self.b.started.callback(None), LogLevel.info)
         self.assertEqual(ready, ["ready: bookie a on port 3181; bookie b on port 3181, HTTP on port 8080"])
+
+    def test_service_manager(self) -> None:
+        """The service manager is told that the process is ready when all serve, and of the stop at its begin."""
+        self.service.startService()
+        self.a.started.callback(None)
+        self.assertEqual(self.sent, ["STATUS=bookie a: starting; bookie b: starting"])
+        self.b.started.callback(None)
+        self.assertEqual(self.sent[1:], ["READY=1\nSTATUS=bookie a: serving; bookie b: serving"])
+        self.service.stopService()
+        self.assertEqual(self.sent[2:], ["STOPPING=1\nSTATUS=stopping"])
+
+    def test_service_manager_failure(self) -> None:
+        """The service manager is told why a process ends, and of one that does not start not that it is ready."""
+        self.service.startService()
+        self.a.started.errback(OSError(28, "No space left on device"))
+        self.service.stopService()
+        self.assertEqual(
+            self.sent[1:], ["STOPPING=1\nSTATUS=the bookie does not start: [Errno 28] No space left on device"]
+        )
 
     def test_stop_in_reverse(self) -> None:
         """Each stops when the one after it has ended; the service has stopped when all have."""
@@ -136,4 +163,4 @@ class BookiesTests(SynchronousTestCase):
         def make(on_failure: Any) -> list[_Bookie]:
             raise InvalidCookieError("no")
 
-        self.assertRaises(InvalidCookieError, Bookies, make, self._fail)
+        self.assertRaises(InvalidCookieError, Bookies, make, self._fail, ServiceManager(None, Clock()))

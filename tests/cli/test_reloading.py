@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.bookie.lifecycle.condition import Condition
 from bookkeeper_twisted.cli.options import AutorecoveryOptions, Options
 from bookkeeper_twisted.cli.reloading import Reload
 from bookkeeper_twisted.config.bookie import BookieConfig
@@ -29,6 +30,9 @@ class _Service:
 
     def stop(self) -> "Deferred[None]":
         return succeed(None)
+
+    def condition(self) -> Condition:
+        return Condition("serving")
 
     def take(self, config: BookieConfig) -> None:
         self.config, self.taken = config, self.taken + 1

@@ -28,6 +28,7 @@ from bookkeeper_twisted import __version__
 from bookkeeper_twisted.cli import tap
 from bookkeeper_twisted.cli.bookies import Bookies
 from bookkeeper_twisted.cli.reloading import Reload
+from bookkeeper_twisted.cli.service_manager import ServiceManager
 from bookkeeper_twisted.config.bookie import BookieConfig
 
 
@@ -35,7 +36,8 @@ class BookiesServiceTests(SynchronousTestCase):
     """Options to a service; nothing is opened before it starts."""
 
     def _service(self, options: tap.Options) -> Bookies:
-        return tap.bookies_service(MemoryReactorClock(), options, lambda: None)
+        reactor = MemoryReactorClock()
+        return tap.bookies_service(reactor, options, lambda: None, ServiceManager(None, reactor))
 
     def _options(self, *arguments: str) -> tap.Options:
         options = tap.Options()
@@ -142,15 +144,15 @@ class BookiesServiceTests(SynchronousTestCase):
         self.patch(tap, "forbid_cores", lambda config: levels.append("no cores"))
         statuses: list[Any] = []
 
-        def service(reactor: Any, options: tap.Options, fail: Any) -> Bookies:
+        def service(reactor: Any, options: tap.Options, fail: Any, manager: ServiceManager) -> Bookies:
             said.append("bookie")
             statuses.append(fail.__self__)
-            return Bookies(lambda failed: [], fail)
+            return Bookies(lambda failed: [], fail, manager)
 
         self.patch(tap, "bookies_service", service)
         tap.makeService(self._options("--logLevel=warn"))
         self.assertEqual(levels, ["warn", "no cores"])
-        self.assertIsInstance(statuses[0].on_hangup, Reload)
+        self.assertIsInstance(statuses[0].on_hangup.args[0], Reload)
         self.assertEqual((sorted(said[:3]), said[3:]), (["allow_files", "collect_seldom", "switch_often"], ["bookie"]))
 
     def test_unknown_metadata(self) -> None:

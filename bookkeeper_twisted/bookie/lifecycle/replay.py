@@ -19,18 +19,52 @@ from ..records import EXPLICIT_LAC, FENCE, IDS, KEY, lac_of_packet, trailing_byt
 _MAX_RUN_BYTES = 1 << 20
 
 
-def replay(journals: Sequence[IJournal], storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> int:
+@attrs.define(eq=False)
+class ReplayProgress:
+    """The progress of the replay at a start.  The flush lane writes it, the reactor thread reads it.
+
+    :ivar journals: number of journals; 0 before the replay begins.
+    :ivar journal: number of the journal that is being replayed, from 1 on.
+    :ivar n_entries: number of entries that were stored so far.
+    :ivar n_bytes: bytes of the entries that were read so far, including those of deleted ledgers.
+    :ivar ended: whether all records were read; the checkpoint of what they have stored follows.
+    """
+
+    journals: int = 0
+    journal: int = 0
+    n_entries: int = 0
+    n_bytes: int = 0
+    ended: bool = False
+
+    def __str__(self) -> str:
+        if not self.journals:
+            return "starting"
+        read = f"{self.n_entries:,} entries, {self.n_bytes >> 20:,} MiB"
+        if self.ended:
+            return f"storing what was replayed: {read}"
+        return f"replaying journal {self.journal} of {self.journals}: {read}"
+
+
+def replay(
+    journals: Sequence[IJournal], storage: ILedgerStorage, marks: Sequence[JournalPosition],
+    progress: ReplayProgress | None = None,
+) -> int:  # fmt: skip
     """Store the records of all journals.
 
     :param journals: the journals, in the order of the configuration.
     :param marks: the mark of each journal, from the last checkpoint.
+    :param progress: updated meanwhile.
     :returns: the number of replayed entries.
     :raises JournalDamageError: a journal lacks records that were durable.
     """
-    player = _Player(storage, marks)
-    for journal, mark in zip(journals, marks, strict=True):
+    progress = progress or ReplayProgress()
+    progress.journals = len(journals)
+    player = _Player(storage, marks, progress)
+    for number, (journal, mark) in enumerate(zip(journals, marks, strict=True), 1):
+        progress.journal = number
         player.play(journal.replay(mark))
-    return player.n_entries
+    progress.ended = True
+    return progress.n_entries
 
 
 def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> bool:
@@ -61,8 +95,10 @@ class _Player:
 
     _log = Logger()
 
-    def __init__(self, storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> None:
-        self.n_entries = 0
+    def __init__(
+        self, storage: ILedgerStorage, marks: Sequence[JournalPosition], progress: ReplayProgress
+    ) -> None:
+        self._progress = progress
         self._storage = storage
         self._marks = marks
         self._ledger_id = -1
@@ -90,9 +126,11 @@ class _Player:
         self._end_run()
 
     def _end_run(self) -> None:
-        entries, self._entries, self._bytes = self._entries, [], 0
+        entries, self._entries = self._entries, []
         if not entries:
             return
+        self._progress.n_bytes += self._bytes
+        self._bytes = 0
         row = self._storage.ledger(self._ledger_id)
         if row is not None and row.forgotten_at:
             self._storage.put_ledger(attrs.evolve(row, forgotten_at=0))
@@ -106,7 +144,7 @@ class _Player:
         if self._has_space and self._storage.is_full():
             self._has_space = checkpoint_now(self._storage, self._marks)
         self._storage.add(EntryRun.of_entries(self._ledger_id, self._next - len(entries), entries))
-        self.n_entries += len(entries)
+        self._progress.n_entries += len(entries)
 
     def _apply(self, ledger_id: int, kind: int, body: bytes) -> None:
         if self._storage.was_fenced(ledger_id):

@@ -24,6 +24,7 @@ from ...instruments import Instruments
 from ...masking import without_credentials
 from ...metadata.interfaces import IMetadataDriver, IRegistration
 from ...metrics import DiskMetrics, StorageMetrics, directory_labels
+from ...shared_result import end_of
 from ...storage.apache.interfaces import OpenKeyValues
 from ...storage.apache.regrouping import Pairs
 from ...storage.apache.rocksdb import RocksKeyValues
@@ -39,6 +40,7 @@ from ..interfaces import IStorageExecutor
 from ..maintenance.ledger_collector import Cluster
 from ..maintenance.maintenance import Maintenance
 from .admin import BookieAdmin, ServedDirectories, ServingParts
+from .condition import Condition, condition_of
 from .disk_monitor import DiskMonitor, DiskState
 from .endpoints import (
     Gate,
@@ -54,6 +56,7 @@ from .endpoints import (
 from .identity import CookieCheck, bookie_id, expected_cookie, service_info
 from .registration import BookieRegistration
 from .remembered_status import RememberedStatus
+from .replay import ReplayProgress
 from .settings import (
     disk_thresholds,
     engine_options,
@@ -126,6 +129,7 @@ class BookieService(Service):
         self._gate = Gate()
         self._listening: IListeningPort | None = None
         self._flush_fails = False
+        self._replay = ReplayProgress()
         self._registration: BookieRegistration | None = None
 
     def __repr__(self) -> str:
@@ -142,6 +146,11 @@ class BookieService(Service):
     def take(self, config: BookieConfig) -> None:
         """Apply to the running bookie the values of a ``config`` that differ and can change while the bookie runs."""
         self.admin.take(config)
+
+    def condition(self) -> Condition:
+        """Return what the bookie does at present."""
+        blocked = 0.0 if self.engine is None else self.engine.blocked_seconds()
+        return condition_of(self.admin.state(), self._replay, blocked)
 
     # -- as a Service --
 
@@ -212,11 +221,11 @@ class BookieService(Service):
         self._abandon()
         if self._stopping is None:
             self._stopping = Deferred.fromCoroutine(self._stop())
-        return _end_of(self._stopping)
+        return end_of(self._stopping)
 
     async def _stop(self) -> None:
         if self._starting is not None:
-            await _end_of(self._starting)
+            await end_of(self._starting)
         self.admin.enter(Phase.STOPPING)
         await self._undo.aclose()
         self.admin.enter(Phase.STOPPED)
@@ -319,7 +328,7 @@ class BookieService(Service):
         self._then_undo(self._close_store)
         # Our indexes are complete: remove the databases that Apache's bookie left.
         await self._on_flush_lane(discard_left_over, self._fs, self._pairs())
-        await self._on_flush_lane(self._store.recover)
+        await self._on_flush_lane(self._store.recover, self._replay)
         self._labels = directory_labels(*map(_currents, (self._paths.ledgers, self._paths.indexes)))
         StorageMetrics(self.instruments, self._store.storage, self._labels, settings.write_cache_bytes)
         if self._store.disk_full:
@@ -482,15 +491,3 @@ class BookieService(Service):
 
 def _currents(paths: Iterable[str]) -> list[str]:
     return [current(path) for path in paths]
-
-
-def _end_of(running: "Deferred[None]") -> "Deferred[None]":
-    """Return a Deferred that fires when ``running`` fires, with a result or a failure."""
-    waiter: Deferred[None] = Deferred()
-
-    def ended(outcome: Any) -> Any:
-        waiter.callback(None)
-        return outcome
-
-    running.addBoth(ended)
-    return waiter

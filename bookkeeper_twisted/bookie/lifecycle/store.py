@@ -15,7 +15,7 @@ from ...storage.journal.journal import Journal
 from ...storage.journal.log_mark import LogMark
 from ...storage.ledger_dirs import current, distinct, journal_ids, make_currents, mark_name
 from ...storage.ledger_storage import StorageSettings
-from .replay import checkpoint_now, replay
+from .replay import ReplayProgress, checkpoint_now, replay
 from .storages import EntryLogStorageFactory, ILedgerStorageFactory
 
 
@@ -98,13 +98,15 @@ class Store:
             raise
         return cls(journals, marks, storage)
 
-    def recover(self) -> None:
+    def recover(self, progress: ReplayProgress | None = None) -> None:
         """Replay the journals and run a checkpoint, which moves each replay mark to the end of its journal.
 
         If a ledger disk is full, marks and journals stay as they are, and a later checkpoint writes the replayed
         entries.
+
+        :param progress: updated while the journals are replayed.
         """
-        self.n_replayed = replay(self.journals, self.storage, [mark.position for mark in self.marks])
+        self.n_replayed = replay(self.journals, self.storage, [mark.position for mark in self.marks], progress)
         ends = [journal.durable for journal in self.journals]
         self.disk_full = not checkpoint_now(self.storage, ends)
         if self.disk_full:

@@ -5,7 +5,7 @@ from typing import cast
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.lifecycle.replay import checkpoint_now, replay
+from bookkeeper_twisted.bookie.lifecycle.replay import ReplayProgress, checkpoint_now, replay
 from bookkeeper_twisted.bookie.records import explicit_lac_record, fence_record, key_record
 from bookkeeper_twisted.errors import JournalDamageError
 from bookkeeper_twisted.storage.interfaces import JournalPosition, LedgerRow
@@ -53,6 +53,24 @@ class ReplayTests(SynchronousTestCase):
         self.assertEqual((held.first, held.count, held.entry(2)), (0, 3, entry(1, 2)))
         self.assertIsNone(self.storage.cached(1, 4))
         self.assertIsNotNone(self.storage.cached(1, 6))
+
+    def test_progress(self) -> None:
+        """Its progress tells the journal, the stored entries, and the bytes of all entries; then that it has ended."""
+        progress, seen = ReplayProgress(), []
+
+        class Watched(_Recorded):
+            def replay(self, mark: JournalPosition) -> Iterator[bytes]:
+                seen.append(str(progress))
+                return super().replay(mark)
+
+        bodies = (entry(1, 0), entry(1, 1), entry(9, 0))
+        self.assertEqual(str(progress), "starting")
+        replay([Watched(self.key(), *bodies), Watched()], self.storage, [JournalPosition()] * 2, progress)
+        self.assertEqual(
+            seen, ["replaying journal 1 of 2: 0 entries, 0 MiB", "replaying journal 2 of 2: 2 entries, 0 MiB"]
+        )
+        self.assertEqual(str(progress), "storing what was replayed: 2 entries, 0 MiB")
+        self.assertEqual((progress.n_entries, progress.n_bytes), (2, sum(map(len, bodies))))
 
     def test_interleaved_ledgers(self) -> None:
         """Ledgers that were written in turn are told apart."""

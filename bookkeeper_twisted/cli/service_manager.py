@@ -1,0 +1,184 @@
+"""Reports the state of this process to the service manager that started it, such as systemd.
+
+The service manager names a datagram socket in ``NOTIFY_SOCKET``, and reads lines such as ``READY=1`` from it (see
+sd_notify(3)).  A process without this variable reports nothing.
+"""
+
+import os
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+
+from ..bookie.lifecycle.condition import Condition
+
+Send = Callable[[bytes], object]
+
+_INTERVAL = 1.0
+"""Most seconds between two looks at the conditions of the services."""
+
+EXTENSION = 120
+"""Seconds that a start that makes progress asks for, each time that it has made some."""
+
+_MAX_UNSENT = 100
+_MICROSECONDS = 1_000_000
+
+
+Conditions = Callable[[], Sequence[tuple[str, Condition]]]
+"""Returns the present condition of each service, after the name of the service."""
+
+
+class ServiceManager:
+    """The service manager of this process, as seen from the process.
+
+    While the reactor runs and no write of a journal is stuck, the service manager gets signs of life.  It restarts a
+    process from which it gets none.
+
+    :param send: sends a datagram to the service manager; None: there is no service manager, and nothing is reported.
+    :param clock: the reactor of the process.
+    :param watchdog: seconds within which the service manager needs a sign of life; 0 if it needs none.
+    """
+
+    _log = Logger()
+
+    def __init__(self, send: Send | None, clock: IReactorTime, watchdog: float = 0.0) -> None:
+        self._send = send
+        self._clock = clock
+        self._watchdog = watchdog
+        self._interval = min(_INTERVAL, watchdog / 2) if watchdog else _INTERVAL
+        self._conditions: Conditions = tuple
+        self._unsent: deque[bytes] = deque(maxlen=_MAX_UNSENT)
+        self._tick: IDelayedCall | None = None
+        self._is_ready = False
+        self._ends = False
+        self._text = ""
+        self._progress = 0
+        self._pinged_at = 0.0
+        self._is_stuck = False
+
+    @classmethod
+    def of_process(cls, environ: Mapping[str, str], clock: IReactorTime) -> "ServiceManager":
+        """Return the service manager of this process.
+
+        :param environ: environment variables, which describe the service manager.
+        :param clock: the reactor of the process.
+        """
+        address, watchdog = environ.get("NOTIFY_SOCKET", ""), environ.get("WATCHDOG_USEC", "0")
+        if not address:
+            return cls(None, clock)
+        if address[0] not in "/@":
+            cls._log.warn("NOTIFY_SOCKET = {address!r} is ignored: it is no UNIX socket", address=address)
+            return cls(None, clock)
+        other = environ.get("WATCHDOG_PID", "") not in ("", str(os.getpid()))  # inherited from a watched parent
+        seconds = int(watchdog) / _MICROSECONDS if watchdog.isdecimal() and not other else 0.0
+        return cls(datagrams_to(address), clock, seconds)
+
+    def watch(self, conditions: Conditions) -> None:
+        """Begin to report the ``conditions`` of services that are being started."""
+        if self._send is not None:
+            self._conditions = conditions
+            self._look()
+
+    def ready(self) -> None:
+        """Report that all services have started."""
+        self._is_ready, self._pinged_at = True, self._clock.seconds()
+        self._say("READY=1", *self._news(self._conditions()))
+
+    def stopping(self, reason: str = "stopping") -> None:
+        """Report that the process ends, unless this was reported before.
+
+        :param reason: why it ends.
+        """
+        if not self._ends:
+            self._ends = True
+            self._say("STOPPING=1", f"STATUS={_line(reason)}")
+
+    def stopped(self) -> None:
+        """Report nothing more: all services have stopped."""
+        if self._tick is not None:
+            self._tick.cancel()
+            self._tick = None
+
+    def reload(self, read: Callable[[], object]) -> None:
+        """Call ``read``, which reads the configuration again, and report when this begins and ends."""
+        reported = self._is_ready and not self._ends
+        if reported:
+            self._say("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+        try:
+            read()
+        finally:
+            if reported:
+                self._say("READY=1")
+
+    def _look(self) -> None:
+        """Report what has changed, ask for more time if a start makes progress, and give a sign of life."""
+        self._tick = self._clock.callLater(self._interval, self._look)
+        found = self._conditions()
+        lines = self._news(found)
+        before, self._progress = self._progress, sum([condition.progress for _, condition in found])
+        if not self._is_ready and self._progress != before:
+            lines.append(f"EXTEND_TIMEOUT_USEC={EXTENSION * _MICROSECONDS}")
+        if self._watchdog and self._is_ready and self._is_alive(found) and self._is_due():
+            self._pinged_at = self._clock.seconds()
+            lines.append("WATCHDOG=1")
+        self._say(*lines)
+
+    def _news(self, found: Sequence[tuple[str, Condition]]) -> list[str]:
+        """Return a line with the conditions of all services if they have changed."""
+        text = "; ".join(f"{name}: {condition.text}" for name, condition in found)
+        before, self._text = self._text, text
+        return [] if text == before else [f"STATUS={_line(text)}"]
+
+    def _is_due(self) -> bool:
+        """Test whether the next look would be later than half of the time for a sign of life after the last one."""
+        return self._clock.seconds() + self._interval - self._pinged_at > self._watchdog / 2
+
+    def _is_alive(self, found: Sequence[tuple[str, Condition]]) -> bool:
+        """Test whether no write of a journal takes longer than the service manager waits for a sign of life."""
+        stuck = [(name, each.blocked) for name, each in found if each.blocked >= self._watchdog]
+        if stuck and not self._is_stuck:
+            name, seconds = stuck[0]
+            self._log.critical(
+                "{name}: a write of its journal has lasted {seconds:.1f} s: the service manager gets no sign of life "
+                "until it ends", name=name, seconds=seconds,
+            )  # fmt: skip
+        self._is_stuck = bool(stuck)
+        return not stuck
+
+    def _say(self, *lines: str) -> None:
+        if self._send is None:
+            return
+        if lines:
+            self._unsent.append("\n".join(lines).encode())
+        try:
+            while self._unsent:
+                self._send(self._unsent[0])
+                self._unsent.popleft()
+        except BlockingIOError:
+            pass  # the service manager has not read earlier datagrams yet: send this one at the next look
+        except OSError as error:
+            self._log.warn("the service manager cannot be reached: {error}", error=str(error))
+            self._send = None
+            self.stopped()
+
+
+def datagrams_to(address: str) -> Send:
+    """Return a function that sends a datagram to a UNIX socket without blocking.
+
+    :param address: path of the socket; if it begins with ``@``, a name in the abstract namespace of Linux.
+    """
+    peer = f"\0{address[1:]}" if address[0] == "@" else address
+
+    def send(data: bytes) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+            sender.setblocking(False)
+            sender.sendto(data, peer)
+
+    return send
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,86 @@
+"""Plants in what a process reports to its service manager, and in what orchestrators are given."""
+
+from .plant import Plant
+
+_MANAGER = ["tests.cli.test_service_manager"]
+_BOOKIES = ["tests.cli.test_bookies"]
+_PATH = "cli/service_manager.py"
+
+PLANTS = (
+    Plant(
+        "a process is ready before its services have started", "cli/bookies.py",
+        "self._manager.watch(self._conditions)", "self._manager.watch(self._conditions)\nself._manager.ready()",
+        _BOOKIES, where="Bookies.startService",
+    ),
+    Plant(
+        "a process never says that it is ready", "cli/bookies.py", "self._manager.ready()", "", _BOOKIES,
+        where="Bookies._start",
+    ),
+    Plant(
+        "a process does not say that it stops", "cli/bookies.py", "self._manager.stopping()", "", _BOOKIES,
+        where="Bookies.stopService",
+    ),
+    Plant(
+        "a service manager is not told why a process ends", "cli/bookies.py",
+        'self._manager.stopping(f"{what}: {failure.getErrorMessage()}")', "", _BOOKIES, where="Bookies._report",
+    ),
+    Plant(
+        "SIGHUP makes a process ready that starts", _PATH, "self._is_ready and not self._ends", "not self._ends",
+        _MANAGER, where="ServiceManager.reload",
+    ),
+    Plant(
+        "SIGHUP makes a process ready that stops", _PATH, "self._is_ready and not self._ends", "self._is_ready",
+        _MANAGER, where="ServiceManager.reload",
+    ),
+    Plant(
+        "the end of a reload is not reported", _PATH, 'self._say("READY=1")', "", _MANAGER,
+        where="ServiceManager.reload",
+    ),
+    Plant(
+        "a process gives signs of life while its journal is stuck", _PATH, "return not stuck", "return True", _MANAGER,
+        where="ServiceManager._is_alive",
+    ),
+    Plant(
+        "signs of life come later than at half of their time", _PATH, "self._watchdog / 2", "self._watchdog", _MANAGER,
+        where="ServiceManager._is_due",
+    ),
+    Plant(
+        "signs of life of one process are those of another", _PATH,
+        "environ.get('WATCHDOG_PID', '') not in ('', str(os.getpid()))", "False", _MANAGER,
+        where="ServiceManager.of_process",
+    ),
+    Plant(
+        "a start asks for more time without any progress", _PATH, "self._progress != before", "True", _MANAGER,
+        where="ServiceManager._look",
+    ),
+    Plant(
+        "a report for which there is no room is lost", _PATH,
+        "self._send(self._unsent[0])\nself._unsent.popleft()", "self._send(self._unsent.popleft())", _MANAGER,
+        where="ServiceManager._say",
+    ),
+    Plant(
+        "a name in the abstract namespace is taken for a path", _PATH, 'f"\\0{address[1:]}"', "address", _MANAGER,
+        where="datagrams_to",
+    ),
+    Plant(
+        "a reason with two lines is two messages", _PATH, "' '.join(text.split())", "text", _MANAGER, where="_line",
+    ),
+    Plant(
+        "a journal that writes for long counts from its last group", "bookie/group_commit.py",
+        "self._began = self._clock.seconds()", "", ["tests.bookie.test_group_commit"], where="GroupCommit._begin",
+    ),
+    Plant(
+        "a journal that writes one group after the other counts as stuck", "bookie/group_commit.py",
+        "self._began = group.began", "", ["tests.bookie.test_group_commit"], where="GroupCommit._commit",
+    ),
+    Plant(
+        "what a replay skips is no progress", "bookie/lifecycle/replay.py", "self._progress.n_bytes += self._bytes",
+        "self._progress.n_bytes += self._bytes * (self._storage.ledger(self._ledger_id) is not None)",
+        ["tests.bookie.lifecycle.test_replay"], where="_Player._end_run",
+    ),
+    Plant(
+        "a bookie that is read-only does not say why", "bookie/lifecycle/condition.py",
+        'f"read-only: {reasons}" if state.read_only else state.phase.value', "state.phase.value",
+        ["tests.bookie.lifecycle.test_condition"], where="condition_of",
+    ),
+)  # fmt: skip
