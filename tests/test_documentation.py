@@ -27,7 +27,7 @@ FOLLOWED = ("docs/install.rst", "docs/quickstart.rst", "docs/testing.rst")
 """Pages that ``python -m tests.first_hour`` follows to the letter."""
 
 OUTSIDE = (
-    "sudo", "docker", "podman", "systemctl", "journalctl", "curl", "apt", "kubectl", "python3 -m venv", "cp",
+    "sudo", "docker", "podman", "systemctl", "journalctl", "curl", "apt", "kubectl", "helm", "python3 -m venv", "cp",
     "mv", "kill", "openssl", "install",
 )  # fmt: skip
 """How commands begin that are not ours."""
@@ -68,7 +68,7 @@ class CommandTests(SynchronousTestCase):
             return self._parses(_PROGRAMS[name](), words[words.index(name) + 1 :])
         if program == "bookkeeper-twisted":
             # those of tokens are run by tests.integration.test_tls
-            return words[1] in ("shell", "--version") or words[1:3] in TOKENS
+            return words[1] in ("shell", "--version", "probe", "drain") or words[1:3] in TOKENS
         if program == "make":
             targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M)
             return all(word in targets for word in words[1:] if "=" not in word)

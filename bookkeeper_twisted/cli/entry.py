@@ -5,6 +5,7 @@ for example during an import, the process ends by SIGINT (status 130 in a shell)
 reader of the output, such as ``head``, closes the pipe, the process ends by SIGPIPE (status 141).
 """
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -40,6 +41,10 @@ def main() -> None:
     :raises SystemExit: at the end.
     """
     with ended_by_signal():
+        if sys.argv[1:2] in (["probe"], ["drain"]):
+            from .probe import run
+
+            raise SystemExit(run(sys.argv[1:], os.environ))
         from . import main as program
 
         program.main()

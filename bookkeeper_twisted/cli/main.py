@@ -1,7 +1,7 @@
 """The program ``bookkeeper-twisted``: runs the shell with real files, a real terminal and a real network.
 
 ``python -m bookkeeper_twisted`` is the same.  The commands are ``shell`` and ``token``; :mod:`.shell` and
-:mod:`.tokens` parse the arguments after them.
+:mod:`.tokens` parse the arguments after them.  :mod:`.entry` runs ``probe`` and ``drain`` without this module.
 """
 
 import os
@@ -38,6 +38,8 @@ from .shell_command import FAILED, NotConfirmedError, ShellWorld, StoreAccess
 _HELP = """\
 Usage: bookkeeper-twisted shell [-conf FILE] COMMAND ...
        bookkeeper-twisted token key | create | show ...
+       bookkeeper-twisted probe ready | alive
+       bookkeeper-twisted drain
        bookkeeper-twisted --version | --help
 
 Looks at a BookKeeper cluster and administers it.
@@ -45,6 +47,7 @@ Looks at a BookKeeper cluster and administers it.
   shell COMMAND    the commands of Apache's bookkeeper shell: list, read, recover and delete ledgers,
                    list and check bookies; "bookkeeper-twisted shell help" lists them
   token COMMAND    makes and verifies the tokens by which clients authenticate; "token --help" says more
+  probe, drain     what a container asks of the bookie in it; "probe --help" says more
 
 Programs that are installed with this one:
   twistd bookie         a bookie, the server; "twistd bookie --help" lists its keys

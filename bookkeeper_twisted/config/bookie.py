@@ -410,6 +410,11 @@ class BookieConfig(HttpConfig):
     prometheus_stats_http_enable: bool = setting(
         "prometheusStatsHttpEnable", True, BOOLEAN, "false: that provider opens no port"
     )
+    prometheus_stats_http_always: bool = setting(
+        "prometheusStatsHttpAlways", False, BOOLEAN,
+        "that provider opens its port beside an HTTP server, too: metrics for other machines, all else for this one",
+        java="none",
+    )  # fmt: skip
     prometheus_stats_http_address: str = setting(
         "prometheusStatsHttpAddress", "0.0.0.0", TEXT, "address of that port; 127.0.0.1 closes it to other machines"
     )
@@ -426,7 +431,8 @@ class BookieConfig(HttpConfig):
     def serves_metrics_alone(self) -> bool:
         """Whether ``/metrics`` has a port of its own, like that of Apache's Prometheus provider."""
         wanted = self.enable_statistics and self.stats_provider_class.endswith(_PROMETHEUS)
-        return wanted and self.prometheus_stats_http_enable and not self.http_server_enabled
+        open_beside = self.prometheus_stats_http_always or not self.http_server_enabled
+        return wanted and self.prometheus_stats_http_enable and open_beside
 
     def _default_metadata_uri(self) -> str:
         if self.zk_servers:

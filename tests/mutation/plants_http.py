@@ -132,7 +132,12 @@ PLANTS = (
     ),
     Plant(
         "metrics have a port beside the HTTP server", "config/bookie.py",
-        "self.prometheus_stats_http_enable and not self.http_server_enabled", "self.prometheus_stats_http_enable",
+        "self.prometheus_stats_http_always or not self.http_server_enabled", "True",
+        _ENDPOINTS, where="BookieConfig.serves_metrics_alone",
+    ),
+    Plant(
+        "no metrics have a port beside the HTTP server", "config/bookie.py",
+        "self.prometheus_stats_http_always or not self.http_server_enabled", "not self.http_server_enabled",
         _ENDPOINTS, where="BookieConfig.serves_metrics_alone",
     ),
     Plant(

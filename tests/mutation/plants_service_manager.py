@@ -83,4 +83,16 @@ PLANTS = (
         'f"read-only: {reasons}" if state.read_only else state.phase.value', "state.phase.value",
         ["tests.bookie.lifecycle.test_condition"], where="condition_of",
     ),
+    Plant(
+        "a bookie that does not serve is ready", "cli/probe.py", 'command == "probe alive"', "True",
+        ["tests.cli.test_probe"], where="run",
+    ),
+    Plant(
+        "a bookie that does not serve is not alive", "cli/probe.py", 'status == 200 or command == "probe alive"',
+        "status == 200", ["tests.cli.test_probe"], where="run",
+    ),
+    Plant(
+        "a probe asks an address that means all", "cli/probe.py", '_ANY.get(host.strip("[]"), host)', "host",
+        ["tests.cli.test_probe"], where="run",
+    ),
 )  # fmt: skip

@@ -190,6 +190,12 @@ class ServiceTests(StepTestCase):
         port, _, _, interface = self.world.reactor.tcpServers[1]
         self.assertEqual((port, interface), (8001, "127.0.0.1"))
 
+    def test_metrics_beside(self) -> None:
+        """Beside an HTTP server there is such a port if it is asked for: all else may then be for this machine."""
+        service, _ = self.start(**PROVIDER, http_server_enabled=True, prometheus_stats_http_always=True)
+        places = [(port, interface) for port, _, _, interface in self.world.reactor.tcpServers[1:]]
+        self.assertEqual((places, service.http_port), ([(8000, "0.0.0.0"), (8080, "127.0.0.1")], 8080))
+
     def test_no_metrics_alone(self) -> None:
         """No such port is opened beside the HTTP server, without the provider, or where it is switched off."""
         for more in (
