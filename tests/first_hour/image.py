@@ -52,6 +52,7 @@ class Image:
     settings: dict[str, str] = attrs.field(factory=dict)
     entry_point: list[str] = attrs.field(factory=list)
     volume: str = ""
+    health_check: list[str] = attrs.field(factory=list)
     _holder: "subprocess.Popen[bytes] | None" = None
 
     def possible(self) -> bool:
@@ -74,8 +75,8 @@ class Image:
             if word == "COPY":
                 done = self._run("cp", "--recursive", str(self.source), f"{self.place}/root{text.split()[1]}")
             elif word == "RUN":
-                done = self._run(*self._command("bash", "-c", text))
-            elif word in ("ENV", "USER", "WORKDIR", "VOLUME", "ENTRYPOINT"):
+                done = self._do(text)
+            elif word in ("ARG", "ENV", "USER", "WORKDIR", "VOLUME", "HEALTHCHECK", "ENTRYPOINT"):
                 self._set(word, text)
             elif word not in ("FROM", "EXPOSE"):
                 done = "an instruction that is not known here"
@@ -83,8 +84,17 @@ class Image:
                 return f"{word} {text}\n{done}"
         return ""
 
+    def _do(self, text: str) -> str:
+        """Run a command, with the source where it is mounted for this command alone."""
+        mounted = re.match(r"--mount=type=bind,target=(\S+),rw (.*)", text)
+        if mounted is None:
+            return self._run(*self._command("bash", "-c", text))
+        place = f"{self.place}/root{mounted[1]}"
+        done = self._run("cp", "--recursive", str(self.source), place)
+        return done or self._run(*self._command("bash", "-c", mounted[2])) or self._run("rm", "--recursive", place)
+
     def _set(self, word: str, text: str) -> None:
-        if word == "ENV":
+        if word in ("ARG", "ENV"):
             for part in shlex.split(text):
                 name, _, value = part.partition("=")
                 self.settings[name] = value
@@ -94,6 +104,8 @@ class Image:
             self.directory = text
         elif word == "VOLUME":
             self.volume = text
+        elif word == "HEALTHCHECK":
+            self.health_check = json.loads(text.partition(" CMD ")[2])
         else:
             self.entry_point = json.loads(text)
 
@@ -101,6 +113,10 @@ class Image:
         """The command line of a container: its first process is the entry point."""
         command = self._command(*self.entry_point, *options, **settings)
         return shlex.join(self._enter("unshare", "--fork", "--kill-child", "--pid", *command))
+
+    def health_command(self, **settings: str) -> str:
+        """The command line of the health check of a container that has these settings."""
+        return shlex.join(self._enter(*self._command(*self.health_check, **settings)))
 
     def read(self, path: str) -> str:
         """The path, from outside, of something in the image while it is there."""

@@ -188,10 +188,12 @@ def dockerfile(place: Place) -> str:
         http = free_port()
         settings = {"BK_bookieId": "i", "BK_advertisedAddress": "127.0.0.1", "BK_allowLoopback": "true"}
         for life in range(2):
-            server = place.reader.serve(image.run_command(**settings, BK_httpServerPort=str(http), BK_bookiePort="0"))
+            settings |= {"BK_httpServerPort": str(http), "BK_bookiePort": "0"}
+            server = place.reader.serve(image.run_command(**settings))
             if "Unable to" in server.output:
                 raise Unexpected(server.output)
             place.reader.run(f"curl --silent --fail http://127.0.0.1:{http}/api/v1/bookie/is_ready | grep OK")
+            place.reader.run(f"{image.health_command(**settings)} | grep OK")
             server.end(signal.SIGKILL if not life else signal.SIGTERM)
         place.reader.servers.clear()
         kept = Path(image.read(image.volume), "ledgers", "metadata.db")
