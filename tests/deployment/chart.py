@@ -18,6 +18,7 @@ RENDERED = Path(__file__).parent / "rendered.json"
 NAME = "bk-bookkeeper-twisted"
 VALUES: Mapping[str, Any] = {
     "metadataServiceUri": "zk+hierarchical://zk-0.zk:2181/ledgers", "podMonitor": {"enabled": True},
+    "rack": {"label": "topology.kubernetes.io/zone"},
 }  # fmt: skip
 
 Objects = Sequence[Mapping[str, Any]]

@@ -76,7 +76,7 @@ class HelmTests(SynchronousTestCase):
         """Parts that are switched off are not there; autorecovery runs in the bookies then."""
         off = {
             "autorecovery": {"enabled": False}, "scaleDown": {"check": False, "decommission": False},
-            "initialize": False, "podDisruptionBudget": {"enabled": False}, "drain": False,
+            "rack": {"label": ""}, "initialize": False, "podDisruptionBudget": {"enabled": False}, "drain": False,
         }  # fmt: skip
         objects = rendered_by_helm({"metadataServiceUri": VALUES["metadataServiceUri"], **off})
         self.assertEqual([each["kind"] for each in objects], ["Service", "StatefulSet"])
@@ -150,6 +150,18 @@ class PodTests(SynchronousTestCase):
     def test_pause(self) -> None:
         """Between two bookies of an update writers have the ten seconds that they need to take the first one back."""
         self.assertGreater(the("StatefulSet")["spec"]["minReadySeconds"], 10)
+
+    def test_rack(self) -> None:
+        """The rack of a bookie is the label of its pod, and autorecovery looks where it is written."""
+        (rack,) = pod_of(the("StatefulSet"))["initContainers"]
+        references = [each for each in rack["env"] if "valueFrom" in each]
+        places = {each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"] for each in references}
+        self.assertEqual(
+            places, {"POD_NAME": "metadata.name", "RACK": "metadata.labels['topology.kubernetes.io/zone']"}
+        )
+        self.assertEqual(rack["securityContext"], container_of(the("StatefulSet"))["securityContext"])
+        resolver = settings(container_of(the("Deployment")))["reppDnsResolverClass"]
+        self.assertEqual(resolver, "org.apache.pulsar.zookeeper.ZkBookieRackAffinityMapping")
 
     def test_apart(self) -> None:
         """No two bookies share a node, and one at a time may be away."""

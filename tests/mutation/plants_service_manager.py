@@ -79,6 +79,11 @@ PLANTS = (
         ["tests.bookie.lifecycle.test_replay"], where="_Player._end_run",
     ),
     Plant(
+        "the progress of a replay is not seen", "bookie/lifecycle/service.py",
+        "self._on_flush_lane(self._store.recover, self._replay)", "self._on_flush_lane(self._store.recover)",
+        ["tests.bookie.lifecycle.test_condition"], where="BookieService._open_store",
+    ),
+    Plant(
         "a bookie that is read-only does not say why", "bookie/lifecycle/condition.py",
         'f"read-only: {reasons}" if state.read_only else state.phase.value', "state.phase.value",
         ["tests.bookie.lifecycle.test_condition"], where="condition_of",
