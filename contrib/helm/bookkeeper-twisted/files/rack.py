@@ -1,4 +1,4 @@
-# Writes the rack of this bookie to ZooKeeper as Pulsar's tools do, for clients and autorecovery with reppDnsResolverClass.
+# Writes the rack of this bookie to ZooKeeper as Pulsar's tools do, for clients and autorecovery that read it there.
 import json
 import os
 
@@ -11,7 +11,7 @@ from bookkeeper_twisted.metadata.zookeeper.uris import ZooKeeperUri
 name, rack = os.environ["POD_NAME"], os.environ["RACK"].strip("/")
 if not rack:
     raise SystemExit(f"pod {name} has no label {os.environ['LABEL']}: its bookie would be in no rack")
-target = ZooKeeperUri.parse(os.environ["BK_metadataServiceUri"])
+target = ZooKeeperUri.parse(os.environ["BK_metadataServiceUri"])  # noqa: SIM112 - it is written as in the file
 path = racks_path(target.root)
 client = KazooClient(target.hosts)
 client.start(timeout=60)
