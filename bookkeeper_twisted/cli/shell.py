@@ -23,6 +23,7 @@ from .commands import COMMANDS
 from .shell_command import (
     FAILED,
     INTERRUPTED,
+    JSON,
     OK,
     UNREAD,
     Argument,
@@ -88,12 +89,14 @@ async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
         return FAILED
     try:
         options = _parser(command, _parse_id(invocation.options)).parse_args(list(invocation.arguments))
+        if options.json and command.row is None:
+            raise UsageError(f"{command.name} takes no -json: it lists nothing")
     except UsageError as error:
         world.complain(f"ERROR: {error}")
         for text in _described(command):
             world.complain(text)
         return FAILED
-    return await _run(command, context, options)
+    return await _run(command, attrs.evolve(context, json=options.json), options)
 
 
 async def _run(command: Command, context: ShellContext, options: argparse.Namespace) -> int:
@@ -211,6 +214,8 @@ def _parser(command: Command, parse_id: Callable[[str], int]) -> argparse.Argume
             raise argparse.ArgumentTypeError(str(error)) from None
 
     parser = _Parser(prog=command.name, add_help=False, allow_abbrev=False)
+    # all commands know this option, so that -json is not taken for -j with the value "son"
+    parser.add_argument(*_spellings(JSON), dest=_attribute(JSON), action="store_true")
     for argument in command.arguments:
         kind = {"ledger id": ledger_id, "any text": str, str: _text}.get(argument.kind, argument.kind)
         if not argument.names[0].startswith("-"):
@@ -263,9 +268,10 @@ def _help(world: ShellWorld, names: Sequence[str]) -> int:
 
 def _described(command: Command) -> Iterator[str]:
     yield f"       {command.name:16} {command.help}"
-    operands = "".join(f" [{a.names[0]}]" for a in command.arguments if not a.names[0].startswith("-"))
-    yield f"             Usage: {command.name}{' [options]' if command.arguments else ''}{operands}"
-    for argument in command.arguments:
+    arguments = command.all_arguments
+    operands = "".join(f" [{a.names[0]}]" for a in arguments if not a.names[0].startswith("-"))
+    yield f"             Usage: {command.name}{' [options]' if arguments else ''}{operands}"
+    for argument in arguments:
         if argument.names[0].startswith("-"):
             spelled = ", ".join(_spellings(argument)[: len(argument.names)])
             value = "" if argument.kind is bool else f" <{_attribute(argument)}>"

@@ -16,6 +16,7 @@ from ..placement.interfaces import IPlacementPolicy
 from ..storage.apache.interfaces import OpenKeyValues
 from ..storage.inspection import OpenIndex
 from ..storage.interfaces import IFileSystem, IndexFactory
+from .shell_rows import ShellRow
 
 OK = 0
 REFUSED = 1
@@ -140,6 +141,7 @@ class ShellContext:
     :ivar local_bookie: a function that returns the id of the bookie on this machine.
     :ivar format_id: formats a ledger id, by option ``-ledgeridformat``.
     :ivar format_entry: formats the payload of an entry, by option ``-entryformat``.
+    :ivar json: whether rows are printed as JSON, by option ``-json``.
     """
 
     world: ShellWorld
@@ -148,10 +150,30 @@ class ShellContext:
     local_bookie: Callable[[], str]
     format_id: Callable[[int], str]
     format_entry: Callable[[bytes], str]
+    json: bool = False
+
+    def show(self, row: ShellRow) -> None:
+        """Print the ``row`` of a result: a JSON object in a line, or the lines of Apache's text."""
+        for text in [row.json_line()] if self.json else row.text(self):
+            self.world.out(text)
+
+    def caption(self, text: str) -> None:
+        """Print ``text``, a line of Apache's output that stands around rows; JSON has no such lines."""
+        if not self.json:
+            self.world.out(text)
 
     def out(self, text: str) -> None:
-        """Print ``text`` as a line."""
-        self.world.out(text)
+        """Print the ``text`` of a message for the user; with JSON, to the error output."""
+        (self.world.complain if self.json else self.world.out)(text)
+
+    def refuse_json(self, reason: str) -> None:
+        """Fail if the user wants JSON from a use of a command that shows no rows.
+
+        :param reason: what to do instead, after ``-json``.
+        :raises OperandError: the user wants JSON.
+        """
+        if self.json:
+            raise OperandError(f"-json {reason}")
 
     async def admin(
         self, config: ClientConfig | None = None, placement: IPlacementPolicy | None = None
@@ -216,6 +238,10 @@ class Argument:
     required: bool = False
 
 
+JSON = Argument(("-json",), "print a JSON object a line", bool)
+"""The option of all commands that show rows."""
+
+
 @attrs.frozen
 class Command:
     """A command of the shell: its name, its arguments, and the function that runs it.
@@ -225,9 +251,16 @@ class Command:
         with underscores for other dashes.  The function prints results and returns :data:`OK`, :data:`REFUSED` or
         :data:`FAILED`.  The shell prints a BookKeeperError, OperandError, NotConfirmedError or OSError that the
         function raises.
+    :ivar row: class of the rows that the command shows; None for a command that shows none, and refuses ``-json``.
     """
 
     name: str
     help: str
     run: "Callable[[ShellContext, Namespace], Awaitable[int]]"
     arguments: tuple[Argument, ...] = ()
+    row: type[ShellRow] | None = None
+
+    @property
+    def all_arguments(self) -> tuple[Argument, ...]:
+        """The arguments of the command, and ``-json`` if it shows rows."""
+        return (*self.arguments, JSON) if self.row else self.arguments

@@ -5,7 +5,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable
 
 from ..arguments import hex_number, whole_number
-from ..model import DigestType, Endpoint, LedgerMetadata
+from ..model import DigestType, LedgerMetadata
 
 _DIGESTS = {DigestType.HMAC: "MAC"}
 _UNKNOWN = "UNKNOWN"
@@ -18,35 +18,46 @@ def line(message: str, **fields: object) -> str:
     return f"{message} {{{', '.join(f'{name}={value}' for name, value in fields.items())}}}"
 
 
-def bookie_text(bookie_id: str, endpoint: Endpoint | None, address: str, name: str) -> str:
+def bookie_text(bookie_id: str, address: str | None, port: int | None, hostname: str | None) -> str:
     """Format a bookie id with the address, port and host name of the bookie.
 
-    :param endpoint: registered endpoint of the bookie; None for a bookie that is not registered.
-    :param address: address of its machine.
-    :param name: host name of its machine.
+    :param address: address of its machine; None for a bookie that is not registered.
+    :param port: port of the bookie; None for a bookie that is not registered.
+    :param hostname: host name of its machine; None for a bookie that is not registered.
     """
-    if endpoint is None:
-        return f"BookieID:{bookie_id}, IP:{_UNKNOWN}, Port:0, Hostname:{_UNKNOWN}"
-    return f"BookieID:{bookie_id}, IP:{address}, Port:{endpoint.port}, Hostname:{name}"
+    return (
+        f"BookieID:{bookie_id}, IP:{_UNKNOWN if address is None else address}, Port:{port or 0}, "
+        f"Hostname:{_UNKNOWN if hostname is None else hostname}"
+    )
 
 
-def metadata_text(metadata: LedgerMetadata) -> str:
-    """Format ``metadata`` of a ledger in one line, with the password: the user of the shell can read it anyway."""
-    fields: dict[str, object] = {
+def metadata_fields(metadata: LedgerMetadata) -> dict[str, object]:
+    """Return the fields of ``metadata`` under the names in Apache's text; None for a value that is not stored."""
+    closed, protected = metadata.closed, metadata.has_password
+    digest = _DIGESTS.get(metadata.digest_type, metadata.digest_type.name)
+    return {
         "formatVersion": metadata.format_version,
         "ensembleSize": metadata.ensemble_size,
         "writeQuorumSize": metadata.write_quorum_size,
         "ackQuorumSize": metadata.ack_quorum_size,
         "state": metadata.state.name,
+        "length": metadata.length if closed else None,
+        "lastEntryId": metadata.last_entry_id if closed else None,
+        "digestType": digest if protected else None,
+        "password": metadata.password if protected else None,
+        "ensembles": metadata.segments,
+        "customMetadata": metadata.custom_metadata,
     }
-    if metadata.closed:
-        fields |= {"length": metadata.length, "lastEntryId": metadata.last_entry_id}
-    if metadata.has_password:
-        digest = _DIGESTS.get(metadata.digest_type, metadata.digest_type.name)
-        fields |= {"digestType": digest, "password": _base64(metadata.password)}
+
+
+def metadata_text(metadata: LedgerMetadata) -> str:
+    """Format ``metadata`` of a ledger in one line, with the password: the user of the shell can read it anyway."""
+    fields = {name: value for name, value in metadata_fields(metadata).items() if value is not None}
     fields["ensembles"] = _braces(f"{s.first_entry_id}=[{', '.join(s.bookies)}]" for s in metadata.segments)
     custom = sorted(metadata.custom_metadata.items())
     fields["customMetadata"] = _braces(f"{key}={_base64(value)}" for key, value in custom)
+    if metadata.has_password:
+        fields["password"] = _base64(metadata.password)
     return "LedgerMetadata" + _braces(f"{name}={value}" for name, value in fields.items())
 
 

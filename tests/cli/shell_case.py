@@ -1,5 +1,6 @@
 """A shell on a cluster in memory, for the tests of its commands."""
 
+import json
 import posixpath
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from twisted.internet.task import Clock
 from twisted.plugin import getPlugins
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.cli.commands import COMMANDS
 from bookkeeper_twisted.cli.shell import run_shell
 from bookkeeper_twisted.cli.shell_command import NotConfirmedError, ShellWorld, StoreAccess
 from bookkeeper_twisted.client import BookKeeper
@@ -157,6 +159,17 @@ class ShellCase(SynchronousTestCase):
             self._progress, self._http,
         )  # fmt: skip
         return Deferred.fromCoroutine(run_shell(arguments, world))
+
+    def rows(self, *arguments: str, status: int = 0) -> list[dict[str, Any]]:
+        """The JSON objects that a command prints, one a line, and nothing else; all have the members of its rows."""
+        self.assertEqual(self.shell(*arguments, "-json"), status, self.complaints)
+        found = [json.loads(text) for text in self.printed]
+        name = next(argument for argument in arguments if argument in COMMANDS)
+        row = COMMANDS[name].row
+        assert row is not None
+        for each in found:
+            self.assertEqual(tuple(each), row.members())
+        return found
 
     def written(self, count: int, close: bool = True, **options: Any) -> int:
         """A ledger of entries of 10, 20, 30 ... bytes."""

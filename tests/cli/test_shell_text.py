@@ -11,7 +11,7 @@ from bookkeeper_twisted.cli.shell_text import (
     metadata_text,
 )
 from bookkeeper_twisted.client.admin import readable
-from bookkeeper_twisted.model import DigestType, Endpoint, LedgerMetadata, LedgerState, Segment
+from bookkeeper_twisted.model import DigestType, LedgerMetadata, LedgerState, Segment
 
 A, B, C, D = "127.0.0.1:3281", "127.0.0.1:3282", "127.0.0.1:3283", "bookie-four"
 
@@ -34,12 +34,11 @@ class TextTests(SynchronousTestCase):
 
     def test_bookies(self) -> None:
         """A bookie with its address and name, or without."""
-        endpoint = Endpoint("bookie", "127.0.0.1", 3284, "bookie-rpc")
         self.assertEqual(
-            bookie_text(D, endpoint, "127.0.0.1", "localhost"),
+            bookie_text(D, "127.0.0.1", 3284, "localhost"),
             "BookieID:bookie-four, IP:127.0.0.1, Port:3284, Hostname:localhost",
         )
-        self.assertEqual(bookie_text(D, None, "", ""), "BookieID:bookie-four, IP:UNKNOWN, Port:0, Hostname:UNKNOWN")
+        self.assertEqual(bookie_text(D, None, None, None), "BookieID:bookie-four, IP:UNKNOWN, Port:0, Hostname:UNKNOWN")
 
 
 class MetadataTests(SynchronousTestCase):

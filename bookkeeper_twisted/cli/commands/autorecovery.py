@@ -1,14 +1,17 @@
 """Commands for autorecovery: switch it on or off, list underreplicated ledgers, ask and direct the auditor."""
 
 from argparse import Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import datetime
+
+import attrs
 
 from ...arguments import whole_number
 from ...autorecovery.operations.admin import AutorecoveryAdmin
 from ...model import AuditorCheck
 from ..shell_command import FAILED, OK, Argument, Command, ShellContext
+from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 
 _CHECKS = {
@@ -16,6 +19,89 @@ _CHECKS = {
     "placementpolicycheck": (AuditorCheck.PLACEMENT, "PlacementPolicyCheckCTime"),
     "replicascheck": (AuditorCheck.REPLICAS, "ReplicasCheckCTime"),
 }
+
+
+@attrs.frozen
+class AutorecoverySwitch(ShellRow):
+    """Whether autorecovery is on.
+
+    :ivar changed: whether the command has switched it; None if it was to print the state.
+    """
+
+    enabled: bool
+    changed: bool | None = None
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        state = "enabled" if self.enabled else "disabled"
+        if self.changed is None:
+            yield f"Autorecovery is {state}."
+        elif self.changed:
+            yield "Enabling autorecovery" if self.enabled else "Disabling autorecovery"
+        else:
+            yield f"Autorecovery already {state}. Doing nothing"
+
+
+@attrs.frozen
+class RepairedNow(ShellRow):
+    """A ledger that a replication worker has locked.
+
+    :ivar worker: text in the replication lock: the host of the worker, and why the ledger waits.
+    """
+
+    ledger_id: int
+    worker: str
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        yield line("Recovering ledger", bookieId=self.worker, ledgerId=formats.format_id(self.ledger_id))
+
+
+@attrs.frozen
+class MarkedLedger(ShellRow):
+    """A ledger with an underreplicated mark.
+
+    :ivar ctime: time of the mark in ms since 1970; None if it is not stored.
+    :ivar missing_replicas: bookies whose replicas are missing; None if they are not wanted.
+    :ivar worker: text in the replication lock; None if there is no lock, or if it is not wanted.
+    """
+
+    ledger_id: int
+    ctime: int | None
+    missing_replicas: tuple[str, ...] | None
+    worker: str | None
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        yield line("Under-replicated ledger", ledgerId=formats.format_id(self.ledger_id))
+        if self.ctime is not None:
+            yield line("Ctime", ctime=self.ctime)
+        for replica in self.missing_replicas or ():
+            yield line("Missing replica", missingReplica=replica)
+        if self.worker is not None:
+            yield line("Replication worker", replicationWorkerId=self.worker)
+
+
+@attrs.frozen
+class CurrentAuditor(ShellRow):
+    """The bookie id of the auditor."""
+
+    auditor: str
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        yield line("Current auditor", auditor=self.auditor)
+
+
+@attrs.frozen
+class LostBookieDelay(ShellRow):
+    """The seconds between the loss of a bookie and the audit.
+
+    :ivar changed: whether the command has set them.
+    """
+
+    delay: int
+    changed: bool
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        set_ = "Successfully set LostBookieRecoveryDelay value in ZK"
+        yield line(set_ if self.changed else "LostBookieRecoveryDelay value in ZK", delay=self.delay)
 
 
 @asynccontextmanager
@@ -35,11 +121,9 @@ async def autorecovery(shell: ShellContext, options: Namespace) -> int:
         return FAILED
     async with autorecovery_admin(shell) as admin:
         if not (options.enable or options.disable):
-            shell.out(f"Autorecovery is {'enabled' if await admin.is_enabled() else 'disabled'}.")
-        elif not await admin.set_enabled(options.enable):
-            shell.out(f"Autorecovery already {'enabled' if options.enable else 'disabled'}. Doing nothing")
+            shell.show(AutorecoverySwitch(await admin.is_enabled()))
         else:
-            shell.out("Enabling autorecovery" if options.enable else "Disabling autorecovery")
+            shell.show(AutorecoverySwitch(options.enable, await admin.set_enabled(options.enable)))
     return OK
 
 
@@ -47,17 +131,16 @@ async def queryautorecoverystatus(shell: ShellContext, options: Namespace) -> in
     """Print the ledgers that replication workers have locked, each with the text in its replication lock."""
     async with autorecovery_admin(shell) as admin:
         recovering = await admin.recovering()
-    if not recovering:
-        shell.out("No Ledger is being recovered")
-        return OK
-    shell.out("CurrentRecoverLedgerInfo:")
-    for ledger_id, host in recovering.items():
-        shell.out(line("Recovering ledger", bookieId=host, ledgerId=shell.format_id(ledger_id)))
+    shell.caption("CurrentRecoverLedgerInfo:" if recovering else "No Ledger is being recovered")
+    for ledger_id, worker in recovering.items():
+        shell.show(RepairedNow(ledger_id, worker))
     return OK
 
 
 async def listunderreplicated(shell: ShellContext, options: Namespace) -> int:
     """Print the ledgers with an underreplicated mark, and their number."""
+    if options.onlydisplayledgercount:
+        shell.refuse_json("prints the ledgers, not their number: count its lines")
     count = 0
     async with autorecovery_admin(shell) as admin:
         recovering = await admin.recovering() if options.printreplicationworkerid else {}
@@ -65,17 +148,10 @@ async def listunderreplicated(shell: ShellContext, options: Namespace) -> int:
             options.missingreplica or "", options.excludingmissingreplica or ""
         ):
             count += 1
-            if options.onlydisplayledgercount:
-                continue
-            shell.out(line("Under-replicated ledger", ledgerId=shell.format_id(ledger_id)))
-            if mark.ctime is not None:
-                shell.out(line("Ctime", ctime=mark.ctime))
-            if options.printmissingreplica:
-                for replica in mark.replicas:
-                    shell.out(line("Missing replica", missingReplica=replica))
-            if ledger_id in recovering:
-                shell.out(line("Replication worker", replicationWorkerId=recovering[ledger_id]))
-    shell.out(line("Under replicated ledger count", count=count))
+            if not options.onlydisplayledgercount:
+                replicas = mark.replicas if options.printmissingreplica else None
+                shell.show(MarkedLedger(ledger_id, mark.ctime, replicas, recovering.get(ledger_id)))
+    shell.caption(line("Under replicated ledger count", count=count))
     return OK
 
 
@@ -86,7 +162,7 @@ async def whoisauditor(shell: ShellContext, options: Namespace) -> int:
     if auditor is None:
         shell.out("No auditor elected")
         return FAILED
-    shell.out(line("Current auditor", auditor=auditor))
+    shell.show(CurrentAuditor(auditor))
     return OK
 
 
@@ -118,10 +194,10 @@ async def lostbookierecoverydelay(shell: ShellContext, options: Namespace) -> in
         return FAILED
     async with autorecovery_admin(shell) as admin:
         if options.get:
-            shell.out(line("LostBookieRecoveryDelay value in ZK", delay=await admin.lost_bookie_delay()))
+            shell.show(LostBookieDelay(await admin.lost_bookie_delay(), changed=False))
         else:
             await admin.set_lost_bookie_delay(options.set)
-            shell.out(line("Successfully set LostBookieRecoveryDelay value in ZK", delay=options.set))
+            shell.show(LostBookieDelay(options.set, changed=True))
     return OK
 
 
@@ -132,8 +208,11 @@ COMMANDS = (
             Argument(("-e", "enable"), "switch it on", bool),
             Argument(("-d", "disable"), "switch it off", bool),
         ),
+        AutorecoverySwitch,
     ),
-    Command("queryautorecoverystatus", "Print the ledgers that are repaired now", queryautorecoverystatus),
+    Command(
+        "queryautorecoverystatus", "Print the ledgers that are repaired now", queryautorecoverystatus, row=RepairedNow
+    ),
     Command(
         "listunderreplicated", "Print the ledgers that are marked as under-replicated", listunderreplicated,
         (
@@ -143,8 +222,9 @@ COMMANDS = (
             Argument(("-pmr", "printmissingreplica"), "print the bookies whose replicas are missing", bool),
             Argument(("-prw", "printreplicationworkerid"), "print workers, and why they do not repair ledgers", bool),
         ),
+        MarkedLedger,
     ),
-    Command("whoisauditor", "Print the bookie id of the auditor", whoisauditor),
+    Command("whoisauditor", "Print the bookie id of the auditor", whoisauditor, row=CurrentAuditor),
     Command("triggeraudit", "Have the auditor look for lost bookies now", triggeraudit),
     Command(
         "forceauditchecks", "Make periodic checks of the auditor due when one starts next", forceauditchecks,
@@ -161,5 +241,6 @@ COMMANDS = (
             Argument(("-g", "get"), "print it", bool),
             Argument(("-s", "set"), "seconds; 0, or the value it has, triggers an audit as well", whole_number),
         ),
+        LostBookieDelay,
     ),
 )  # fmt: skip

@@ -1,13 +1,82 @@
 """The commands ``listbookies``, ``bookieinfo`` and ``endpointinfo``."""
 
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+import attrs
 
 from ...client.admin import BookKeeperAdmin, DiskSpace, readable
 from ...errors import MetadataError
 from ...model import BookieServiceInfo, Endpoint, check_bookie_id
 from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext
+from ..shell_rows import Formats, ShellRow
 from ..shell_text import bookie_text, line
+
+
+@attrs.frozen
+class _BookieRow(ShellRow):
+    """A bookie; address, port and host name are None if it is not registered."""
+
+    bookie_id: str
+    address: str | None
+    port: int | None
+    hostname: str | None
+
+    @property
+    def bookie(self) -> str:
+        """The text of Apache's shell for id and address."""
+        return bookie_text(self.bookie_id, self.address, self.port, self.hostname)
+
+
+@attrs.frozen
+class ListedBookie(_BookieRow):
+    """A bookie in the list of bookies.
+
+    :ivar state: ``writable``, ``readOnly`` or ``down``.
+    """
+
+    state: str
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        yield line("bookie", bookieAddr=self.bookie)
+
+
+@attrs.frozen
+class BookieSpace(_BookieRow):
+    """The disk space of a bookie in bytes, or the error that it answered with."""
+
+    free: int | None = None
+    total: int | None = None
+    error: str | None = None
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        if self.free is None or self.total is None:
+            fields = {"error": self.error}
+        else:
+            fields = {"free": _size(self.free), "total": _size(self.total)}
+        yield line("Free disk space info", bookie=self.bookie, **fields)
+
+
+@attrs.frozen
+class PublishedBookie(ShellRow):
+    """The endpoints and properties that a bookie has registered."""
+
+    bookie_id: str
+    properties: Mapping[str, str]
+    endpoints: tuple[Endpoint, ...]
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        yield line("BookiedId", bookieId=self.bookie_id)
+        if self.properties:
+            yield "Properties"
+        for key, value in self.properties.items():
+            yield line("property", key=key, value=value)
+        for endpoint in self.endpoints:
+            yield line("Endpoint", id=endpoint.id)
+            yield line("Protocol", protocol=endpoint.protocol)
+            yield line("Address", host=endpoint.host, port=endpoint.port)
+            yield line("Auth", auth=_list(endpoint.auth))
+            yield line("Extensions", extensions=_list(endpoint.extensions))
 
 
 async def listbookies(shell: ShellContext, options: Namespace) -> int:
@@ -22,9 +91,14 @@ async def listbookies(shell: ShellContext, options: Namespace) -> int:
             title, bookies = "Readonly Bookies :", await admin.read_only_bookies()
         else:
             title, bookies = "ReadWrite Bookies :", await admin.writable_bookies()
-        shell.out(title if bookies else "No bookie exists!")
+        states = {
+            **dict.fromkeys(await admin.read_only_bookies(), "readOnly"),
+            **dict.fromkeys(await admin.writable_bookies(), "writable"),
+        }
+        shell.caption(title if bookies else "No bookie exists!")
         for bookie_id in sorted(bookies):
-            shell.out(line("bookie", bookieAddr=await _described(shell, admin, bookie_id)))
+            place = await _place(shell, admin, bookie_id)
+            shell.show(ListedBookie(bookie_id, *place, states.get(bookie_id, "down")))
     return OK
 
 
@@ -32,17 +106,16 @@ async def bookieinfo(shell: ShellContext, options: Namespace) -> int:
     """Print free and total disk space of the writable bookies; fail if a bookie does not answer."""
     async with await shell.admin() as admin:
         spaces = await admin.disk_space()
-        shell.out("Free disk space info:")
+        shell.caption("Free disk space info:")
         for bookie_id, space in spaces.items():
-            bookie = await _described(shell, admin, bookie_id)
+            place = await _place(shell, admin, bookie_id)
             if isinstance(space, DiskSpace):
-                fields = {"free": _size(space.free), "total": _size(space.total)}
+                shell.show(BookieSpace(bookie_id, *place, space.free, space.total))
             else:
-                fields = {"error": str(space)}
-            shell.out(line("Free disk space info", bookie=bookie, **fields))
+                shell.show(BookieSpace(bookie_id, *place, error=str(space)))
     known = [space for space in spaces.values() if isinstance(space, DiskSpace)]
-    shell.out(line("Total free disk space in the cluster", free=_size(sum(space.free for space in known))))
-    shell.out(line("Total disk capacity in the cluster", total=_size(sum(space.total for space in known))))
+    shell.caption(line("Total free disk space in the cluster", free=_size(sum(space.free for space in known))))
+    shell.caption(line("Total disk capacity in the cluster", total=_size(sum(space.total for space in known))))
     return OK if len(known) == len(spaces) else FAILED
 
 
@@ -58,17 +131,7 @@ async def endpointinfo(shell: ShellContext, options: Namespace) -> int:
             info = await admin.service_info(bookie_id)
         except MetadataError:
             info = BookieServiceInfo()  # the bookie has a cookie but is not registered
-    shell.out(line("BookiedId", bookieId=bookie_id))
-    if info.properties:
-        shell.out("Properties")
-    for key, value in info.properties.items():
-        shell.out(line("property", key=key, value=value))
-    for endpoint in info.endpoints:
-        shell.out(line("Endpoint", id=endpoint.id))
-        shell.out(line("Protocol", protocol=endpoint.protocol))
-        shell.out(line("Address", host=endpoint.host, port=endpoint.port))
-        shell.out(line("Auth", auth=_list(endpoint.auth)))
-        shell.out(line("Extensions", extensions=_list(endpoint.extensions)))
+    shell.show(PublishedBookie(bookie_id, info.properties, info.endpoints))
     if not info.endpoints:
         shell.out("Bookie did not publish any endpoint info. Maybe it is down")
         return REFUSED
@@ -83,10 +146,15 @@ def _size(size: int) -> str:
     return f"{size}{readable(size)}"
 
 
-async def _described(shell: ShellContext, admin: BookKeeperAdmin, bookie_id: str) -> str:
+async def _place(
+    shell: ShellContext, admin: BookKeeperAdmin, bookie_id: str
+) -> tuple[str | None, int | None, str | None]:
+    """Return address, port and host name of a bookie; None for a bookie that is not registered."""
     endpoint = await _endpoint(admin, bookie_id)
-    address, name = ("", "") if endpoint is None else await shell.world.addresses(endpoint.host)
-    return bookie_text(bookie_id, endpoint, address, name)
+    if endpoint is None:
+        return None, None, None
+    address, hostname = await shell.world.addresses(endpoint.host)
+    return address, endpoint.port, hostname
 
 
 async def _endpoint(admin: BookKeeperAdmin, bookie_id: str) -> Endpoint | None:
@@ -106,10 +174,11 @@ COMMANDS = (
             Argument(("-a", "all"), "all bookies, up or down", bool),
             Argument(("-h", "hostnames"), "accepted; names are always printed", bool),
         ),
+        ListedBookie,
     ),
     Command(
         "endpointinfo", "Print the addresses that a bookie has published", endpointinfo,
-        (Argument(("-b", "bookieid"), "id of the bookie", required=True),),
+        (Argument(("-b", "bookieid"), "id of the bookie", required=True),), PublishedBookie,
     ),
-    Command("bookieinfo", "Print free and total disk space of the bookies", bookieinfo),
+    Command("bookieinfo", "Print free and total disk space of the bookies", bookieinfo, row=BookieSpace),
 )  # fmt: skip

@@ -1,12 +1,14 @@
 """The commands ``simpletest`` and ``bookiesanity``: each writes to a new ledger, then deletes it."""
 
 from argparse import Namespace
+from collections.abc import Iterable
 from itertools import repeat
 
 import attrs
 
 from ...client.sanity import OneBookie, append_all, check_bookie, trial_ledger
 from ..shell_command import FAILED, OK, Argument, Command, ShellContext, from_
+from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 
 _ENTRY_SIZE = 100
@@ -15,15 +17,50 @@ _MOST = (1 << 31) - 1
 """The greatest number of entries and the greatest quorum size that Apache's shell accepts."""
 
 
+@attrs.frozen
+class WrittenTrial(ShellRow):
+    """A ledger that was written and deleted.
+
+    :ivar entries: number of entries.
+    """
+
+    ledger_id: int
+    entries: int
+    last_entry_id: int
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        name = formats.format_id(self.ledger_id)
+        yield f"{self.entries} entries written to ledger {name} (lastEntryId {self.last_entry_id})"
+
+
+@attrs.frozen
+class SanityResult(ShellRow):
+    """The result of writing a ledger to the local bookie and reading it back.
+
+    :ivar entries: number of entries that were read.
+    :ivar passed: whether they are the entries that were written.
+    """
+
+    ledger_id: int
+    entries: int
+    passed: bool
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        yield line("Read entries from ledger", entries=self.entries, ledgerId=formats.format_id(self.ledger_id))
+        if self.passed:
+            yield "Bookie sanity test succeeded"
+        else:
+            yield "Bookie sanity test failed: other entries were read than written"
+
+
 async def simpletest(shell: ShellContext, options: Namespace) -> int:
     """Write entries to a new ledger, then delete the ledger."""
     async with await shell.admin() as admin:
         quorums = options.ensemble, options.writeQuorum, options.ackQuorum
         async with trial_ledger(admin.client, *quorums) as writer:
-            name = shell.format_id(writer.ledger_id)
-            shell.out(line("Ledger ID", ledgerId=name))
+            shell.caption(line("Ledger ID", ledgerId=shell.format_id(writer.ledger_id)))
             last = await append_all(writer, repeat(bytes(_ENTRY_SIZE), options.numEntries))
-    shell.out(f"{options.numEntries} entries written to ledger {name} (lastEntryId {last})")
+    shell.show(WrittenTrial(writer.ledger_id, options.numEntries, last))
     return OK
 
 
@@ -33,12 +70,8 @@ async def bookiesanity(shell: ShellContext, options: Namespace) -> int:
     config = attrs.evolve(shell.client_config, add_entry_timeout_sec=seconds, read_entry_timeout_sec=seconds)
     async with await shell.admin(config, OneBookie(shell.local_bookie())) as admin:
         report = await check_bookie(admin.client, options.entries)
-    shell.out(line("Read entries from ledger", entries=report.n_read, ledgerId=shell.format_id(report.ledger_id)))
-    if not report.passed:
-        shell.out("Bookie sanity test failed: other entries were read than written")
-        return FAILED
-    shell.out("Bookie sanity test succeeded")
-    return OK
+    shell.show(SanityResult(report.ledger_id, report.n_read, report.passed))
+    return OK if report.passed else FAILED
 
 
 COMMANDS = (
@@ -50,6 +83,7 @@ COMMANDS = (
             Argument(("-a", "ackQuorum"), "ack quorum size (default 2)", from_(1, _MOST), 2),
             Argument(("-n", "numEntries"), "entries to write (default 1000)", from_(0, _MOST), 1000),
         ),
+        WrittenTrial,
     ),
     Command(
         "bookiesanity", "Write entries to the local bookie and read them back", bookiesanity,
@@ -57,5 +91,6 @@ COMMANDS = (
             Argument(("-e", "entries"), "entries to write (default 10)", from_(1, _MOST), 10),
             Argument(("-t", "timeout"), "seconds for an add or a read (default 1)", from_(1, _MOST), 1),
         ),
+        SanityResult,
     ),
 )  # fmt: skip

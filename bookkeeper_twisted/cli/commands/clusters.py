@@ -1,6 +1,9 @@
 """Commands for a whole cluster: create it, format or remove its metadata, or print facts about it."""
 
 from argparse import Namespace
+from collections.abc import Iterable
+
+import attrs
 
 from ...autorecovery.operations.admin import cluster_info
 from ...client.admin import cluster_admin
@@ -8,10 +11,40 @@ from ...http.api import json_answer
 from ...masking import without_credentials
 from ...metadata.zookeeper.uris import root_of
 from ..shell_command import OK, REFUSED, Argument, Command, ShellContext
+from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 
 _QUESTION = "Ledger root already exists. Are you sure to format bookkeeper metadata? This may cause data loss."
 _NUKE = "Are you sure to remove all metadata of the cluster {instance_id} at {root}? Its ledgers will be lost."
+
+
+@attrs.frozen
+class ClusterFacts(ShellRow):
+    """The numbers of bookies and the state of autorecovery, under the names that Apache BookKeeper uses."""
+
+    auditor_elected: bool
+    auditor_id: str
+    cluster_under_replicated: bool
+    ledger_replication_enabled: bool
+    total_bookies_count: int
+    writable_bookies_count: int
+    readonly_bookies_count: int
+    unavailable_bookies_count: int
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        yield line("log entry", value=json_answer(self.json_object()).body)
+
+
+@attrs.frozen
+class InstanceId(ShellRow):
+    """The instance id of a cluster."""
+
+    metadata_service_uri: str
+    instance_id: str
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        fields = {"metadataServiceUriUnchecked": self.metadata_service_uri, "readInstanceId": self.instance_id}
+        yield line("Metadata Service Uri: InstanceId", **fields)
 
 
 async def metaformat(shell: ShellContext, options: Namespace) -> int:
@@ -73,11 +106,11 @@ async def nukeexistingcluster(shell: ShellContext, options: Namespace) -> int:
 
 async def clusterinfo(shell: ShellContext, options: Namespace) -> int:
     """Print the numbers of bookies, the auditor, and whether any ledger has an underreplicated mark."""
-    shell.out("Starting fill cluster info.")
+    shell.caption("Starting fill cluster info.")
     async with await shell.admin() as admin:
         found = await cluster_info(admin)
-    shell.out("--------- Cluster Info ---------")
-    shell.out(line("log entry", value=json_answer(found).body))
+    shell.caption("--------- Cluster Info ---------")
+    shell.show(ClusterFacts.of(found))
     return OK
 
 
@@ -86,8 +119,7 @@ async def whatisinstanceid(shell: ShellContext, options: Namespace) -> int:
     uri = shell.config.metadata_service_uri
     async with cluster_admin(shell.world.reactor, uri) as admin:
         instance_id = await admin.instance_id()
-    fields = {"metadataServiceUriUnchecked": without_credentials(uri), "readInstanceId": instance_id}
-    shell.out(line("Metadata Service Uri: InstanceId", **fields))
+    shell.show(InstanceId(without_credentials(uri), instance_id))
     return OK
 
 
@@ -111,6 +143,9 @@ COMMANDS = (
             Argument(("-f", "force"), "in the place of the instance id, and do not ask", bool),
         ),
     ),
-    Command("clusterinfo", "Print numbers of bookies, the auditor, and whether ledgers are marked", clusterinfo),
-    Command("whatisinstanceid", "Print the instance id of the cluster", whatisinstanceid),
+    Command(
+        "clusterinfo", "Print numbers of bookies, the auditor, and whether ledgers are marked", clusterinfo,
+        row=ClusterFacts,
+    ),
+    Command("whatisinstanceid", "Print the instance id of the cluster", whatisinstanceid, row=InstanceId),
 )  # fmt: skip

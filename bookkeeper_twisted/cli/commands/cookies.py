@@ -7,7 +7,7 @@ takes the locks of the directories, so it refuses while the bookie runs.
 
 import posixpath
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import TypeVar
 
@@ -23,11 +23,65 @@ from ...model import check_bookie_id
 from ...storage.cookies import APACHE_COOKIE_NAME, COOKIE_NAME, DirectoryLocks, read_cookies, stamp
 from ...storage.ledger_dirs import current
 from ..shell_command import FAILED, OK, REFUSED, Argument, Command, OperandError, ShellContext
+from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 
 T = TypeVar("T")
 
 _RULE = "---"
+
+
+@attrs.frozen
+class StoredCookie(ShellRow):
+    """The cookie of a bookie in the metadata store.
+
+    :ivar cookie: the bytes of the cookie.
+    :ivar instance_id: id of the cluster; like the fields after it None if the cookie cannot be parsed.
+    """
+
+    bookie_id: str
+    cookie: bytes
+    instance_id: str | None = None
+    journal_directories: str | None = None
+    ledger_directories: tuple[str, ...] | None = None
+    index_directories: tuple[str, ...] | None = None
+
+    @classmethod
+    def parse(cls, bookie_id: str, data: bytes) -> "StoredCookie":
+        """Make a row from the stored ``data`` of the bookie ``bookie_id``, which need not be a cookie."""
+        try:
+            found = Cookie.parse(data)
+        except CodecError:
+            return cls(bookie_id, data)
+        return cls(bookie_id, data, found.instance_id, found.journal_dirs, found.ledger_dirs, found.index_dirs)
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        yield f"Cookie for bookie '{self.bookie_id}' is:"
+        yield _RULE
+        yield self.cookie.decode("utf-8", "replace")
+        yield _RULE
+
+
+@attrs.frozen
+class CookiePlace(ShellRow):
+    """A place where a cookie lies: a file, or the metadata store.
+
+    :ivar path: path of the file; None for the metadata store.
+    :ivar bookie_id: id of a bookie with a cookie in the metadata store; None for a file.
+    :ivar local: whether the cookie is of the bookie on this machine.
+    """
+
+    path: str | None
+    bookie_id: str | None
+    local: bool
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        if self.path is not None:
+            yield line("Cookie", path=self.path)
+        else:
+            yield line(
+                "Cookie in the metadata store", bookieId=self.bookie_id, **({"local": "true"} if self.local else {})
+            )
 
 
 def _registration(admin: BookKeeperAdmin) -> IRegistration:
@@ -114,10 +168,7 @@ async def _cookie_get(shell: ShellContext, options: Namespace, bookie_id: str) -
     """Print the cookie of a bookie from the metadata store, unparsed."""
     async with await shell.admin() as admin:
         cookie = (await _registration(admin).read_cookie(bookie_id)).value
-    shell.out(f"Cookie for bookie '{bookie_id}' is:")
-    shell.out(_RULE)
-    shell.out(cookie.decode("utf-8", "replace"))
-    shell.out(_RULE)
+    shell.show(StoredCookie.parse(bookie_id, cookie))
 
 
 async def cookie_generate(shell: ShellContext, options: Namespace) -> int:
@@ -150,6 +201,8 @@ async def updatecookie(shell: ShellContext, options: Namespace) -> int:
     if bool(options.bookieId) + options.expandstorage + options.list + bool(options.delete) != 1:
         shell.out("One and only one of -bookieId, -expandstorage, -list and -delete must be specified")
         return REFUSED
+    if not options.list:
+        shell.refuse_json("goes with -list")
     async with await shell.admin() as admin:
         if options.list:
             return await _list(shell, admin)
@@ -167,10 +220,9 @@ async def _list(shell: ShellContext, admin: BookKeeperAdmin) -> int:
         for name in (COOKIE_NAME, APACHE_COOKIE_NAME):
             path = posixpath.join(current(directory), name)
             if disk.exists(path):
-                shell.out(line("Cookie", path=path))
+                shell.show(CookiePlace(path, None, local=True))
     for bookie_id in sorted(await admin.all_bookies()):
-        mine = bookie_id == shell.local_bookie()
-        shell.out(line("Cookie in the metadata store", bookieId=bookie_id, **({"local": "true"} if mine else {})))
+        shell.show(CookiePlace(None, bookie_id, local=bookie_id == shell.local_bookie()))
     return OK
 
 
@@ -301,7 +353,7 @@ COMMANDS = (
         _of_stored(_cookie_update, ": cookie_create stores one"), (_FILE, _ID),
     ),
     Command("cookie_delete", "Remove the cookie of a bookie that does not run", _of_stored(_cookie_delete), (_ID,)),
-    Command("cookie_get", "Print the cookie of a bookie", _of_stored(_cookie_get), (_ID,)),
+    Command("cookie_get", "Print the cookie of a bookie", _of_stored(_cookie_get), (_ID,), StoredCookie),
     Command(
         "cookie_generate", "Write the cookie of a bookie to a file", cookie_generate,
         (
@@ -321,5 +373,6 @@ COMMANDS = (
             Argument(("-l", "list"), "print where cookies lie", bool),
             Argument(("-d", "delete"), "force: remove the cookie from the directories and the metadata store"),
         ),
+        CookiePlace,
     ),
 )  # fmt: skip

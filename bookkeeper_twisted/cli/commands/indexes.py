@@ -6,8 +6,10 @@ directories, so they refuse while the bookie runs.  The check only reads.
 
 import posixpath
 from argparse import Namespace
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import closing
+
+import attrs
 
 from ...bookie.lifecycle.ledger_rebuild import directory_map_of_logs, journal_states, rebuild_ledgers
 from ...bookie.lifecycle.settings import store_paths
@@ -19,9 +21,23 @@ from ...storage.interfaces import IRunIndex
 from ...storage.ledger_dirs import current, journal_bytes, log_bytes
 from ...storage.rebuild import Rebuilt, known_elsewhere, rebuild_index
 from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext
+from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 from .stored_files import check_there
 from .stored_ledgers import stored
+
+
+@attrs.frozen
+class ScannedLedger(ShellRow):
+    """The state of a ledger in the index of a ledger directory."""
+
+    directory: str
+    ledger_id: int
+    fenced: bool
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        fields = {"fenced": str(self.fenced).lower(), "ledgerId": formats.format_id(self.ledger_id)}
+        yield line("Scanned ledger", directory=self.directory, **fields)
 
 
 async def rebuild_locations(shell: ShellContext, options: Namespace) -> int:
@@ -100,7 +116,9 @@ def _report(shell: ShellContext, path: str, rebuilt: Rebuilt) -> None:
 
 async def check_ledgers(shell: ShellContext, options: Namespace) -> int:
     """Read all index rows of ledgers and entries, which fails if one is damaged."""
-    shell.out("=== Checking DBStorage ledgers index by running a read scan ===")
+    if not options.verbose:
+        shell.refuse_json("goes with -verbose")
+    shell.caption("=== Checking DBStorage ledgers index by running a read scan ===")
     with stored(shell) as directories:
         for directory in directories:
             if directory.index is None:
@@ -108,7 +126,7 @@ async def check_ledgers(shell: ShellContext, options: Namespace) -> int:
                 return FAILED
             with shell.world.progress(directory.path, directory.bytes_to_read()) as advance:
                 _scan(shell, directory, options.verbose, advance)
-    shell.out("-- Done checking DBStorage ledgers index --")
+    shell.caption("-- Done checking DBStorage ledgers index --")
     return OK
 
 
@@ -119,8 +137,7 @@ def _scan(
     assert directory.index is not None
     for state in directory.index.ledgers():
         if verbose:
-            fields = {"fenced": str(state.fenced).lower(), "ledgerId": shell.format_id(state.ledger_id)}
-            shell.out(line("Scanned ledger", directory=directory.path, **fields))
+            shell.show(ScannedLedger(directory.path, state.ledger_id, state.fenced))
     after = (-1, -1)
     while page := directory.index.page(after, PAGE):
         advance(sum(map(row_bytes, page)))
@@ -139,6 +156,6 @@ COMMANDS = (
     ),
     Command(
         "check-db-ledgers-index", "Read the indexes from begin to end", check_ledgers,
-        (Argument(("-v", "verbose"), "print the ledgers", bool),),
+        (Argument(("-v", "verbose"), "print the ledgers", bool),), ScannedLedger,
     ),
 )  # fmt: skip

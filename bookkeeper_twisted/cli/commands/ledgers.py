@@ -1,7 +1,9 @@
 """The commands ``listledgers``, ``ledgermetadata``, ``readledger``, ``deleteledger`` and ``rewrapledgerkeys``."""
 
 from argparse import Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
+
+import attrs
 
 from ...client.admin import BookKeeperAdmin
 from ...codec.metadata_formats import decode_ledger_metadata, encode_ledger_metadata
@@ -12,11 +14,56 @@ from ...errors import (
     UnexpectedConditionError,
 )
 from ...metadata.interfaces import ILedgerManager
-from ...model import Entry
+from ...model import Entry, LedgerMetadata
 from ..shell_command import FAILED, OK, Argument, Command, ShellContext, from_
+from ..shell_rows import Formats, ShellRow
 from ..shell_text import line, metadata_text
 
 _LEDGER = Argument(("-l", "ledgerid"), "ledger id", "ledger id")
+
+
+@attrs.frozen
+class ListedLedger(ShellRow):
+    """A ledger in the list of ledgers, with its metadata if they are wanted."""
+
+    ledger_id: int
+    metadata: LedgerMetadata | None = None
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        fields = {"metadata": metadata_text(self.metadata)} if self.metadata else {}
+        yield line("log entry", ledgerId=formats.format_id(self.ledger_id), **fields)
+
+
+@attrs.frozen
+class ShownMetadata(ShellRow):
+    """The metadata of one ledger."""
+
+    ledger_id: int
+    metadata: LedgerMetadata
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        yield line("ledgerID", ledgerId=formats.format_id(self.ledger_id))
+        yield line("log entry", metadata=metadata_text(self.metadata))
+
+
+@attrs.frozen
+class ReadEntry(ShellRow):
+    """An entry of a ledger.
+
+    :ivar size: bytes of the payload.
+    :ivar data: the payload; None if it is not wanted.
+    """
+
+    ledger_id: int
+    entry_id: int
+    size: int
+    data: bytes | None
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        ledger_id = formats.format_id(self.ledger_id)
+        yield line("Entry", entryId=self.entry_id, entrySize=self.size, ledgerId=ledger_id)
+        if self.data is not None:
+            yield formats.format_entry(self.data)
 
 
 async def listledgers(shell: ShellContext, options: Namespace) -> int:
@@ -24,11 +71,10 @@ async def listledgers(shell: ShellContext, options: Namespace) -> int:
     async with await shell.admin() as admin:
         if options.bookieid or options.meta:
             async for ledger_id, metadata in admin.ledgers(options.bookieid):
-                fields = {"metadata": metadata_text(metadata)} if options.meta else {}
-                shell.out(line("log entry", ledgerId=shell.format_id(ledger_id), **fields))
+                shell.show(ListedLedger(ledger_id, metadata if options.meta else None))
         else:
             async for ledger_id in admin.client.list_ledgers():
-                shell.out(line("log entry", ledgerId=shell.format_id(ledger_id)))
+                shell.show(ListedLedger(ledger_id))
     return OK
 
 
@@ -37,6 +83,8 @@ async def ledgermetadata(shell: ShellContext, options: Namespace) -> int:
     if options.ledgerid is None:
         shell.out("Must specify a ledger id")
         return FAILED
+    if options.restorefromfile or options.dumptofile:
+        shell.refuse_json("prints metadata: not with -dumptofile or -restorefromfile")
     async with await shell.admin() as admin:
         if options.restorefromfile:
             await _restore(shell, admin.client.metadata.ledgers, options)
@@ -45,8 +93,7 @@ async def ledgermetadata(shell: ShellContext, options: Namespace) -> int:
         if options.dumptofile:
             shell.world.files.write(options.dumptofile, encode_ledger_metadata(metadata))
             return OK
-        shell.out(line("ledgerID", ledgerId=shell.format_id(options.ledgerid)))
-        shell.out(line("log entry", metadata=metadata_text(metadata)))
+        shell.show(ShownMetadata(options.ledgerid, metadata))
     return OK
 
 
@@ -74,7 +121,7 @@ async def readledger(shell: ShellContext, options: Namespace) -> int:
         else:
             entries = reader.entries(options.firstentryid, last)
         async for entry in entries:
-            _print(shell, entry, options.msg)
+            shell.show(ReadEntry(entry.ledger_id, entry.entry_id, len(entry.data), entry.data if options.msg else None))
     return OK
 
 
@@ -86,13 +133,6 @@ async def _of_bookie(admin: BookKeeperAdmin, options: Namespace, last: int) -> A
         except NoSuchEntryError:
             continue
         yield entry
-
-
-def _print(shell: ShellContext, entry: Entry, with_data: bool) -> None:
-    ledger_id = shell.format_id(entry.ledger_id)
-    shell.out(line("Entry", entryId=entry.entry_id, entrySize=len(entry.data), ledgerId=ledger_id))
-    if with_data:
-        shell.out(shell.format_entry(entry.data))
 
 
 async def deleteledger(shell: ShellContext, options: Namespace) -> int:
@@ -146,6 +186,7 @@ COMMANDS = (
             Argument(("-m", "meta"), "print their metadata", bool),
             Argument(("-bookieid",), "only ledgers that this bookie keeps a part of"),
         ),
+        ListedLedger,
     ),
     Command(
         "ledgermetadata", "Print the metadata of a ledger", ledgermetadata,
@@ -155,6 +196,7 @@ COMMANDS = (
             Argument(("-restorefromfile",), "store what this file holds as the metadata of the ledger"),
             Argument(("-update",), "with -restorefromfile: replace the metadata of a ledger that exists", bool),
         ),
+        ShownMetadata,
     ),
     Command(
         "readledger", "Print a range of entries of a ledger", readledger,
@@ -166,6 +208,7 @@ COMMANDS = (
             Argument(("-r", "force-recovery"), "close the ledger properly before reading", bool),
             Argument(("-b", "bookie"), "only what this bookie holds"),
         ),
+        ReadEntry,
     ),
     Command(
         "deleteledger", "Delete a ledger", deleteledger,

@@ -2,17 +2,47 @@
 
 import json
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import attrs
 
 from ...bookie.lifecycle.identity import is_loopback
 from ...errors import BookKeeperError
 from ..shell_command import OK, Argument, Command, OperandError, ShellContext
+from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 
 _PATH = "/api/v1/bookie/throttles"
 _OPTIONS = {"entries": "entriesPerSecond", "bytes": "bytesPerSecond"}
 _BOUNDS = {"latency": "adaptive", "replicationlatency": "replicationAdaptive"}
+
+
+@attrs.frozen
+class ShownLimit(ShellRow):
+    """A latency bound, whose fields are the next three, or a limiter, whose fields are the others.
+
+    :ivar latency_p99_ms: None if it was not measured yet.
+    """
+
+    name: str
+    latency_bound_ms: float | None = None
+    factor: float | None = None
+    latency_p99_ms: float | None = None
+    entries_per_second: float | None = None
+    bytes_per_second: float | None = None
+    entries_per_second_in_force: float | None = None
+    bytes_per_second_in_force: float | None = None
+    granted_entries: int | None = None
+    granted_bytes: int | None = None
+    waited_seconds: float | None = None
+    waiters: int | None = None
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        fields = {name: value for name, value in self.json_object().items() if value is not None and name != "name"}
+        if self.latency_bound_ms is not None:
+            fields.setdefault("latencyP99Ms", "unknown")
+        yield line(self.name, **fields)
 
 
 async def throttles(shell: ShellContext, options: Namespace) -> int:
@@ -28,12 +58,12 @@ async def throttles(shell: ShellContext, options: Namespace) -> int:
         raise OperandError(_reason(text) or f"{address} answered with status {status}")
     try:
         found = json.loads(text)
-        lines = [line(key, **_known(found[key])) for key in _BOUNDS.values() if key in found]
-        lines += [line(name, **limiter) for name, limiter in found["limiters"].items()]
+        rows = [ShownLimit.of({**found[key], "name": key}) for key in _BOUNDS.values() if key in found]
+        rows += [ShownLimit.of({**limiter, "name": name}) for name, limiter in found["limiters"].items()]
     except (ValueError, KeyError, TypeError, AttributeError):
         raise OperandError(f"{address} does not answer as a bookie does") from None
-    for each in lines:
-        shell.out(each)
+    for row in rows:
+        shell.show(row)
     return OK
 
 
@@ -51,11 +81,6 @@ def _reason(text: str) -> str:
     except ValueError:
         return text.strip()
     return str(found["reason"]) if isinstance(found, dict) and "reason" in found else text.strip()
-
-
-def _known(status: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the ``status`` of a latency bound, with the text ``unknown`` for values that were not measured yet."""
-    return {name: "unknown" if value is None else value for name, value in status.items()}
 
 
 def _change(options: Namespace) -> Mapping[str, Any]:
@@ -104,5 +129,6 @@ COMMANDS = (
             Argument(("-l", "latency"), "milliseconds (p99) above which background work yields, 0: never", float),
             Argument(("-rl", "replicationlatency"), "the same for copies of autorecovery", float),
         ),
+        ShownLimit,
     ),
 )  # fmt: skip

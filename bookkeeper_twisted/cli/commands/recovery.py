@@ -5,7 +5,7 @@ each ledger.  If the user names only a ledger, it is closed if its writer left i
 """
 
 from argparse import Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 
 import attrs
 
@@ -16,16 +16,40 @@ from ...client.steps import for_each
 from ...embedding.local_host import host_name
 from ...instruments import Instruments
 from ...limits.throttle import Rate
-from ...model import LedgerMetadata, check_bookie_id
+from ...model import LedgerMetadata, Segment, check_bookie_id
 from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext, from_
+from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 
 _AT_ONCE = 4
 
 
+@attrs.frozen
+class ConcernedLedger(ShellRow):
+    """A ledger whose metadata name some of the bookies in question.
+
+    :ivar inspected: these bookies, as far as the ledger names them.
+    """
+
+    ledger_id: int
+    state: str
+    ensembles: tuple[Segment, ...]
+    inspected: tuple[str, ...]
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        yield f"ledger {formats.format_id(self.ledger_id)} : {self.state}"
+        for segment in self.ensembles:
+            marked = " ".join(b + ("*" if b in self.inspected else "") for b in segment.bookies)
+            yield f"{segment.first_entry_id}:\t{marked}"
+        counts = {s.first_entry_id: len(set(self.inspected).intersection(s.bookies)) for s in self.ensembles}
+        yield f"summary: [{', '.join(f'{first}={count}' for first, count in counts.items() if count)}]"
+
+
 async def recover(shell: ShellContext, options: Namespace) -> int:
     """Copy the entries of lost bookies to others, list the ledgers that name these bookies, or close one ledger."""
     bookies = [check_bookie_id(bookie_id) for bookie_id in (options.bookies or "").split(",") if bookie_id]
+    if not options.query:
+        shell.refuse_json("goes with -query")
     if not bookies and (options.query or options.ledger is None):
         shell.out("Must specify bookies" if options.query else "Must specify bookies, or a ledger with -l")
         return FAILED
@@ -168,18 +192,13 @@ async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> i
 
     :param only: id of the only ledger to look at, None for all.
     """
-    shell.out("NOTE: Bookies in inspection list are marked with '*'.")
+    shell.caption("NOTE: Bookies in inspection list are marked with '*'.")
     async with await shell.admin() as admin:
         async for ledger_id, metadata in _ledgers(admin, only):
-            concerned = _segments_with(metadata, bookies)
-            if not concerned:
-                continue
-            shell.out(f"ledger {shell.format_id(ledger_id)} : {metadata.state.name}")
-            for segment in metadata.segments:
-                marked = " ".join(b + ("*" if b in bookies else "") for b in segment.bookies)
-                shell.out(f"{segment.first_entry_id}:\t{marked}")
-            shell.out(f"summary: [{', '.join(f'{first}={count}' for first, count in concerned.items())}]")
-    shell.out("Done")
+            inspected = tuple(bookie_id for bookie_id in bookies if bookie_id in metadata.bookies)
+            if inspected:
+                shell.show(ConcernedLedger(ledger_id, metadata.state.name, metadata.segments, inspected))
+    shell.caption("Done")
     return OK
 
 
@@ -193,15 +212,6 @@ async def _ledgers(admin: BookKeeperAdmin, only: int | None) -> AsyncIterator[tu
         return
     async for ledger_id, metadata in admin.ledgers():
         yield ledger_id, metadata
-
-
-def _segments_with(metadata: LedgerMetadata, bookies: list[str]) -> dict[int, int]:
-    """Count the ``bookies`` in each ensemble.
-
-    :returns: the counts by the first entry id of the ensemble; ensembles without any of these bookies are left out.
-    """
-    counts = {s.first_entry_id: len(set(bookies).intersection(s.bookies)) for s in metadata.segments}
-    return {first: count for first, count in counts.items() if count}
 
 
 COMMANDS = (
@@ -218,5 +228,6 @@ COMMANDS = (
             Argument(("-d", "deleteCookie"), "delete the cookies of the bookies at the end", bool),
             Argument(("-rate", "replicationRate"), "bytes a second that are read; no limit if left out", from_(1)),
         ),
+        ConcernedLedger,
     ),
 )  # fmt: skip

@@ -8,6 +8,8 @@ import posixpath
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 
+import attrs
+
 from ...arguments import hex_number, whole_number
 from ...storage.entry_log.scan import ledger_sizes
 from ...storage.file_listing import FileKind, files_of
@@ -15,7 +17,53 @@ from ...storage.inspection import logs_of_id
 from ...storage.journal.log_mark import read_marks
 from ...storage.ledger_dirs import ENTRY_LOG_SUFFIX, current, entry_log_name, journal_name
 from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext
+from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
+
+
+@attrs.frozen
+class ReplayMark(ShellRow):
+    """The position at which the replay of a journal would begin.
+
+    :ivar directory: directory of the journal, as the configuration has it.
+    """
+
+    directory: str
+    journal_id: int
+    position: int
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        name = journal_name(self.journal_id)
+        yield f"LastLogMark : Journal Id - {self.journal_id}({name}), Pos - {self.position}"
+
+
+@attrs.frozen
+class FoundFile(ShellRow):
+    """A file of the bookie.
+
+    :ivar kind: ``journal``, ``entryLog`` or ``index``.
+    """
+
+    kind: str
+    path: str
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        yield line("log entry", canonicalPath=self.path)
+
+
+@attrs.frozen
+class LoggedLedger(ShellRow):
+    """A ledger in an entry log.
+
+    :ivar size: bytes of its entries there.
+    """
+
+    log_id: int
+    ledger_id: int
+    size: int
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        yield line("Size of ledger's entries", ledgerId=formats.format_id(self.ledger_id), size=self.size)
 
 
 def check_there(shell: ShellContext, paths: Iterable[str]) -> None:
@@ -34,9 +82,9 @@ async def lastmark(shell: ShellContext, options: Namespace) -> int:
     config = shell.config
     check_there(shell, config.ledger_directories)
     directories = [current(path) for path in config.ledger_directories]
-    for mark in read_marks(shell.world.store.disk, directories, len(config.journal_directories)):
-        name = journal_name(mark.file_id)
-        shell.out(f"LastLogMark : Journal Id - {mark.file_id}({name}), Pos - {mark.offset}")
+    marks = read_marks(shell.world.store.disk, directories, len(config.journal_directories))
+    for directory, mark in zip(config.journal_directories, marks, strict=True):
+        shell.show(ReplayMark(directory, mark.file_id, mark.offset))
     return OK
 
 
@@ -47,20 +95,20 @@ async def listfilesondisc(shell: ShellContext, options: Namespace) -> int:
     """Print the paths of journals, entry logs and index files, or only of the chosen kinds."""
     config, everything = shell.config, not (options.journal or options.entrylog or options.index)
     if options.journal or everything:
-        _list(shell, "Journal Files", FileKind.JOURNAL, config.journal_directories)
+        _list(shell, "Journal Files", "journal", FileKind.JOURNAL, config.journal_directories)
     if options.entrylog or everything:
-        _list(shell, "EntryLog/Ledger Files", FileKind.ENTRY_LOG, config.ledger_directories)
+        _list(shell, "EntryLog/Ledger Files", "entryLog", FileKind.ENTRY_LOG, config.ledger_directories)
     if options.index or everything:
-        _list(shell, "Index Files", FileKind.INDEX, config.index_directories)
+        _list(shell, "Index Files", "index", FileKind.INDEX, config.index_directories)
     return OK
 
 
-def _list(shell: ShellContext, title: str, kind: FileKind, directories: Sequence[str]) -> None:
+def _list(shell: ShellContext, title: str, name: str, kind: FileKind, directories: Sequence[str]) -> None:
     check_there(shell, directories)
-    shell.out(f"--------- Printing the list of {title} ---------")
+    shell.caption(f"--------- Printing the list of {title} ---------")
     for path in files_of(kind, shell.world.store.disk, directories):
-        shell.out(line("log entry", canonicalPath=path))
-    shell.out("")
+        shell.show(FoundFile(name, path))
+    shell.caption("")
 
 
 # ---- entry logs --------------------------------------------------------------------------------------
@@ -106,18 +154,18 @@ async def readlogmetadata(shell: ShellContext, options: Namespace) -> int:
         shell.out("Must specify an entry log, by its id or its file name")
         return FAILED
     directory, log_id = entry_log(shell, options.entry_log)
-    shell.out(line("Print entryLogMetadata of entrylog", file=entry_log_name(log_id), logId=log_id))
+    shell.caption(line("Print entryLogMetadata of entrylog", file=entry_log_name(log_id), logId=log_id))
     sizes = ledger_sizes(shell.world.store.disk, directory, log_id)
-    shell.out(line("EntryLog metadata", entryLogId=log_id, totalSize=sum(sizes.values())))
+    shell.caption(line("EntryLog metadata", entryLogId=log_id, totalSize=sum(sizes.values())))
     for ledger_id, size in sorted(sizes.items()):
-        shell.out(line("Size of ledger's entries", ledgerId=shell.format_id(ledger_id), size=size))
+        shell.show(LoggedLedger(log_id, ledger_id, size))
     return OK
 
 
 LOG_OPERAND = Argument(("entry_log",), "id of an entry log, decimal, or its file name or path")
 
 COMMANDS = (
-    Command("lastmark", "Print from where the journals are replayed", lastmark),
+    Command("lastmark", "Print from where the journals are replayed", lastmark, row=ReplayMark),
     Command(
         "listfilesondisc", "List the files in the directories of journals, ledgers and indexes", listfilesondisc,
         (
@@ -125,6 +173,10 @@ COMMANDS = (
             Argument(("-log", "entrylog"), "list entry logs", bool),
             Argument(("-idx", "index"), "list indexes", bool),
         ),
+        FoundFile,
     ),
-    Command("readlogmetadata", "Print the ledgers of an entry log and their sizes", readlogmetadata, (LOG_OPERAND,)),
+    Command(
+        "readlogmetadata", "Print the ledgers of an entry log and their sizes", readlogmetadata, (LOG_OPERAND,),
+        LoggedLedger,
+    ),
 )  # fmt: skip

@@ -5,21 +5,98 @@ its entry logs: ``readjournal`` prints these from the journal.
 """
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.defer import TimeoutError as DeferredTimeoutError
 
 from ...errors import NoSuchLedgerMetadataError
 from ...storage.entry_log.scan import ledger_sizes
 from ...storage.index.rows import record_offsets, row_bytes
-from ...storage.inspection import Inconsistency, StoredDirectory
+from ...storage.inspection import StoredDirectory
 from ...storage.interfaces import LedgerRow
 from ...storage.ledger_dirs import current
 from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext, from_
+from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 from .stored_files import check_there, entry_log
+
+
+@attrs.frozen
+class LedgerFacts:
+    """The facts about a ledger in the directories of the bookie.
+
+    :ivar master_key: empty if it is unknown.
+    :ivar size: bytes of its stored entries.
+    :ivar entries: number of its stored entries.
+    :ivar fenced: None if it is unknown.
+    """
+
+    master_key: bytes
+    size: int
+    entries: int
+    fenced: bool | None
+
+
+@attrs.frozen
+class StoredEntry(ShellRow):
+    """The place of an entry; or, in front of the entries of a ledger, the facts about the ledger.
+
+    :ivar directory: ledger directory; like ``entry_id`` and the fields after it None if there are ``facts``.
+    :ivar position: offset of the entry in its entry log.
+    """
+
+    ledger_id: int
+    entry_id: int | None = None
+    directory: str | None = None
+    log_id: int | None = None
+    position: int | None = None
+    facts: LedgerFacts | None = None
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        if self.facts is None:
+            yield f"entry {self.entry_id}\t:\t(log: {self.log_id}, pos: {self.position})"
+            return
+        title = f"===== LEDGER: {formats.format_id(self.ledger_id)} ====="
+        yield title
+        yield f"master key  : {self.facts.master_key.hex() or 'NULL'}"
+        yield f"size         : {self.facts.size}"
+        yield f"entries      : {self.facts.entries}"
+        yield f"isFenced     : {'unknown' if self.facts.fenced is None else str(self.facts.fenced).lower()}"
+        yield title
+
+
+@attrs.frozen
+class ActiveLedger(ShellRow):
+    """A ledger of an entry log that the metadata store knows."""
+
+    log_id: int
+    ledger_id: int
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        yield formats.format_id(self.ledger_id)
+
+
+@attrs.frozen
+class FoundInconsistency(ShellRow):
+    """An entry, or a whole entry log, that is not what was written.
+
+    :ivar ledger_id: like ``entry_id`` None if it is an entry log.
+    """
+
+    ledger_id: int | None
+    entry_id: int | None
+    error: str
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        if self.ledger_id is None:
+            yield line("Inconsistency detected for entry log", error=self.error)
+        else:
+            fields = {"entryId": self.entry_id, "ledgerId": formats.format_id(self.ledger_id), "error": self.error}
+            yield line("Inconsistency detected for ledger entry", **fields)
+
 
 _LENGTH = 4  # bytes of the length field in front of each record
 
@@ -55,30 +132,28 @@ async def ledger(shell: ShellContext, options: Namespace) -> int:
         return FAILED
     with stored(shell) as directories:
         if options.meta:
-            _print_meta(shell, directories, options.ledger_id)
+            shell.show(StoredEntry(options.ledger_id, facts=_facts(directories, options.ledger_id)))
         found = False
         for directory in directories:
             for row in directory.rows(options.ledger_id):
                 found = True
                 start = row.offset + _LENGTH
                 for entry_id, offset in zip(range(row.first, row.last + 1), record_offsets(row), strict=False):
-                    shell.out(f"entry {entry_id}\t:\t(log: {row.log_id}, pos: {start + offset})")
+                    place = directory.path, row.log_id, start + offset
+                    shell.show(StoredEntry(options.ledger_id, entry_id, *place))
     if not found:
-        shell.out(f"No entry of ledger {shell.format_id(options.ledger_id)} is stored here")
+        shell.caption(f"No entry of ledger {shell.format_id(options.ledger_id)} is stored here")
     return OK
 
 
-def _print_meta(shell: ShellContext, directories: list[StoredDirectory], ledger_id: int) -> None:
+def _facts(directories: list[StoredDirectory], ledger_id: int) -> LedgerFacts:
     rows = [row for directory in directories for row in directory.rows(ledger_id)]
     found = [state for directory in directories if (state := directory.state(ledger_id)) is not None]
     state = found[0] if found else LedgerRow(ledger_id)
-    title = f"===== LEDGER: {shell.format_id(ledger_id)} ====="
-    shell.out(title)
-    shell.out(f"master key  : {state.master_key.hex() or 'NULL'}")
-    shell.out(f"size         : {sum(map(row_bytes, rows))}")
-    shell.out(f"entries      : {sum(row.last - row.first + 1 for row in rows)}")
-    shell.out(f"isFenced     : {str(state.fenced).lower() if found else 'unknown'}")
-    shell.out(title)
+    return LedgerFacts(
+        state.master_key, sum(map(row_bytes, rows)), sum(row.last - row.first + 1 for row in rows),
+        state.fenced if found else None,
+    )  # fmt: skip
 
 
 # ---- activeledgers -----------------------------------------------------------------------------------
@@ -99,12 +174,10 @@ async def activeledgers(shell: ShellContext, options: Namespace) -> int:
     except DeferredTimeoutError:
         shell.out("Read active ledgers id from metadata store timeout")
         return FAILED
-    if active:
-        shell.out(f"Active ledgers on entry log {log_id} as follow:")
-    else:
-        shell.out(f"No active ledgers on log file {log_id}")
+    found = f"Active ledgers on entry log {log_id} as follow:"
+    shell.caption(found if active else f"No active ledgers on log file {log_id}")
     for ledger_id in active:
-        shell.out(shell.format_id(ledger_id))
+        shell.show(ActiveLedger(log_id, ledger_id))
     return OK
 
 
@@ -125,29 +198,20 @@ async def _known(shell: ShellContext, ledger_ids: list[int]) -> list[int]:
 
 async def localconsistencycheck(shell: ShellContext, options: Namespace) -> int:
     """Read each entry at the location that the index has for it, and check that it is this entry."""
-    shell.out("=== Performing local consistency check ===")
+    shell.caption("=== Performing local consistency check ===")
     n_found = 0
     with stored(shell) as directories:
         for directory in directories:
             with shell.world.progress(directory.path, directory.bytes_to_read()) as advance:
-                for inconsistency in directory.inconsistencies(advance):
+                for found in directory.inconsistencies(advance):
                     if not n_found:
-                        shell.out("=== Check returned errors: ===")
+                        shell.caption("=== Check returned errors: ===")
                     n_found += 1
-                    shell.out(_described(shell, inconsistency))
+                    shell.show(FoundInconsistency(found.ledger_id, found.entry_id, found.reason))
     if n_found:
         return REFUSED
-    shell.out("=== Check passed ===")
+    shell.caption("=== Check passed ===")
     return OK
-
-
-def _described(shell: ShellContext, found: Inconsistency) -> str:
-    if found.ledger_id is None:
-        return line("Inconsistency detected for entry log", error=found.reason)
-    ledger_id = shell.format_id(found.ledger_id)
-    return line(
-        "Inconsistency detected for ledger entry", entryId=found.entry_id, ledgerId=ledger_id, error=found.reason
-    )
 
 
 COMMANDS = (
@@ -157,6 +221,7 @@ COMMANDS = (
             Argument(("-m", "meta"), "print master key, size, number of entries and fence, too", bool),
             Argument(("ledger_id",), "ledger id", "ledger id"),
         ),
+        StoredEntry,
     ),
     Command(
         "activeledgers", "List the ledgers of an entry log that the metadata store knows", activeledgers,
@@ -164,6 +229,10 @@ COMMANDS = (
             Argument(("-l", "logId"), "id of an entry log, decimal, or its file name or path"),
             Argument(("-t", "timeout"), "milliseconds to wait for the metadata store", from_(0)),
         ),
+        ActiveLedger,
     ),
-    Command("localconsistencycheck", "Read and check every entry that is stored", localconsistencycheck),
+    Command(
+        "localconsistencycheck", "Read and check every entry that is stored", localconsistencycheck,
+        row=FoundInconsistency,
+    ),
 )  # fmt: skip

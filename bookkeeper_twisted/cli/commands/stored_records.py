@@ -6,12 +6,16 @@ The file belongs to the bookie on this machine.  The commands only read, so the 
 import posixpath
 import struct
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+import attrs
 
 from ...storage.entry_log.scan import LogScan, Record
 from ...storage.journal.reader import JournalReader
 from ...storage.ledger_dirs import JOURNAL_SUFFIX, current, entry_log_name, journal_name
 from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext, from_
+from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 from .stored_files import LOG_OPERAND, check_there, entry_log, file_id
 
@@ -22,6 +26,42 @@ _MASTER_KEY = -0x1000
 _FENCE = -0x2000
 _DATA = 32
 """Bytes of ledger id, entry id, last add confirmed and length in a record; digest and payload follow."""
+
+
+@attrs.frozen
+class StoredRecord(ShellRow):
+    """A record of an entry log or of a journal file.
+
+    :ivar size: bytes of the record, without its length field.
+    :ivar position: offset in the file.
+    :ivar kind: ``entry``, ``masterKey``, ``fence`` or ``other``.
+    :ivar last_add_confirmed: of an entry only.
+    :ivar master_key: of a record that stores a master key only.
+    :ivar data: payload of an entry, after its digest; None if it is not wanted.
+    """
+
+    ledger_id: int
+    entry_id: int
+    size: int
+    position: int
+    kind: str
+    last_add_confirmed: int | None = None
+    master_key: bytes | None = None
+    data: bytes | None = None
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        ledger_id, entry_id = formats.format_id(self.ledger_id), self.entry_id
+        yield line("Entry", entryId=entry_id, entrySize=self.size, ledgerId=ledger_id, position=self.position)
+        if self.master_key is not None:
+            key = self.master_key.hex()
+            yield line("MasterKey", entryId=entry_id, ledgerId=ledger_id, masterKey=key, type="META")
+        elif self.kind == "fence":
+            yield line("Fenced", entryId=entry_id, ledgerId=ledger_id, type="META")
+        elif self.kind == "entry":
+            confirmed = self.last_add_confirmed
+            yield line("Entry", entryId=entry_id, lastAddConfirmed=confirmed, ledgerId=ledger_id, type="DATA")
+        if self.data is not None:
+            yield formats.format_entry(self.data)
 
 
 # ---- readlog -----------------------------------------------------------------------------------------
@@ -36,13 +76,13 @@ async def readlog(shell: ShellContext, options: Namespace) -> int:
         raise OperandError("-entryid names an entry of the ledger that -ledgerid names")
     directory, log_id = entry_log(shell, options.entry_log)
     scan = LogScan(shell.world.store.disk, directory, log_id)
-    shell.out(_title(shell, options, log_id))
+    shell.caption(_title(shell, options, log_id))
     found = False
     for record in _wanted(scan, options):
-        _print_record(shell, scan.path, record, options.msg)
+        shell.show(_read(shell, scan.path, record, options.msg))
         found = True
     if not found:
-        shell.out("The entry log holds no such entry")
+        shell.caption("The entry log holds no such entry")
     return OK
 
 
@@ -76,41 +116,39 @@ def _number(value: int | None, default: int) -> int:
     return default if value is None else value
 
 
-def _print_record(shell: ShellContext, path: str, record: Record, with_data: bool) -> None:
+def _read(shell: ShellContext, path: str, record: Record, with_data: bool) -> StoredRecord:
     size = record.size - _LENGTH.size
     file = shell.world.store.disk.open(path)
     try:
         body = file.pread(size if with_data else min(size, _DATA), record.offset + _LENGTH.size)
     finally:
         file.close()
-    _print(shell, body, size, record.offset, with_data)
+    return _record(body, size, record.offset, with_data)
 
 
-def _print(shell: ShellContext, body: bytes, size: int, position: int, with_data: bool) -> None:
-    """Print a record of an entry log or a journal: first its fields; then its payload, if ``with_data`` is set.
+def _record(body: bytes, size: int, position: int, with_data: bool) -> StoredRecord:
+    """Return the fields of a record of an entry log or a journal.
 
     :param body: at least the first bytes of the record, without its length field.
     :param size: bytes of the whole record, without its length field.
     """
-    number, entry_id = _IDS.unpack_from(body)
-    ledger_id = shell.format_id(number)
-    shell.out(line("Entry", entryId=entry_id, entrySize=size, ledgerId=ledger_id, position=position))
+    ledger_id, entry_id = _IDS.unpack_from(body)
+    record = partial(StoredRecord, ledger_id, entry_id, size, position)
     if entry_id == _MASTER_KEY:
-        shell.out(line("MasterKey", entryId=entry_id, ledgerId=ledger_id, masterKey=_key(body), type="META"))
-    elif entry_id == _FENCE:
-        shell.out(line("Fenced", entryId=entry_id, ledgerId=ledger_id, type="META"))
-    elif len(body) >= _DATA:
-        (confirmed,) = _NUMBER.unpack_from(body, _IDS.size)
-        shell.out(line("Entry", entryId=entry_id, lastAddConfirmed=confirmed, ledgerId=ledger_id, type="DATA"))
-        if with_data:
-            shell.out(shell.format_entry(body[_DATA:]))
+        return record("masterKey", master_key=_key(body))
+    if entry_id == _FENCE:
+        return record("fence")
+    if len(body) < _DATA:
+        return record("other")
+    (confirmed,) = _NUMBER.unpack_from(body, _IDS.size)
+    return record("entry", confirmed, data=body[_DATA:] if with_data else None)
 
 
-def _key(body: bytes) -> str:
-    """Return the master key from the body of a journal record that stores a key, in hexadecimal."""
+def _key(body: bytes) -> bytes:
+    """Return the master key from the body of a journal record that stores a key."""
     start = _IDS.size + _LENGTH.size
     (length,) = _LENGTH.unpack(body[_IDS.size : start].ljust(_LENGTH.size, b"\0"))
-    return body[start : start + max(length, 0)].hex()
+    return body[start : start + max(length, 0)]
 
 
 # ---- readjournal -------------------------------------------------------------------------------------
@@ -129,12 +167,12 @@ async def readjournal(shell: ShellContext, options: Namespace) -> int:
     file = shell.world.store.disk.open(path)
     try:
         reader = JournalReader(file, journal_id)
-        shell.out(line("Scan journal", file=name, journalId=journal_id))
-        shell.out(line("Journal Version", journalVersion=reader.version))
+        shell.caption(line("Scan journal", file=name, journalId=journal_id))
+        shell.caption(line("Journal Version", journalVersion=reader.version))
         for bodies in reader.records(0):
             position = reader.at
             for body in bodies:
-                _print(shell, body, len(body), position, options.msg)
+                shell.show(_record(body, len(body), position, options.msg))
                 position += _LENGTH.size + len(body)
     finally:
         file.close()
@@ -173,6 +211,7 @@ COMMANDS = (
             Argument(("-ep", "endpos"), "entries that begin up to this offset; -1: up to the end", from_(-1)),
             LOG_OPERAND,
         ),
+        StoredRecord,
     ),
     Command(
         "readjournal", "Print the records of a journal file", readjournal,
@@ -181,5 +220,6 @@ COMMANDS = (
             _MESSAGE,
             Argument(("journal_file",), "id of a journal file, decimal, or its name or path"),
         ),
+        StoredRecord,
     ),
 )  # fmt: skip

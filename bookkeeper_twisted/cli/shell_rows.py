@@ -1,0 +1,83 @@
+"""Rows: the results of commands, each shown as the text of Apache's shell or as a JSON object.
+
+The fields of a row are the members of its JSON object, in their order; ``ledger_id`` is ``ledgerId``.  Numbers, such
+as ids of ledgers, stay numbers; bytes become base64.  A member without a value is null, so all objects of a command
+have the same members.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
+from typing import Any, Protocol, Self
+
+import attrs
+
+from ..model import LedgerMetadata
+from .shell_text import metadata_fields
+
+
+class Formats(Protocol):
+    """The formats that the user has chosen for the text of rows; JSON does not depend on them."""
+
+    @property
+    def format_id(self) -> Callable[[int], str]:
+        """The function that formats a ledger id, by option ``-ledgeridformat``."""
+
+    @property
+    def format_entry(self) -> Callable[[bytes], str]:
+        """The function that formats the payload of an entry, by option ``-entryformat``."""
+
+
+@attrs.frozen
+class ShellRow:
+    """One result of a command: subclasses declare its fields and its text."""
+
+    def text(self, formats: Formats) -> Iterable[str]:
+        """Return the lines that Apache's shell prints for this result.
+
+        :param formats: formats of ledger ids and of payloads.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def members(cls) -> tuple[str, ...]:
+        """Return the names of the members of the JSON object."""
+        return tuple(_camel_case(field.name) for field in attrs.fields(cls))
+
+    @classmethod
+    def of(cls, members: Mapping[str, Any]) -> Self:
+        """Make a row from the ``members`` of a JSON object, by their names; fields with a default may be missing."""
+        return cls(**{f.name: members[_camel_case(f.name)] for f in attrs.fields(cls)
+                      if _camel_case(f.name) in members or f.default is attrs.NOTHING})  # fmt: skip
+
+    def json_object(self) -> dict[str, Any]:
+        """Return the members of the JSON object, by name."""
+        return {_camel_case(field.name): _json_value(getattr(self, field.name)) for field in attrs.fields(type(self))}
+
+    def json_line(self) -> str:
+        """Return the JSON object as a line of ASCII characters."""
+        return json.dumps(self.json_object(), allow_nan=False)
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(other.capitalize() for other in others)
+
+
+def _json_value(value: Any) -> Any:
+    """Return what ``json`` writes for the ``value`` of a field; values inside it are converted, too."""
+    if isinstance(value, bytes):
+        return b64encode(value).decode("ascii")
+    if isinstance(value, float) and not isfinite(value):
+        return None  # JSON has no such number
+    if isinstance(value, LedgerMetadata):
+        return _json_value({**metadata_fields(value), "ctime": value.ctime})
+    if isinstance(value, Mapping):
+        return {str(key): _json_value(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [_json_value(each) for each in value]
+    if attrs.has(type(value)):
+        fields = attrs.fields(type(value))
+        return {_camel_case(field.name): _json_value(getattr(value, field.name)) for field in fields}
+    return value
