@@ -33,7 +33,8 @@ from ..storage.apache.rocksdb import RocksKeyValues
 from ..storage.files.filesystem import RealFileSystem
 from ..storage.index.run_index import SqliteRunIndex
 from .shell import run_shell
-from .shell_command import FAILED, NotConfirmedError, ShellWorld, StoreAccess
+from .shell_command import FAILED, ShellWorld, StoreAccess
+from .terminal.questions import ask
 
 _HELP = """\
 Usage: bookkeeper-twisted shell [-conf FILE] COMMAND ...
@@ -71,37 +72,6 @@ class DiskFiles:
     def write(self, name: str, data: bytes) -> None:
         """Write ``data`` to the file ``name``; replace an existing file."""
         Path(name).write_bytes(data)
-
-
-def ask(question: str) -> bool:
-    """Ask the user a ``question`` until the answer is Y or N; return whether it is Y.
-
-    This blocks the reactor.  A shell has no other work meanwhile, and a thread that waits for a terminal could not be
-    interrupted.
-
-    :raises NotConfirmedError: the input ended before an answer.
-    :raises KeyboardInterrupt: the user pressed Ctrl-C; the blocked reactor could not handle it.
-    """
-    of_reactor = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        return _answer(question)
-    finally:
-        signal.signal(signal.SIGINT, of_reactor)
-
-
-def _answer(question: str) -> bool:
-    while True:
-        sys.stdout.write(f"{question} (Y or N) ")
-        sys.stdout.flush()
-        answer = sys.stdin.readline()
-        if not answer:
-            print()  # end the line of the question
-            raise NotConfirmedError
-        if answer.strip().upper() in ("Y", "YES"):
-            return True
-        if answer.strip().upper() in ("N", "NO"):
-            return False
-        print(f"Invalid input: {answer.strip()}")
 
 
 @contextmanager

@@ -33,10 +33,10 @@ class OperandError(Exception):
 
 
 class NotConfirmedError(Exception):
-    """The input ended before the user answered a question."""
+    """A question of a command has no answer; the text says why."""
 
     def __str__(self) -> str:
-        return "not confirmed: nothing was done"
+        return f"{self.args[0]}; -force does not ask"
 
 
 class Connect(Protocol):
@@ -113,7 +113,7 @@ class ShellWorld:
     :ivar out: prints a line.
     :ivar complain: prints a line to the error output.
     :ivar ask: asks the user a question, and returns whether the answer is yes; raises NotConfirmedError if there is no
-        answer.
+        terminal or no answer.
     :ivar addresses: returns address and name of a host.
     :ivar own_host: returns the host name or address that is part of the id of a bookie on this machine; raises
         ConfigError if there is none.
@@ -165,6 +165,13 @@ class ShellContext:
     def out(self, text: str) -> None:
         """Print the ``text`` of a message for the user; with JSON, to the error output."""
         (self.world.complain if self.json else self.world.out)(text)
+
+    def confirmed(self, question: str, forced: bool) -> bool:
+        """Return whether the user answers yes to a ``question``, or has forced the command, which is then not asked.
+
+        :raises NotConfirmedError: the user cannot be asked, or gave no answer.
+        """
+        return forced or self.world.ask(question)
 
     def refuse_json(self, reason: str) -> None:
         """Fail if the user wants JSON from a use of a command that shows no rows.
@@ -240,6 +247,10 @@ class Argument:
 
 JSON = Argument(("-json",), "print a JSON object a line", bool)
 """The option of all commands that show rows."""
+
+
+FORCE = Argument(("-f", "force"), "do not ask", bool)
+"""The option of all commands that ask before they destroy data."""
 
 
 @attrs.frozen

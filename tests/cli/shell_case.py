@@ -117,7 +117,7 @@ class ShellCase(SynchronousTestCase):
         self.questions.append(question)
         answer = self.answers.pop(0)
         if answer is None:
-            raise NotConfirmedError
+            raise NotConfirmedError("not confirmed: nothing was done")
         return answer
 
     def _http(

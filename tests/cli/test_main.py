@@ -1,4 +1,4 @@
-"""The program around the shell: its questions, its files, its arguments."""
+"""The program around the shell: its signals, its files, its arguments."""
 
 import io
 import signal
@@ -9,8 +9,7 @@ from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted import __version__
-from bookkeeper_twisted.cli.main import DiskFiles, ask, interrupt, main, progress_bar
-from bookkeeper_twisted.cli.shell_command import NotConfirmedError
+from bookkeeper_twisted.cli.main import DiskFiles, interrupt, main, progress_bar
 
 
 class _Terminal(io.StringIO):
@@ -18,50 +17,6 @@ class _Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
-
-
-class AskTests(SynchronousTestCase):
-    """Questions on a terminal."""
-
-    def _asked(self, typed: str) -> tuple[bool, str]:
-        output = io.StringIO()
-        self.patch(sys, "stdin", io.StringIO(typed))
-        self.patch(sys, "stdout", output)
-        return ask("Sure?"), output.getvalue()
-
-    def test_answers(self) -> None:
-        """Y and N in either case are answers."""
-        for typed, answer in (("Y\n", True), ("yes\n", True), ("N\n", False), ("no\n", False)):
-            self.assertEqual(self._asked(typed), (answer, "Sure? (Y or N) "))
-
-    def test_again(self) -> None:
-        """Anything else is asked again."""
-        expected = "Sure? (Y or N) Invalid input: maybe\nSure? (Y or N) "
-        self.assertEqual(self._asked("maybe\ny\n"), (True, expected))
-
-    def test_end(self) -> None:
-        """The end of the input is no answer, and says that nothing was done; what follows has a line of its own."""
-        error = self.assertRaises(NotConfirmedError, self._asked, "")
-        self.assertEqual(str(error), "not confirmed: nothing was done")
-        self.assertEqual(sys.stdout.getvalue(), "Sure? (Y or N) \n")  # type: ignore[union-attr]
-
-
-    def test_interrupted(self) -> None:
-        """Ctrl-C is no answer, whatever else handles it; that handler is back afterwards."""
-
-        class Terminal:
-            def readline(self) -> str:
-                signal.raise_signal(signal.SIGINT)
-                return "y\n"
-
-        heard: list[int] = []
-        before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
-        self.addCleanup(signal.signal, signal.SIGINT, before)
-        self.patch(sys, "stdin", Terminal())
-        self.patch(sys, "stdout", io.StringIO())
-        self.assertRaises(KeyboardInterrupt, ask, "Sure?")
-        signal.raise_signal(signal.SIGINT)
-        self.assertEqual(heard, [signal.SIGINT])
 
 
 class InterruptTests(SynchronousTestCase):

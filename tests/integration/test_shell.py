@@ -67,7 +67,7 @@ class ProcessTests(TestCase):
         waiting = _Interrupted()
         command = [sys.executable, "-W", "error", "-m", "bookkeeper_twisted", "shell"]
         _reactor.spawnProcess(
-            waiting, sys.executable, [*command, "decommissionbookie", "-bookieid", "gone:1"], self.environ
+            waiting, sys.executable, [*command, "decommissionbookie", "-f", "-bookieid", "gone:1"], self.environ
         )
         self.assertEqual((await waiting.ended, waiting.complaints), (130, b"decommissionbookie: interrupted\n"))
 

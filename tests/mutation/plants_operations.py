@@ -31,8 +31,8 @@ PLANTS = (
     ),
     Plant(
         "directories are emptied without a question", "cli/commands/directories.py",
-        "options.force or (not options.nonInteractive and shell.world.ask(_FORMAT))", "True", _DIRECTORIES,
-        where="_confirmed",
+        "(options.force or not options.nonInteractive) and shell.confirmed(_FORMAT, options.force)", "True",
+        _DIRECTORIES, where="_confirmed",
     ),
     Plant(
         "Apache's bookie finds half a page at the end of an index file", "storage/apache/index_files.py",

@@ -23,6 +23,16 @@ PLANTS = (
         "if self.json: ...", "pass", _JSON, where="ShellContext.refuse_json",
     ),
     Plant(
+        "what is piped into a verb answers its question", "cli/terminal/questions.py",
+        "sys.stdin is None or not sys.stdin.isatty()", "sys.stdin is None", ["tests.cli.terminal.test_questions"],
+        where="ask",
+    ),
+    Plant(
+        "a verb that is forced asks all the same", "cli/shell_command.py",
+        "forced or self.world.ask(question)", "self.world.ask(question)", ["tests.cli.commands.test_dangerous"],
+        where="ShellContext.confirmed",
+    ),
+    Plant(
         "a number that JSON does not have is in it", "cli/shell_rows.py",
         "isinstance(value, float) and not isfinite(value)", "False", _ROWS, where="_json_value",
     ),

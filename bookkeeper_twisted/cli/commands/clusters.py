@@ -10,7 +10,7 @@ from ...client.admin import cluster_admin
 from ...http.api import json_answer
 from ...masking import without_credentials
 from ...metadata.zookeeper.uris import root_of
-from ..shell_command import OK, REFUSED, Argument, Command, ShellContext
+from ..shell_command import FORCE, OK, REFUSED, Argument, Command, ShellContext
 from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 
@@ -54,7 +54,7 @@ async def metaformat(shell: ShellContext, options: Namespace) -> int:
             if options.nonInteractive and not options.force:
                 shell.out("Ledger root already exists: -force formats it")
                 return REFUSED
-            if not options.nonInteractive and not shell.world.ask(_QUESTION):
+            if not shell.confirmed(_QUESTION, options.force):
                 return REFUSED
         await admin.format()
     return OK
@@ -97,7 +97,7 @@ async def nukeexistingcluster(shell: ShellContext, options: Namespace) -> int:
             fields = {"instanceId": options.instanceid, "readInstanceId": found}
             shell.out(line("Provided InstanceId is not matching with cluster InstanceId", **fields))
             return REFUSED
-        if not options.force and not shell.world.ask(_NUKE.format(root=root, instance_id=found)):
+        if not shell.confirmed(_NUKE.format(root=root, instance_id=found), options.force):
             return REFUSED
         await admin.nuke(found)
     shell.out(line("The metadata of the cluster are removed", ledgersRootPath=root, instanceId=found))
@@ -127,8 +127,8 @@ COMMANDS = (
     Command(
         "metaformat", "Format the metadata of the cluster", metaformat,
         (
-            Argument(("-n", "nonInteractive"), "do not ask: refuse if there is a cluster", bool),
-            Argument(("-f", "force"), "with -n: format without asking", bool),
+            Argument(("-n", "nonInteractive"), "do not ask: refuse if there is a cluster, unless forced", bool),
+            FORCE,
         ),
     ),
     Command("initnewcluster", "Initialize a new cluster", initnewcluster),

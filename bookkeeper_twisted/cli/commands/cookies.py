@@ -22,7 +22,7 @@ from ...metadata.interfaces import IRegistration, Versioned
 from ...model import check_bookie_id
 from ...storage.cookies import APACHE_COOKIE_NAME, COOKIE_NAME, DirectoryLocks, read_cookies, stamp
 from ...storage.ledger_dirs import current
-from ..shell_command import FAILED, OK, REFUSED, Argument, Command, OperandError, ShellContext
+from ..shell_command import FAILED, FORCE, OK, REFUSED, Argument, Command, OperandError, ShellContext
 from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 
@@ -128,7 +128,7 @@ async def cookie_create(shell: ShellContext, options: Namespace) -> int:
 
 
 def _of_stored(
-    work: Callable[[ShellContext, Namespace, str], Awaitable[None]], hint: str = ""
+    work: Callable[[ShellContext, Namespace, str], Awaitable[int]], hint: str = ""
 ) -> Callable[[ShellContext, Namespace], Awaitable[int]]:
     """Make a command from a function; the command fails if the metadata store has no cookie of the bookie.
 
@@ -139,36 +139,40 @@ def _of_stored(
     async def verb(shell: ShellContext, options: Namespace) -> int:
         bookie_id = _bookie_id(options)
         try:
-            await work(shell, options, bookie_id)
+            return await work(shell, options, bookie_id)
         except CookieNotFoundError:
             shell.out(f"Cookie not found for bookie '{bookie_id}'{hint}")
             return FAILED
-        return OK
 
     return verb
 
 
-async def _cookie_update(shell: ShellContext, options: Namespace, bookie_id: str) -> None:
+async def _cookie_update(shell: ShellContext, options: Namespace, bookie_id: str) -> int:
     """Replace the cookie of a bookie in the metadata store."""
     cookie = _from_file(shell, options, bookie_id)
     async with await shell.admin() as admin:
         version = (await _registration(admin).read_cookie(bookie_id)).version
         await admin.update_cookie(cookie, version)
     shell.out(f"Cookie of bookie '{bookie_id}' is updated")
+    return OK
 
 
-async def _cookie_delete(shell: ShellContext, options: Namespace, bookie_id: str) -> None:
-    """Delete the cookie of a bookie from the metadata store; refuse if the bookie is registered."""
+async def _cookie_delete(shell: ShellContext, options: Namespace, bookie_id: str) -> int:
+    """Ask the user, then delete the cookie of a bookie from the metadata store; refuse if the bookie is registered."""
+    if not shell.confirmed(f"Are you sure to delete the cookie of bookie '{bookie_id}'?", options.force):
+        return REFUSED
     async with await shell.admin() as admin:
         await admin.delete_cookie(bookie_id)
     shell.out(f"Cookie of bookie '{bookie_id}' is deleted")
+    return OK
 
 
-async def _cookie_get(shell: ShellContext, options: Namespace, bookie_id: str) -> None:
+async def _cookie_get(shell: ShellContext, options: Namespace, bookie_id: str) -> int:
     """Print the cookie of a bookie from the metadata store, unparsed."""
     async with await shell.admin() as admin:
         cookie = (await _registration(admin).read_cookie(bookie_id)).value
     shell.show(StoredCookie.parse(bookie_id, cookie))
+    return OK
 
 
 async def cookie_generate(shell: ShellContext, options: Namespace) -> int:
@@ -352,7 +356,9 @@ COMMANDS = (
         "cookie_update", "Replace the cookie of a bookie",
         _of_stored(_cookie_update, ": cookie_create stores one"), (_FILE, _ID),
     ),
-    Command("cookie_delete", "Remove the cookie of a bookie that does not run", _of_stored(_cookie_delete), (_ID,)),
+    Command(
+        "cookie_delete", "Remove the cookie of a bookie that does not run", _of_stored(_cookie_delete), (FORCE, _ID)
+    ),
     Command("cookie_get", "Print the cookie of a bookie", _of_stored(_cookie_get), (_ID,), StoredCookie),
     Command(
         "cookie_generate", "Write the cookie of a bookie to a file", cookie_generate,

@@ -5,15 +5,19 @@ from itertools import islice
 
 from ...autorecovery.operations.decommission import Decommission, Remaining
 from ...errors import CookieNotFoundError
-from ..shell_command import FAILED, OK, Argument, Command, ShellContext, above_0
+from ...model import check_bookie_id
+from ..shell_command import FAILED, FORCE, OK, REFUSED, Argument, Command, ShellContext, above_0
 from ..shell_text import line
 
 _SHOWN = 20
+_QUESTION = "Are you sure to decommission bookie {}? Its ledgers are copied to others, then its cookie is deleted."
 
 
 async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
     """Wait until replication workers have copied the ledgers of a stopped bookie, then delete its cookie."""
-    bookie_id = options.bookieid or shell.local_bookie()
+    bookie_id = check_bookie_id(options.bookieid or shell.local_bookie())
+    if not shell.confirmed(_QUESTION.format(bookie_id), options.force):
+        return REFUSED
     async with await shell.admin() as admin:
         driver = admin.client.metadata
         decommission = Decommission(shell.world.reactor, driver, bookie_id, options.patience)
@@ -73,6 +77,7 @@ COMMANDS = (
         (
             Argument(("-bookieid",), "id of the bookie, which must not run; else of the configured one"),
             Argument(("-patience",), "seconds without progress until it gives up; 600 if left out", above_0, 600.0),
+            FORCE,
         ),
     ),
 )  # fmt: skip

@@ -24,7 +24,7 @@ from ...storage.apache.index_file_export import export_index_files, regenerate
 from ...storage.cookies import DirectoryLocks, erase, read_cookies
 from ...storage.interfaces import IFileSystem
 from ...storage.ledger_dirs import current
-from ..shell_command import FAILED, OK, REFUSED, Argument, Command, OperandError, ShellContext
+from ..shell_command import FAILED, FORCE, OK, REFUSED, Argument, Command, OperandError, ShellContext
 from ..shell_text import line
 from .stored_files import check_there
 
@@ -86,7 +86,7 @@ async def bookieformat(shell: ShellContext, options: Namespace) -> int:
 
 
 def _confirmed(shell: ShellContext, options: Namespace) -> bool:
-    return options.force or (not options.nonInteractive and shell.world.ask(_FORMAT))
+    return (options.force or not options.nonInteractive) and shell.confirmed(_FORMAT, options.force)
 
 
 async def _delete_cookie(shell: ShellContext) -> None:
@@ -221,8 +221,8 @@ COMMANDS = (
     Command(
         "bookieformat", "Remove what the bookie, which must not run, keeps in its directories", bookieformat,
         (
-            Argument(("-n", "nonInteractive"), "do not ask: refuse if there is anything", bool),
-            Argument(("-f", "force"), "do not ask: remove it", bool),
+            Argument(("-n", "nonInteractive"), "do not ask: refuse if there is anything, unless forced", bool),
+            FORCE,
             Argument(("-d", "deleteCookie"), "remove the cookie of the bookie from the metadata store, too", bool),
         ),
     ),

@@ -15,7 +15,7 @@ from ...errors import (
 )
 from ...metadata.interfaces import ILedgerManager
 from ...model import Entry, LedgerMetadata
-from ..shell_command import FAILED, OK, Argument, Command, ShellContext, from_
+from ..shell_command import FAILED, FORCE, OK, Argument, Command, ShellContext, from_
 from ..shell_rows import Formats, ShellRow
 from ..shell_text import line, metadata_text
 
@@ -142,7 +142,7 @@ async def deleteledger(shell: ShellContext, options: Namespace) -> int:
         return FAILED
     name = shell.format_id(options.ledgerid)
     # the question is Apache's word for word, because scripts may wait for this text
-    if options.force or shell.world.ask(f"Are your sure to delete Ledger : {name}?"):
+    if shell.confirmed(f"Are your sure to delete Ledger : {name}?", options.force):
         async with await shell.admin() as admin:
             await admin.delete_ledger(options.ledgerid)
     return OK
@@ -212,7 +212,7 @@ COMMANDS = (
     ),
     Command(
         "deleteledger", "Delete a ledger", deleteledger,
-        (_LEDGER, Argument(("-f", "force"), "do not ask", bool)),
+        (_LEDGER, FORCE),
     ),
     Command(
         "rewrapledgerkeys", "Wrap the keys of encrypted ledgers with the newest key of ledgerKeyProvider",

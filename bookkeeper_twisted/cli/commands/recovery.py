@@ -17,7 +17,7 @@ from ...embedding.local_host import host_name
 from ...instruments import Instruments
 from ...limits.throttle import Rate
 from ...model import LedgerMetadata, Segment, check_bookie_id
-from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext, from_
+from ..shell_command import FAILED, FORCE, OK, Argument, Command, OperandError, ShellContext, from_
 from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 
@@ -55,7 +55,7 @@ async def recover(shell: ShellContext, options: Namespace) -> int:
         return FAILED
     if options.query:
         return await _query(shell, bookies, options.ledger)
-    if not (options.force or options.dryrun or _confirmed(shell, bookies, options.ledger)):
+    if not (options.dryrun or _confirmed(shell, bookies, options)):
         shell.out("Give up!")
         return FAILED
     async with await shell.admin() as admin:
@@ -64,12 +64,13 @@ async def recover(shell: ShellContext, options: Namespace) -> int:
         return await _BookiesCommand(shell, admin, bookies, options).run()
 
 
-def _confirmed(shell: ShellContext, bookies: list[str], ledger_id: int | None) -> bool:
+def _confirmed(shell: ShellContext, bookies: list[str], options: Namespace) -> bool:
     if not bookies:
-        assert ledger_id is not None
-        return shell.world.ask(f"Are you sure to recover ledger {shell.format_id(ledger_id)} : (Y/N)")
-    shell.out(f"Bookies : [{', '.join(bookies)}]")
-    return shell.world.ask("Are you sure to recover them : (Y/N)")
+        name = shell.format_id(options.ledger)
+        return shell.confirmed(f"Are you sure to recover ledger {name} : (Y/N)", options.force)
+    if not options.force:
+        shell.out(f"Bookies : [{', '.join(bookies)}]")
+    return shell.confirmed("Are you sure to recover them : (Y/N)", options.force)
 
 
 async def _recover_ledger(shell: ShellContext, admin: BookKeeperAdmin, options: Namespace) -> int:
@@ -221,7 +222,7 @@ COMMANDS = (
             Argument(("bookies",), "bookies to recover, separated by commas"),
             Argument(("-q", "query"), "list the ledgers that name these bookies", bool),
             Argument(("-dr", "dryrun"), "say what would be done", bool),
-            Argument(("-f", "force"), "do not ask", bool),
+            FORCE,
             Argument(("-l", "ledger"), "recover this ledger only", "ledger id"),
             Argument(("-sk", "skipOpenLedgers"), "leave open ledgers alone", bool),
             Argument(("-sku", "skipUnrecoverableLedgers"), "succeed although some ledgers cannot be recovered", bool),

@@ -42,8 +42,10 @@ class ClusterCommandsTests(ShellCase):
         self.assertEqual(self.shell("metaformat", "-n"), 1)
         self.assertEqual(self.printed, ["Ledger root already exists: -force formats it"])
         self.assertEqual(self._instance_id(), before)
-        self.assertEqual(self.shell("metaformat", "-nonInteractive", "--force"), 0)
-        self.assertNotEqual(self._instance_id(), before)
+        for forced in (("-nonInteractive", "--force"), ("-f",)):
+            self.assertEqual(self.shell("metaformat", *forced), 0)
+            self.assertNotEqual(self._instance_id(), before)
+            before = self._instance_id()
         self.assertEqual(self.questions, [])
 
     def test_init(self) -> None:

@@ -57,12 +57,12 @@ class StoreVerbTests(CookieCase):
     def test_delete(self) -> None:
         """A cookie goes, but not that of a bookie that runs."""
         self.put_cookie()
-        self.assertEqual(self.shell("cookie_delete", _NEW), 0)
+        self.assertEqual(self.shell("cookie_delete", "-f", _NEW), 0)
         self.assertIsNone(self.stored_cookie(_NEW))
-        self.assertEqual(self.shell("cookie_delete", _NEW), 255)
+        self.assertEqual(self.shell("cookie_delete", "-f", _NEW), 255)
         self.assertEqual(self.printed, [f"Cookie not found for bookie '{_NEW}'"])
         self.put_cookie(Cookie(BOOKIES[0], "/j", ("/l",)))
-        self.assertEqual(self.shell("cookie_delete", BOOKIES[0]), 255)
+        self.assertEqual(self.shell("cookie_delete", "-f", BOOKIES[0]), 255)
         self.assertIn("running", self.complaints[0])
         self.assertIsNotNone(self.stored_cookie(BOOKIES[0]))
 

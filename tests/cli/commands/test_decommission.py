@@ -22,7 +22,7 @@ class DecommissionTests(AutorecoveryCase):
             "Cookie of the decommissioned bookie is deleted successfully",
             "There is no cookie: the bookie was decommissioned before, or never existed",
         ):
-            self.assertEqual(self.shell("decommissionbookie", "-bookieid", _GONE), 0, self.complaints)
+            self.assertEqual(self.shell("decommissionbookie", "-force", "-bookieid", _GONE), 0, self.complaints)
             self.assertPrints(
                 "The ledgers stored in the given decommissioning bookie are properly replicated"
                 f" {{bookieAddress={_GONE}}}",
@@ -36,7 +36,7 @@ class DecommissionTests(AutorecoveryCase):
         ledger_id = self.written(2, write_quorum=4, ack_quorum=2)
         self.do(self.cluster.registration.unregister_bookie(_GONE))
         self.tick = 1.0
-        self.assertEqual(self.shell("decommissionbookie", "-bookieid", _GONE, "-patience", "20"), 255)
+        self.assertEqual(self.shell("decommissionbookie", "-force", "-bookieid", _GONE, "-patience", "20"), 255)
         self.assertPrints(
             "Ledgers remain {count=1, found=1}",
             f"Nothing has changed for a while {{seconds=20, bookieId={_GONE}}}",
@@ -49,7 +49,7 @@ class DecommissionTests(AutorecoveryCase):
         self.do(self.cluster.registration.register_bookie(_GONE, False, self.service_info))
         ids = [self.written(1, write_quorum=4, ack_quorum=2) for _ in range(3)]
         self.do(self.cluster.registration.unregister_bookie(_GONE))
-        running = self.begin("decommissionbookie", "-bookieid", _GONE)
+        running = self.begin("decommissionbookie", "-force", "-bookieid", _GONE)
         self.settle()
         for ledger_id in ids:
             self.clock.pump([1.0] * 10)
@@ -67,5 +67,5 @@ class DecommissionTests(AutorecoveryCase):
 
     def test_running(self) -> None:
         """A bookie that runs is refused."""
-        self.assertEqual(self.shell("decommissionbookie", "-bookieid", BOOKIES[0]), 255)
+        self.assertEqual(self.shell("decommissionbookie", "-force", "-bookieid", BOOKIES[0]), 255)
         self.assertIn("is running", self.complaints[0])

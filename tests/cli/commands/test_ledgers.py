@@ -101,7 +101,7 @@ class DeleteLedgerTests(ShellCase):
         self.written(1)
         self.answers = [None]
         self.assertEqual(self.shell("deleteledger", "-l", "0"), 255)
-        self.assertEqual(self.complaints, ["deleteledger: not confirmed: nothing was done"])
+        self.assertEqual(self.complaints, ["deleteledger: not confirmed: nothing was done; -force does not ask"])
         self.shell("listledgers")
         self.assertEqual(len(self.printed), 1)
 
