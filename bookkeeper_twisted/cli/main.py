@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from twisted.internet import reactor
     from twisted.internet.task import react
 
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # of a name or a payload that the terminal cannot show
     warnings = FilteringLogObserver(textFileLogObserver(sys.stderr), [LogLevelFilterPredicate(LogLevel.warn)])
     globalLogBeginner.beginLoggingTo([warnings], redirectStandardIO=False, discardBuffer=True)
 

@@ -39,6 +39,8 @@ USAGE = (
     "Usage: bookkeeper-twisted shell [-localbookie <host:port>] [-ledgeridformat <hex/long/uuid>]"
     " [-entryformat <hex/string>] [-conf configuration] <command>"
 )
+_LONGEST_ERROR = 2000
+"""The most characters of an error that are printed."""
 _HELP = ("-h", "-help", "--help", "help")
 
 
@@ -84,7 +86,7 @@ async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
     except BrokenPipeError:
         return UNREAD
     except (UsageError, ConfigError) as error:
-        world.complain(f"ERROR: {error}")
+        world.complain(_on_one_line(f"ERROR: {error}"))
         world.complain(USAGE)
         return FAILED
     try:
@@ -92,7 +94,7 @@ async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
         if options.json and command.row is None:
             raise UsageError(f"{command.name} takes no -json: it lists nothing")
     except UsageError as error:
-        world.complain(f"ERROR: {error}")
+        world.complain(_on_one_line(f"ERROR: {error}"))
         for text in _described(command):
             world.complain(text)
         return FAILED
@@ -108,7 +110,7 @@ async def _run(command: Command, context: ShellContext, options: argparse.Namesp
         context.world.complain(f"{command.name}: interrupted")
         return INTERRUPTED
     except (BookKeeperError, OperandError, NotConfirmedError, OSError) as error:
-        context.world.complain(f"{command.name}: {_text_of(error, context.config)}")
+        context.world.complain(_on_one_line(f"{command.name}: {_text_of(error, context.config)}"))
         return FAILED
 
 
@@ -123,6 +125,12 @@ def _text_of(error: Exception, config: BookieConfig) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error) or type(error).__name__
+
+
+def _on_one_line(text: str) -> str:
+    """Return the ``text`` of an error, which may repeat what the user typed, as one line that can be printed."""
+    shown = text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return shown if len(shown) <= _LONGEST_ERROR else f"{shown[:_LONGEST_ERROR]}..."
 
 
 def _taken_apart(arguments: Sequence[str]) -> _Invocation:

@@ -33,6 +33,10 @@ PLANTS = (
         where="ShellContext.confirmed",
     ),
     Plant(
+        "an error that repeats what was typed is several lines", "cli/shell.py",
+        "text.isprintable()", "True", ["tests.cli.test_bad_input"], where="_on_one_line",
+    ),
+    Plant(
         "a number that JSON does not have is in it", "cli/shell_rows.py",
         "isinstance(value, float) and not isfinite(value)", "False", _ROWS, where="_json_value",
     ),
