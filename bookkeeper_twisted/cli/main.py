@@ -36,6 +36,7 @@ from ..storage.index.run_index import SqliteRunIndex
 from .shell import run_shell
 from .shell_command import FAILED, ShellWorld, StoreAccess
 from .terminal.questions import ask
+from .terminal.screen import open_screen
 
 _HELP = """\
 Usage: bookkeeper-twisted shell [-conf FILE] COMMAND ...
@@ -122,7 +123,7 @@ def real_world(reactor: Any) -> ShellWorld:
             RealFileSystem(read_only=True), SqliteRunIndex.open_to_read, RealFileSystem(), SqliteRunIndex.open,
             RocksKeyValues.open,
         ),
-        progress_bar, partial(_send, reactor),
+        progress_bar, partial(_send, reactor), partial(open_screen, reactor, os.environ),
     )  # fmt: skip
 
 

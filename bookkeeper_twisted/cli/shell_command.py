@@ -2,7 +2,7 @@
 
 import math
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -58,6 +58,27 @@ class ShowProgress(Protocol):
         :returns: a context manager, which returns a function.  Call this function with the number of bytes read since
             its last call.
         """
+
+
+class Screen(Protocol):
+    """A terminal that shows frames of lines and takes keys, from ``__enter__`` to ``__exit__``.
+
+    :ivar on_key: called with each key that is pressed, and with an empty text when the terminal is closed.
+    :ivar on_resize: called after the size has changed.
+    """
+
+    on_key: Callable[[str], None]
+    on_resize: Callable[[], None]
+
+    @property
+    def has_colours(self) -> bool:
+        """Whether lines may have colours."""
+
+    def size(self) -> tuple[int, int]:
+        """Return the columns and lines of the terminal."""
+
+    def draw(self, lines: Sequence[str]) -> None:
+        """Show ``lines`` in the place of the last ones."""
 
 
 class Http(Protocol):
@@ -117,6 +138,7 @@ class ShellWorld:
     :ivar addresses: returns address and name of a host.
     :ivar own_host: returns the host name or address that is part of the id of a bookie on this machine; raises
         ConfigError if there is none.
+    :ivar open_screen: returns the terminal as a screen; None if there is no terminal.
     """
 
     reactor: Any
@@ -131,6 +153,7 @@ class ShellWorld:
     store: StoreAccess
     progress: ShowProgress
     http: Http
+    open_screen: Callable[[], AbstractContextManager[Screen] | None]
 
 
 @attrs.frozen

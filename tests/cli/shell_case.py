@@ -63,6 +63,7 @@ class ShellCase(SynchronousTestCase):
     :ivar progress: title, total and sum of what was shown by the last command.
     :ivar own_host_of: gives the name or address of the machine.
     :ivar tick: seconds that pass while a command waits, many times over.
+    :ivar screen: what a command can draw on; None for no terminal.
     :ivar requests: method, URL and body of each HTTP request.
     :ivar http_answer: to the next one.
     :ivar answers: what is answered to questions; each that is asked takes one; None for the end of the input.
@@ -83,6 +84,7 @@ class ShellCase(SynchronousTestCase):
         self.tick = 0.0
         self.answers: list[bool | None] = []
         self.requests: list[tuple[str, str, bytes]] = []
+        self.screen: Any = None
         self.http_answer: Deferred[tuple[int, bytes]] = Deferred()
         self.questions: list[str] = []
         self.cluster: Any = create_driver(self.clock, self.uri)
@@ -156,7 +158,7 @@ class ShellCase(SynchronousTestCase):
         world = ShellWorld(
             self.clock, self.environ, self.out or self.printed.append, self.complaints.append, self._ask, self.files,
             self.connect, lambda host: succeed((host, "localhost")), self.own_host_of, self.store,
-            self._progress, self._http,
+            self._progress, self._http, lambda: self.screen,
         )  # fmt: skip
         return Deferred.fromCoroutine(run_shell(arguments, world))
 

@@ -175,6 +175,6 @@ class HelpTests(ShellCase):
             " initbookie bookieformat nukeexistingcluster clusterinfo endpointinfo"
             " cookie_create cookie_update cookie_delete cookie_get cookie_generate updatecookie"
             " updateledgers updateBookieInLedger autorecovery queryautorecoverystatus listunderreplicated whoisauditor"
-            " triggeraudit forceauditchecks lostbookierecoverydelay decommissionbookie throttles"
+            " triggeraudit forceauditchecks lostbookierecoverydelay decommissionbookie throttles top"
         )
         self.assertEqual(set(COMMANDS), set(expected.split()))

@@ -123,8 +123,8 @@ PLANTS = (
     Plant("a scrape is one turn", _PAGE, "now - began < _SLICE", "True", _SCRAPED, where="MetricsPage._proceed"),
     Plant("scrapes take all the time", _PAGE, "_REST * spent", "0", _SCRAPED, where="MetricsPage._end"),
     Plant(
-        "a loopback of another machine is asked", "cli/commands/limits.py",
-        "is_loopback(endpoint.host)", "False", ["tests.cli.commands.test_limits"], where="_http_server",
+        "a loopback of another machine is asked", "cli/bookie_servers.py",
+        "is_loopback(endpoint.host)", "False", ["tests.cli.commands.test_limits"], where="server_url",
     ),
     Plant(
         "the HTTP server is open by default", "config/http.py",

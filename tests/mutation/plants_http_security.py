@@ -121,9 +121,9 @@ PLANTS = (
         "encrypted or config.token_in_clear or _is_local(url)", "True", ["tests.cli.test_http_requests"], where="send",
     ),
     Plant(
-        "the shell asks a server with TLS in clear", "cli/commands/limits.py",
+        "the shell asks a server with TLS in clear", "cli/bookie_servers.py",
         "f'{endpoint.protocol}://{endpoint.host}:{endpoint.port}'", "f'http://{endpoint.host}:{endpoint.port}'",
-        ["tests.cli.commands.test_limits"], where="_http_server",
+        ["tests.cli.commands.test_limits"], where="server_url",
     ),
     Plant(
         "a certificate takes the place of a token that is refused", _PRINCIPALS,

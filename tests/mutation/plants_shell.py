@@ -37,6 +37,25 @@ PLANTS = (
         "text.isprintable()", "True", ["tests.cli.test_bad_input"], where="_on_one_line",
     ),
     Plant(
+        "rates of a bookie that was restarted are negative", "cli/top/load.py",
+        "old is None or new is None or new < old", "old is None or new is None", ["tests.cli.top.test_table"],
+        where="_rate",
+    ),
+    Plant(
+        "a bookie that does not answer holds the table up", "cli/top/watch.py",
+        "except DeferredTimeoutError:\n    return _Observation(None, f\"no answer in {self._patience:g} s\")", "pass",
+        ["tests.cli.top.test_command"], where="ClusterWatch._observed",
+    ),
+    Plant(
+        "q waits for bookies that do not answer", "cli/top/live.py",
+        "self._round.cancel()", "pass", ["tests.cli.top.test_command"], where="LiveTable._key_pressed",
+    ),
+    Plant(
+        "a terminal keeps the settings of the screen", "cli/terminal/screen.py",
+        "termios.tcsetattr(self._keys, termios.TCSADRAIN, self._settings)", "pass",
+        ["tests.cli.terminal.test_screen"], where="TerminalScreen.__exit__",
+    ),
+    Plant(
         "a number that JSON does not have is in it", "cli/shell_rows.py",
         "isinstance(value, float) and not isfinite(value)", "False", _ROWS, where="_json_value",
     ),

@@ -5,6 +5,7 @@ through the context and returns an exit status.  Names, flags and texts are the 
 does not catch its errors: the shell prints each in one line.
 """
 
+from ..top import command as top
 from . import (
     autorecovery,
     bookies,
@@ -27,7 +28,7 @@ COMMANDS = {
     command.name: command
     for module in (
         clusters, bookies, cookies, ledgers, checks, recovery, limits, renaming, autorecovery, decommission,
-        stored_files, stored_records, stored_ledgers, indexes, directories,
+        stored_files, stored_records, stored_ledgers, indexes, directories, top,
     )
     for command in module.COMMANDS
 }  # fmt: skip

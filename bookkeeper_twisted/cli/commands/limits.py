@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from ...bookie.lifecycle.identity import is_loopback
 from ...errors import BookKeeperError
+from ..bookie_servers import server_url
 from ..shell_command import OK, Argument, Command, OperandError, ShellContext
 from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
@@ -105,15 +105,10 @@ async def _http_server(shell: ShellContext, bookie_id: str) -> str:
     """
     async with await shell.admin() as admin:
         try:
-            endpoints = (await admin.service_info(bookie_id)).endpoints
+            info = await admin.service_info(bookie_id)
         except BookKeeperError as error:
             raise OperandError(f"bookie {bookie_id} is not there: {error}") from None
-    for endpoint in endpoints:
-        if endpoint.protocol in ("http", "https"):
-            if is_loopback(endpoint.host) and not is_loopback(endpoints[0].host) and bookie_id != shell.local_bookie():
-                raise OperandError(f"bookie {bookie_id} serves HTTP on its own machine alone: httpServerHost opens it")
-            return f"{endpoint.protocol}://{endpoint.host}:{endpoint.port}"
-    raise OperandError(f"bookie {bookie_id} has no HTTP server: start it with httpServerEnabled=true")
+    return server_url(bookie_id, info, shell.local_bookie)
 
 
 COMMANDS = (

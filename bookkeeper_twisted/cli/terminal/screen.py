@@ -1,0 +1,129 @@
+"""A whole terminal as a screen: draws frames, passes keys on, and leaves the terminal as it was.
+
+A frame is drawn with the control sequences that every terminal of today has, from the top left corner, with each line
+cleared to its end: so a frame after a change of the size is right without knowledge of the last one.
+"""
+
+import os
+import signal
+import sys
+import termios
+import tty
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from twisted.internet.interfaces import IReadDescriptor
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+_ENTER = "\x1b[?1049h\x1b[?25l"  # another buffer, so that what was on the terminal comes back; no cursor
+_LEAVE = "\x1b[?25h\x1b[?1049l"
+_HOME, _END_OF_LINE, _END_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
+
+
+def open_screen(reactor: Any, environ: Mapping[str, str]) -> "TerminalScreen | None":
+    """Return the terminal of this process as a screen, to be entered with ``with``.
+
+    :param reactor: reads the keys.
+    :param environ: ``TERM`` and ``NO_COLOR``.
+    :returns: None if input or output is no terminal, or the terminal cannot place the cursor (``TERM=dumb``).
+    """
+    streams = sys.stdin, sys.stdout
+    if any(stream is None or not stream.isatty() for stream in streams) or environ.get("TERM", "dumb") == "dumb":
+        return None
+    return TerminalScreen(reactor, sys.stdin.fileno(), sys.stdout.fileno(), not environ.get("NO_COLOR"))
+
+
+@implementer(IReadDescriptor)
+class TerminalScreen:
+    """A terminal from ``__enter__`` to ``__exit__``; :func:`open_screen` says of which.
+
+    Ctrl-C still interrupts the process.  Ctrl-Z does nothing, because a stopped process would leave the terminal
+    without a cursor and without an echo.
+
+    :ivar has_colours: whether lines may have colours.
+    :ivar on_key: called with each key that is pressed, and with an empty text when the terminal is closed.
+    :ivar on_resize: called after the size has changed.
+    """
+
+    def __init__(self, reactor: Any, keys: int, output: int, has_colours: bool) -> None:
+        self._reactor = reactor
+        self._keys = keys
+        self._output = output
+        self.has_colours = has_colours
+        self.on_key: Callable[[str], None] = lambda key: None
+        self.on_resize: Callable[[], None] = lambda: None
+        self._settings: list[Any] = []
+        self._resized_before: Any = None
+
+    def __enter__(self) -> "TerminalScreen":
+        self._settings = termios.tcgetattr(self._keys)
+        tty.setcbreak(self._keys)
+        changed = termios.tcgetattr(self._keys)
+        changed[6][termios.VSUSP] = b"\0"
+        termios.tcsetattr(self._keys, termios.TCSADRAIN, changed)
+        self._resized_before = signal.signal(signal.SIGWINCH, self._resized)
+        self._write(_ENTER)
+        self._reactor.addReader(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._reactor.removeReader(self)
+        signal.signal(signal.SIGWINCH, self._resized_before)
+        self._write(_LEAVE)
+        try:
+            termios.tcsetattr(self._keys, termios.TCSADRAIN, self._settings)
+        except termios.error:
+            pass  # the terminal was closed
+
+    def _resized(self, number: int, frame: object) -> None:
+        self._reactor.callFromThread(lambda: self.on_resize())
+
+    def size(self) -> tuple[int, int]:
+        """Return the columns and lines of the terminal."""
+        try:
+            return os.get_terminal_size(self._output)
+        except OSError:
+            return 80, 24  # the terminal was closed
+
+    def draw(self, lines: Sequence[str]) -> None:
+        """Show ``lines``, none of which may be longer than the terminal is wide, in the place of the last ones."""
+        _, height = self.size()
+        self._write(_HOME + f"{_END_OF_LINE}\n".join(lines[:height]) + _END_OF_LINE + _END_OF_SCREEN)
+
+    def _write(self, text: str) -> None:
+        data = memoryview(text.encode("utf-8", "replace"))
+        try:
+            while data:
+                data = data[os.write(self._output, data) :]
+        except OSError:
+            self.on_key("")  # the terminal was closed
+
+    # ---- called by the reactor -----------------------------------------------------------------------
+
+    def fileno(self) -> int:
+        """Return the descriptor that the reactor watches."""
+        return self._keys
+
+    def doRead(self) -> None:
+        """Pass the keys on that were pressed."""
+        try:
+            pressed = os.read(self._keys, 64).decode("utf-8", "replace")
+        except OSError:
+            pressed = ""
+        if not pressed:
+            self._reactor.removeReader(self)
+            self.on_key("")
+        for key in pressed:
+            self.on_key(key)
+
+    def connectionLost(self, reason: Failure) -> None:
+        """End the screen: the terminal was closed."""
+        self.on_key("")
+
+    def logPrefix(self) -> str:
+        """Return the name of this object in the log."""
+        return "terminal"

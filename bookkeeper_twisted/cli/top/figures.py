@@ -1,0 +1,74 @@
+"""The figures of a bookie, taken from its metrics page."""
+
+from collections.abc import Mapping
+
+import attrs
+from prometheus_client.parser import text_string_to_metric_families
+
+_ADDS = ("bookkeeper_server_ADD_ENTRY_REQUEST_count",)
+_READS = (
+    "bookkeeper_server_READ_ENTRY_REQUEST_count", "bookkeeper_server_BATCH_READ_ENTRY_RESPONSE_ENTRIES_sum",
+)  # fmt: skip
+_BYTES_IN, _BYTES_OUT = ("bookie_WRITE_BYTES",), ("bookie_READ_BYTES",)
+_QUEUE, _CONNECTIONS = ("bookie_journal_JOURNAL_QUEUE_SIZE",), ("bookie_connections_active",)
+_P99, _DISK = "bookkeeper_server_ADD_ENTRY_REQUEST", "bookie_ledger_dir_usage"
+_STATUS = "bookie_SERVER_STATUS"
+_WRITABLE = 1.0
+
+
+@attrs.frozen
+class MetricsSample:
+    """The figures of a metrics page; None for a figure that the bookie does not export.
+
+    :ivar at: when the page was read, in seconds of the reactor's clock.
+    :ivar adds: entries added since the start of the bookie.
+    :ivar reads: entries read since the start of the bookie, one by one or in batches.
+    :ivar bytes_in: bytes of added entries since the start.
+    :ivar bytes_out: bytes of read entries since the start.
+    :ivar add_p99_ms: latency of successful adds, in ms, that 99 % of them do not exceed.
+    :ivar journal_queue: runs of entries that wait for the journals.
+    :ivar disk_use: use of the fullest ledger disk, in percent.
+    :ivar writable: whether the bookie says that it takes adds.
+    """
+
+    at: float
+    adds: float | None = None
+    reads: float | None = None
+    bytes_in: float | None = None
+    bytes_out: float | None = None
+    add_p99_ms: float | None = None
+    journal_queue: float | None = None
+    disk_use: float | None = None
+    connections: float | None = None
+    writable: bool | None = None
+
+    @classmethod
+    def parse(cls, text: str, at: float) -> "MetricsSample":
+        """Take the figures from the ``text`` of a metrics page.
+
+        :param at: when it was read.
+        :raises ValueError: the text is not in the format of Prometheus.
+        """
+        sums: dict[str, float] = {}
+        p99 = disk = None
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                if sample.value != sample.value:  # a quantile without observations is not a number
+                    continue
+                if sample.name == _P99 and sample.labels.get("quantile") == "0.99":
+                    p99 = sample.value if sample.labels.get("success") != "false" else p99
+                elif sample.name == _DISK:
+                    disk = max(disk or 0.0, sample.value)
+                else:
+                    name = sample.name.removesuffix("_total")  # which the parser appends to names of counters
+                    sums[name] = sums.get(name, 0.0) + sample.value
+        status = sums.get(_STATUS)
+        return cls(
+            at, _sum(sums, _ADDS), _sum(sums, _READS), _sum(sums, _BYTES_IN), _sum(sums, _BYTES_OUT), p99,
+            _sum(sums, _QUEUE), disk, _sum(sums, _CONNECTIONS), None if status is None else status == _WRITABLE,
+        )  # fmt: skip
+
+
+def _sum(sums: Mapping[str, float], names: tuple[str, ...]) -> float | None:
+    found = [sums[name] for name in names if name in sums]
+    return sum(found) if found else None

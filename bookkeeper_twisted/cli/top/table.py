@@ -1,0 +1,63 @@
+"""The table of ``top`` on a terminal: its order, and lines that fit the width."""
+
+from collections.abc import Mapping, Sequence
+
+from .load import COLUMNS, BookieLoad, Column, line_of, title_line
+
+_SORT_BY_ID = "bookie"
+SORTS = (_SORT_BY_ID, *(column.key for column in COLUMNS))
+"""The words for an order of the table."""
+
+KEYS: Mapping[str, str] = {
+    "b": "bookie", "a": "adds", "r": "reads", "i": "in", "o": "out", "p": "p99", "u": "queue", "d": "disk",
+    "c": "connections",
+}  # fmt: skip
+"""The order that each key chooses."""
+
+HELP = "q quit  order: b id  a adds  r reads  i in  o out  p p99  u queue  d disk  c connections"
+_ID_WIDTH = 21  # of "255.255.255.255:65535"
+_COLOURS = {"down": "31", "readOnly": "33"}
+
+
+def ordered(loads: Sequence[BookieLoad], sort: str) -> list[BookieLoad]:
+    """Return the loads in an order: by bookie id, or by a figure, the greatest first and unknown ones last.
+
+    :param loads: the bookies.
+    :param sort: one of :data:`SORTS`.
+    """
+    found = sorted(loads, key=lambda load: load.bookie_id)
+    for column in COLUMNS:
+        if column.key == sort:
+            found.sort(key=lambda load: _descending(column.figure(load)))
+    return found
+
+
+def _descending(figure: float | None) -> float:
+    return 1.0 if figure is None else -figure
+
+
+def table_lines(loads: Sequence[BookieLoad], width: int, height: int, colour: bool) -> list[str]:
+    """Return the title and the lines of bookies, as many and as wide as the terminal shows.
+
+    :param loads: the bookies, in their order.
+    :param width: characters of a line; columns are left out until the ids fit, then lines are cut.
+    :param height: most lines; the last says how many bookies are not shown.
+    :param colour: whether lines of bookies that are not writable have a colour.
+    """
+    columns = _fitting(width, max((len(load.bookie_id) for load in loads), default=0))
+    shown = loads if len(loads) < height else loads[: max(height - 2, 0)]
+    lines = [title_line(columns)[:width]]
+    for load in shown:
+        text = line_of(load, columns)[:width]
+        code = _COLOURS.get(load.state) if colour else None
+        lines.append(f"\x1b[{code}m{text}\x1b[0m" if code else text)
+    if len(shown) < len(loads):
+        lines.append(f"and {len(loads) - len(shown)} more"[:width])
+    return lines[: max(height, 0)]
+
+
+def _fitting(width: int, id_width: int) -> Sequence[Column]:
+    columns: Sequence[Column] = COLUMNS
+    while columns and len(title_line(columns)) - len("BOOKIE") + min(id_width, _ID_WIDTH) > width:
+        columns = columns[:-1]
+    return columns
