@@ -20,6 +20,7 @@ from ..errors import BookKeeperError, ConfigError, IncorrectParameterError, NotI
 from ..masking import without_credentials
 from ..model import check_ledger_id
 from .commands import COMMANDS
+from .completion import bash_script
 from .shell_command import (
     FAILED,
     INTERRUPTED,
@@ -39,6 +40,13 @@ USAGE = (
     "Usage: bookkeeper-twisted shell [-localbookie <host:port>] [-ledgeridformat <hex/long/uuid>]"
     " [-entryformat <hex/string>] [-conf configuration] <command>"
 )
+_LOCAL_BOOKIE = Argument(("-localbookie",), "id of the bookie on this machine")
+_OPTIONS = (
+    Argument(("-conf",), "configuration file", "file"), _LOCAL_BOOKIE,
+    Argument(("-ledgeridformat",), "format of ledger ids", choices=tuple(FORMAT_ID)),
+    Argument(("-entryformat",), "format of entries", choices=tuple(FORMAT_ENTRY)),
+)  # fmt: skip
+"""The options that come before the command."""
 _LONGEST_ERROR = 2000
 """The most characters of an error that are printed."""
 _HELP = ("-h", "-help", "--help", "help")
@@ -77,6 +85,8 @@ async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
         invocation = _taken_apart(arguments)
         if invocation.command in _HELP:
             return _help(world, invocation.arguments)
+        if invocation.command == "completion":
+            return _completion(world, invocation.arguments)
         command = COMMANDS.get(invocation.command)
         if command is None:
             raise UsageError(f"Unknown command {invocation.command}")
@@ -162,10 +172,9 @@ def _index_of_command(arguments: Sequence[str]) -> int:
 def _global_parser() -> argparse.ArgumentParser:
     """Return the parser of the options that come before the command."""
     parser = _Parser(add_help=False, allow_abbrev=False)
-    parser.add_argument("-conf", "--conf")
-    parser.add_argument("-localbookie", "--localbookie", nargs="?")
-    parser.add_argument("-ledgeridformat", "--ledgeridformat", choices=list(FORMAT_ID))
-    parser.add_argument("-entryformat", "--entryformat", choices=list(FORMAT_ENTRY))
+    for option in _OPTIONS:
+        may_lack_value = "?" if option is _LOCAL_BOOKIE else None
+        parser.add_argument(*option.spellings, nargs=may_lack_value, choices=option.choices or None)
     return parser
 
 
@@ -223,17 +232,17 @@ def _parser(command: Command, parse_id: Callable[[str], int]) -> argparse.Argume
 
     parser = _Parser(prog=command.name, add_help=False, allow_abbrev=False)
     # all commands know this option, so that -json is not taken for -j with the value "son"
-    parser.add_argument(*_spellings(JSON), dest=_attribute(JSON), action="store_true")
+    parser.add_argument(*JSON.spellings, dest=_attribute(JSON), action="store_true")
     for argument in command.arguments:
-        kind = {"ledger id": ledger_id, "any text": str, str: _text}.get(argument.kind, argument.kind)
-        if not argument.names[0].startswith("-"):
+        kind = {"ledger id": ledger_id, "any text": str, "file": _text, str: _text}.get(argument.kind, argument.kind)
+        if not argument.is_option:
             parser.add_argument(argument.names[0], nargs="?", type=kind)  # type: ignore[arg-type]
         elif argument.kind is bool:
-            parser.add_argument(*_spellings(argument), dest=_attribute(argument), action="store_true")
+            parser.add_argument(*argument.spellings, dest=_attribute(argument), action="store_true")
         else:
             parser.add_argument(
-                *_spellings(argument), dest=_attribute(argument), type=kind,  # type: ignore[arg-type]
-                default=argument.default, required=argument.required,
+                *argument.spellings, dest=_attribute(argument), type=kind,  # type: ignore[arg-type]
+                default=argument.default, required=argument.required, choices=argument.choices or None,
             )  # fmt: skip
     return parser
 
@@ -247,12 +256,6 @@ def _text(value: str) -> str:
     if not value:
         raise argparse.ArgumentTypeError("expected a value that is not empty")
     return value
-
-
-def _spellings(argument: Argument) -> list[str]:
-    """Return all spellings of an option: each name with one dash, long names also with two."""
-    names = [name.lstrip("-") for name in argument.names]
-    return [f"-{name}" for name in names] + [f"--{name}" for name in names if len(name) > 1]
 
 
 def _attribute(argument: Argument) -> str:
@@ -271,17 +274,28 @@ def _help(world: ShellWorld, names: Sequence[str]) -> int:
             raise UsageError(f"Unknown command {name}")
         for text in _described(COMMANDS[name]):
             world.out(text)
+    if not names:
+        world.out("       completion bash  Print a script that completes commands and options in bash")
+    return OK
+
+
+def _completion(world: ShellWorld, arguments: Sequence[str]) -> int:
+    """Print a script that completes the words of this shell in another one."""
+    if list(arguments) != ["bash"]:
+        raise UsageError("completion is made for bash: completion bash")
+    for text in bash_script(COMMANDS, _OPTIONS).splitlines():
+        world.out(text)
     return OK
 
 
 def _described(command: Command) -> Iterator[str]:
     yield f"       {command.name:16} {command.help}"
     arguments = command.all_arguments
-    operands = "".join(f" [{a.names[0]}]" for a in arguments if not a.names[0].startswith("-"))
+    operands = "".join(f" [{a.names[0]}]" for a in arguments if not a.is_option)
     yield f"             Usage: {command.name}{' [options]' if arguments else ''}{operands}"
     for argument in arguments:
-        if argument.names[0].startswith("-"):
-            spelled = ", ".join(_spellings(argument)[: len(argument.names)])
+        if argument.is_option:
+            spelled = ", ".join(argument.spellings[: len(argument.names)])
             value = "" if argument.kind is bool else f" <{_attribute(argument)}>"
             yield f"               {spelled}{value}"
         else:

@@ -257,8 +257,10 @@ class Argument:
     :ivar names: for an option, short and long name such as ``-l`` and ``ledgerid``; the user may write the long name
         with one dash or two.  For an operand, one name without a dash; the user may leave an operand out.
     :ivar kind: the parser of the value.  With ``bool``, the option is a switch without a value.  With ``"ledger id"``,
-        the value has the format that ``-ledgeridformat`` sets.  A text must not be empty, except with ``"any text"``.
+        the value has the format that ``-ledgeridformat`` sets.  A text must not be empty, except with ``"any text"``;
+        with ``"file"`` it is the name of a file.
     :ivar required: whether the command fails without this option.
+    :ivar choices: the only values; empty if there are others.
     """
 
     names: tuple[str, ...]
@@ -266,6 +268,18 @@ class Argument:
     kind: object = str
     default: object = None
     required: bool = False
+    choices: tuple[str, ...] = ()
+
+    @property
+    def is_option(self) -> bool:
+        """Whether this is an option and no operand."""
+        return self.names[0].startswith("-")
+
+    @property
+    def spellings(self) -> list[str]:
+        """All spellings of an option: each name with one dash, long names also with two."""
+        names = [name.lstrip("-") for name in self.names]
+        return [f"-{name}" for name in names] + [f"--{name}" for name in names if len(name) > 1]
 
 
 JSON = Argument(("-json",), "print a JSON object a line", bool)

@@ -56,6 +56,11 @@ PLANTS = (
         ["tests.cli.terminal.test_screen"], where="TerminalScreen.__exit__",
     ),
     Plant(
+        "completion in bash takes the end of a bookie id for the verb", "cli/completion.py",
+        "_SCRIPT.format", "_SCRIPT.replace(':) ((', '@) ((').format", ["tests.cli.test_completion"],
+        where="bash_script",
+    ),
+    Plant(
         "a number that JSON does not have is in it", "cli/shell_rows.py",
         "isinstance(value, float) and not isfinite(value)", "False", _ROWS, where="_json_value",
     ),

@@ -348,7 +348,7 @@ def _existing(shell: ShellContext) -> list[str]:
 
 
 _ID = Argument(("bookie_id",), "id of the bookie")
-_FILE = Argument(("-cf", "cookie-file"), "file that holds the cookie")
+_FILE = Argument(("-cf", "cookie-file"), "file that holds the cookie", "file")
 
 COMMANDS = (
     Command("cookie_create", "Store the cookie of a bookie", cookie_create, (_FILE, _ID)),
@@ -367,7 +367,7 @@ COMMANDS = (
             Argument(("-j", "journal-dirs"), "journal directories, separated by commas"),
             Argument(("-l", "ledger-dirs"), "ledger directories, separated by commas"),
             Argument(("-ix", "index-dirs"), "index directories, separated by commas; else the ledger directories"),
-            Argument(("-o", "output-file"), "file to write"),
+            Argument(("-o", "output-file"), "file to write", "file"),
             _ID,
         ),
     ),

@@ -192,8 +192,8 @@ COMMANDS = (
         "ledgermetadata", "Print the metadata of a ledger", ledgermetadata,
         (
             _LEDGER,
-            Argument(("-dumptofile",), "write them to this file instead"),
-            Argument(("-restorefromfile",), "store what this file holds as the metadata of the ledger"),
+            Argument(("-dumptofile",), "write them to this file instead", "file"),
+            Argument(("-restorefromfile",), "store what this file holds as the metadata of the ledger", "file"),
             Argument(("-update",), "with -restorefromfile: replace the metadata of a ledger that exists", bool),
         ),
         ShownMetadata,

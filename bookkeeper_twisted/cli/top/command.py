@@ -43,18 +43,12 @@ def _seconds(text: str) -> float:
 _seconds.__name__ = "number"  # argparse shows this name in its error message
 
 
-def _order(text: str) -> str:
-    if text not in SORTS:
-        raise ArgumentTypeError(f"{text} is none of {', '.join(SORTS)}")
-    return text
-
-
 COMMANDS = (
     Command(
         "top", "Show the load of the bookies, live on a terminal: keys sort, q quits", top,
         (
             Argument(("-i", "interval"), "seconds between two samples; 2 if left out", _seconds, _INTERVAL),
-            Argument(("-s", "sort"), f"order: {', '.join(SORTS)}", _order, SORTS[0]),
+            Argument(("-s", "sort"), f"order: {', '.join(SORTS)}", default=SORTS[0], choices=SORTS),
             Argument(("-once",), "print one table and end, as where there is no terminal", bool),
         ),
         BookieLoad,

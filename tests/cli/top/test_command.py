@@ -157,7 +157,11 @@ class LiveTests(TopCase):
         super().setUp()
         self.screen = _FakeScreen()
         self.running = self.begin("top", "-interval", "2")
-        self.addCleanup(lambda: (self.screen.on_key("q"), self.settle()))
+        self.addCleanup(self._end)
+        self.settle()
+
+    def _end(self) -> None:
+        self.screen.on_key("q")
         self.settle()
 
     def frame(self) -> list[str]:
