@@ -7,8 +7,7 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
@@ -35,6 +34,7 @@ from ..storage.files.filesystem import RealFileSystem
 from ..storage.index.run_index import SqliteRunIndex
 from .shell import run_shell
 from .shell_command import FAILED, ShellWorld, StoreAccess
+from .terminal.progress import LinesAndProgress
 from .terminal.questions import ask
 from .terminal.screen import open_screen
 
@@ -76,24 +76,6 @@ class DiskFiles:
         Path(name).write_bytes(data)
 
 
-@contextmanager
-def progress_bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
-    """Show a progress bar on the terminal until the ``with`` block ends; do nothing without ``tqdm`` (extra ``tools``).
-
-    :param title: text in front of the bar.
-    :param total: number of bytes to read.
-    :returns: a context manager, which returns a function.  Call this function with the number of bytes read since its
-        last call.
-    """
-    try:
-        from tqdm import tqdm  # type: ignore[import-untyped]
-    except ImportError:
-        yield int
-        return
-    with tqdm(desc=title, total=total, unit="B", unit_scale=True, disable=None, leave=False) as bar:
-        yield bar.update
-
-
 def _send(
     reactor: Any, method: str, url: str, body: bytes, config: ClientConfig
 ) -> "Deferred[tuple[int, bytes]]":
@@ -116,14 +98,15 @@ def real_world(reactor: Any) -> ShellWorld:
     def addresses(host: str) -> "Deferred[tuple[str, str]]":
         return deferToThreadPool(reactor, reactor.getThreadPool(), address_and_name, host)
 
+    terminal = LinesAndProgress()
     return ShellWorld(
-        reactor, os.environ, lambda text: print(text, flush=True), lambda text: print(text, file=sys.stderr), ask,
+        reactor, os.environ, terminal.out, terminal.complain, ask,
         DiskFiles(), connect, addresses, own_host,
         StoreAccess(
             RealFileSystem(read_only=True), SqliteRunIndex.open_to_read, RealFileSystem(), SqliteRunIndex.open,
             RocksKeyValues.open,
         ),
-        progress_bar, partial(_send, reactor), partial(open_screen, reactor, os.environ),
+        terminal.progress, partial(_send, reactor), partial(open_screen, reactor, os.environ),
     )  # fmt: skip
 
 

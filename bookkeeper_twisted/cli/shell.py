@@ -108,7 +108,7 @@ async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
         for text in _described(command):
             world.complain(text)
         return FAILED
-    return await _run(command, attrs.evolve(context, json=options.json), options)
+    return await _run(command, context.chosen(options), options)
 
 
 async def _run(command: Command, context: ShellContext, options: argparse.Namespace) -> int:

@@ -50,12 +50,16 @@ class Connect(Protocol):
 class ShowProgress(Protocol):
     """A function that shows the progress of a long command to the user."""
 
-    def __call__(self, title: str, total: int) -> AbstractContextManager[Callable[[int], object]]:
+    def __call__(
+        self, title: str, total: int | None, unit: str, forced: bool
+    ) -> AbstractContextManager[Callable[[int], object]]:
         """Show progress until the ``with`` block ends.
 
-        :param title: what is being read.
-        :param total: number of bytes to read.
-        :returns: a context manager, which returns a function.  Call this function with the number of bytes read since
+        :param title: what is being done.
+        :param total: number of units to be done; None if it is not known.
+        :param unit: ``B`` for bytes, else the plural of what is counted.
+        :param forced: whether progress is shown without a terminal, too.
+        :returns: a context manager, which returns a function.  Call this function with the number of units done since
             its last call.
         """
 
@@ -165,6 +169,7 @@ class ShellContext:
     :ivar format_id: formats a ledger id, by option ``-ledgeridformat``.
     :ivar format_entry: formats the payload of an entry, by option ``-entryformat``.
     :ivar json: whether rows are printed as JSON, by option ``-json``.
+    :ivar shows_progress: whether progress is shown without a terminal, too, by option ``-progress``.
     """
 
     world: ShellWorld
@@ -174,6 +179,11 @@ class ShellContext:
     format_id: Callable[[int], str]
     format_entry: Callable[[bytes], str]
     json: bool = False
+    shows_progress: bool = False
+
+    def chosen(self, options: Namespace) -> "ShellContext":
+        """Return this context with the output that the ``options`` of the command choose."""
+        return attrs.evolve(self, json=options.json, shows_progress=getattr(options, "progress", False))
 
     def show(self, row: ShellRow) -> None:
         """Print the ``row`` of a result: a JSON object in a line, or the lines of Apache's text."""
@@ -195,6 +205,15 @@ class ShellContext:
         :raises NotConfirmedError: the user cannot be asked, or gave no answer.
         """
         return forced or self.world.ask(question)
+
+    def progress(
+        self, title: str, total: int | None = None, unit: str = "B"
+    ) -> AbstractContextManager[Callable[[int], object]]:
+        """Show the progress of the command until the ``with`` block ends.
+
+        See :class:`ShowProgress` for parameters and result.
+        """
+        return self.world.progress(title, total, unit, self.shows_progress)
 
     def refuse_json(self, reason: str) -> None:
         """Fail if the user wants JSON from a use of a command that shows no rows.
@@ -288,6 +307,10 @@ JSON = Argument(("-json",), "print a JSON object a line", bool)
 
 FORCE = Argument(("-f", "force"), "do not ask", bool)
 """The option of all commands that ask before they destroy data."""
+
+
+PROGRESS = Argument(("-progress",), "show progress on the error output without a terminal, too", bool)
+"""The option of all commands that show progress."""
 
 
 @attrs.frozen

@@ -61,6 +61,7 @@ class ShellCase(SynchronousTestCase):
     :ivar connect: makes the client of a command.
     :ivar out: takes the lines instead of :attr:`printed`.
     :ivar progress: title, total and sum of what was shown by the last command.
+    :ivar forced: whether that was to be shown without a terminal, too.
     :ivar own_host_of: gives the name or address of the machine.
     :ivar tick: seconds that pass while a command waits, many times over.
     :ivar screen: what a command can draw on; None for no terminal.
@@ -129,10 +130,13 @@ class ShellCase(SynchronousTestCase):
         return self.http_answer
 
     @contextmanager
-    def _progress(self, title: str, total: int) -> Iterator[Callable[[int], object]]:
+    def _progress(
+        self, title: str, total: int | None, unit: str, forced: bool
+    ) -> Iterator[Callable[[int], object]]:
         done: list[int] = []
         yield done.append
         self.progress.append((title, total, sum(done)))
+        self.forced = forced
 
     def settle(self) -> None:
         """Everything goes its way."""
@@ -153,7 +157,8 @@ class ShellCase(SynchronousTestCase):
     def begin(self, *arguments: str) -> "Deferred[int]":
         """Begins a command, which may have to wait; fires with its exit status."""
         self.printed: list[str] = []
-        self.progress: list[tuple[str, int, int]] = []
+        self.progress: list[tuple[str, int | None, int]] = []
+        self.forced = False
         self.complaints: list[str] = []
         world = ShellWorld(
             self.clock, self.environ, self.out or self.printed.append, self.complaints.append, self._ask, self.files,

@@ -51,8 +51,9 @@ class CompletionTests(ShellCase):
 
     def test_flags(self) -> None:
         """Each verb has its own options, in both spellings, and ``-json`` where it has it."""
-        self.assertEqual(self.completed("shell", "listledgers", "-"), {"-m", "-meta", "-bookieid", "-json"})
-        self.assertEqual(self.completed("shell", "listledgers", "--"), {"--meta", "--bookieid", "--json"})
+        names = ("meta", "bookieid", "json", "progress")
+        self.assertEqual(self.completed("shell", "listledgers", "-"), {"-m", *(f"-{name}" for name in names)})
+        self.assertEqual(self.completed("shell", "listledgers", "--"), {f"--{name}" for name in names})
         self.assertEqual(self.completed("shell", "deleteledger", "-f"), {"-f", "-force"})
         self.assertEqual(self.completed("shell", "-conf", "f", "readledger", "-l", "5", "-ms"), {"-msg"})
         for name, command in COMMANDS.items():

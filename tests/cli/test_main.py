@@ -9,14 +9,7 @@ from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted import __version__
-from bookkeeper_twisted.cli.main import DiskFiles, interrupt, main, progress_bar
-
-
-class _Terminal(io.StringIO):
-    """Says that it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
+from bookkeeper_twisted.cli.main import DiskFiles, interrupt, main
 
 
 class InterruptTests(SynchronousTestCase):
@@ -110,27 +103,6 @@ class FilesTests(SynchronousTestCase):
         DiskFiles().write(name, b"data")
         self.assertEqual(DiskFiles().read(name), b"data")
         self.assertRaises(FileNotFoundError, DiskFiles().read, name + "x")
-
-
-class ProgressTests(SynchronousTestCase):
-    """How far a command is."""
-
-    def test_no_terminal(self) -> None:
-        """Nothing is shown where errors do not go to a terminal."""
-        shown = io.StringIO()
-        self.patch(sys, "stderr", shown)
-        with progress_bar("reading", 10) as advance:
-            advance(5)
-            advance(5)
-        self.assertEqual(shown.getvalue(), "")
-
-    def test_terminal(self) -> None:
-        """A terminal shows title and total."""
-        shown = _Terminal()
-        self.patch(sys, "stderr", shown)
-        with progress_bar("reading", 10) as advance:
-            advance(10)
-        self.assertIn("reading", shown.getvalue())
 
 
 class MainTests(SynchronousTestCase):

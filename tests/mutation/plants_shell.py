@@ -61,6 +61,15 @@ PLANTS = (
         where="bash_script",
     ),
     Plant(
+        "a line begins inside a progress bar", "cli/terminal/progress.py",
+        "self._bar.clear()", "pass", ["tests.cli.terminal.test_progress"], where="LinesAndProgress._print",
+    ),
+    Plant(
+        "progress is shown in a file", "cli/terminal/progress.py",
+        "not (forced or is_terminal)", "False", ["tests.cli.terminal.test_progress"],
+        where="LinesAndProgress.progress",
+    ),
+    Plant(
         "a number that JSON does not have is in it", "cli/shell_rows.py",
         "isinstance(value, float) and not isfinite(value)", "False", _ROWS, where="_json_value",
     ),

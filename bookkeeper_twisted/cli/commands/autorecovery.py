@@ -10,7 +10,7 @@ import attrs
 from ...arguments import whole_number
 from ...autorecovery.operations.admin import AutorecoveryAdmin
 from ...model import AuditorCheck
-from ..shell_command import FAILED, OK, Argument, Command, ShellContext
+from ..shell_command import FAILED, OK, PROGRESS, Argument, Command, ShellContext
 from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 
@@ -144,13 +144,14 @@ async def listunderreplicated(shell: ShellContext, options: Namespace) -> int:
     count = 0
     async with autorecovery_admin(shell) as admin:
         recovering = await admin.recovering() if options.printreplicationworkerid else {}
-        async for ledger_id, mark in admin.underreplicated(
-            options.missingreplica or "", options.excludingmissingreplica or ""
-        ):
-            count += 1
-            if not options.onlydisplayledgercount:
-                replicas = mark.replicas if options.printmissingreplica else None
-                shell.show(MarkedLedger(ledger_id, mark.ctime, replicas, recovering.get(ledger_id)))
+        missing, excluding = options.missingreplica or "", options.excludingmissingreplica or ""
+        with shell.progress("listing", unit="ledgers") as advance:
+            async for ledger_id, mark in admin.underreplicated(missing, excluding):
+                count += 1
+                advance(1)
+                if not options.onlydisplayledgercount:
+                    replicas = mark.replicas if options.printmissingreplica else None
+                    shell.show(MarkedLedger(ledger_id, mark.ctime, replicas, recovering.get(ledger_id)))
     shell.caption(line("Under replicated ledger count", count=count))
     return OK
 
@@ -221,6 +222,7 @@ COMMANDS = (
             Argument(("-emr", "excludingmissingreplica"), "only ledgers that do not lack the replica of this bookie"),
             Argument(("-pmr", "printmissingreplica"), "print the bookies whose replicas are missing", bool),
             Argument(("-prw", "printreplicationworkerid"), "print workers, and why they do not repair ledgers", bool),
+            PROGRESS,
         ),
         MarkedLedger,
     ),

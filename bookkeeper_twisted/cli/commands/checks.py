@@ -1,13 +1,13 @@
 """The commands ``simpletest`` and ``bookiesanity``: each writes to a new ledger, then deletes it."""
 
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 
 import attrs
 
 from ...client.sanity import OneBookie, append_all, check_bookie, trial_ledger
-from ..shell_command import FAILED, OK, Argument, Command, ShellContext, from_
+from ..shell_command import FAILED, OK, PROGRESS, Argument, Command, ShellContext, from_
 from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 
@@ -59,9 +59,16 @@ async def simpletest(shell: ShellContext, options: Namespace) -> int:
         quorums = options.ensemble, options.writeQuorum, options.ackQuorum
         async with trial_ledger(admin.client, *quorums) as writer:
             shell.caption(line("Ledger ID", ledgerId=shell.format_id(writer.ledger_id)))
-            last = await append_all(writer, repeat(bytes(_ENTRY_SIZE), options.numEntries))
+            with shell.progress("writing", options.numEntries, "entries") as advance:
+                last = await append_all(writer, _payloads(options.numEntries, advance))
     shell.show(WrittenTrial(writer.ledger_id, options.numEntries, last))
     return OK
+
+
+def _payloads(count: int, advance: Callable[[int], object]) -> Iterator[bytes]:
+    for payload in repeat(bytes(_ENTRY_SIZE), count):
+        advance(1)
+        yield payload
 
 
 async def bookiesanity(shell: ShellContext, options: Namespace) -> int:
@@ -82,6 +89,7 @@ COMMANDS = (
             Argument(("-w", "writeQuorum"), "write quorum size (default 2)", from_(1, _MOST), 2),
             Argument(("-a", "ackQuorum"), "ack quorum size (default 2)", from_(1, _MOST), 2),
             Argument(("-n", "numEntries"), "entries to write (default 1000)", from_(0, _MOST), 1000),
+            PROGRESS,
         ),
         WrittenTrial,
     ),

@@ -1,12 +1,13 @@
 """The command ``decommissionbookie``: wait until no ledger needs a stopped bookie, then delete its cookie."""
 
 from argparse import Namespace
+from collections.abc import Callable
 from itertools import islice
 
 from ...autorecovery.operations.decommission import Decommission, Remaining
 from ...errors import CookieNotFoundError
 from ...model import check_bookie_id
-from ..shell_command import FAILED, FORCE, OK, REFUSED, Argument, Command, ShellContext, above_0
+from ..shell_command import FAILED, FORCE, OK, PROGRESS, REFUSED, Argument, Command, ShellContext, above_0
 from ..shell_text import line
 
 _SHOWN = 20
@@ -21,7 +22,8 @@ async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
     async with await shell.admin() as admin:
         driver = admin.client.metadata
         decommission = Decommission(shell.world.reactor, driver, bookie_id, options.patience)
-        remaining = await decommission.run(_RemainingReporter(shell).report)
+        with shell.progress("decommissioning", unit="ledgers") as advance:
+            remaining = await decommission.run(_RemainingReporter(shell, advance).report)
         if remaining.blockers:
             shell.out(line("Nothing has changed for a while", seconds=f"{options.patience:g}", bookieId=bookie_id))
             _list(shell, remaining)
@@ -44,8 +46,9 @@ async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
 class _RemainingReporter:
     """Prints how many ledgers still need the bookie and how long their copies will take, when the number changes."""
 
-    def __init__(self, shell: ShellContext) -> None:
+    def __init__(self, shell: ShellContext, advance: Callable[[int], object]) -> None:
         self._shell = shell
+        self._advance = advance
         self._printed: int | None = None
         self._found = 0
         self._since = 0.0
@@ -59,6 +62,8 @@ class _RemainingReporter:
             done = self._found - count
             left = {"secondsLeft": round((now - self._since) * count / done)} if done else {}
             self._shell.out(line("Ledgers remain", count=count, found=self._found, **left))
+        if self._printed is not None:
+            self._advance(self._printed - count)
         self._printed = count
 
 
@@ -78,6 +83,7 @@ COMMANDS = (
             Argument(("-bookieid",), "id of the bookie, which must not run; else of the configured one"),
             Argument(("-patience",), "seconds without progress until it gives up; 600 if left out", above_0, 600.0),
             FORCE,
+            PROGRESS,
         ),
     ),
 )  # fmt: skip

@@ -24,7 +24,7 @@ from ...storage.apache.index_file_export import export_index_files, regenerate
 from ...storage.cookies import DirectoryLocks, erase, read_cookies
 from ...storage.interfaces import IFileSystem
 from ...storage.ledger_dirs import current
-from ..shell_command import FAILED, FORCE, OK, REFUSED, Argument, Command, OperandError, ShellContext
+from ..shell_command import FAILED, FORCE, OK, PROGRESS, REFUSED, Argument, Command, OperandError, ShellContext
 from ..shell_text import line
 from .stored_files import check_there
 
@@ -126,7 +126,7 @@ def _convert(shell: ShellContext, name: str, write_index: WriteIndex) -> int:
     try:
         shell.out(f"=== Converting to {name} ===")
         work = HandBack(
-            disk, paths, lambda: _open_store(shell), access.make_index, write_index, shell.world.progress
+            disk, paths, lambda: _open_store(shell), access.make_index, write_index, shell.progress
         )  # fmt: skip
         for exported in work.run():
             shell.out(line(
@@ -229,12 +229,12 @@ COMMANDS = (
     Command(
         "convert-to-db-storage",
         "Convert the indexes to indexes of Apache's DbLedgerStorage and hand the directories back to it",
-        convert_to_db_storage,
+        convert_to_db_storage, (PROGRESS,),
     ),
     Command(
         "convert-to-interleaved-storage",
         "Convert the index to index files of Apache's InterleavedLedgerStorage and hand the directories back to it",
-        convert_to_interleaved_storage,
+        convert_to_interleaved_storage, (PROGRESS,),
     ),
     Command(
         "regenerate-interleaved-storage-index-file",

@@ -20,7 +20,7 @@ from ...storage.inspection import PAGE, StoredDirectory
 from ...storage.interfaces import IRunIndex
 from ...storage.ledger_dirs import current, journal_bytes, log_bytes
 from ...storage.rebuild import Rebuilt, known_elsewhere, rebuild_index
-from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext
+from ..shell_command import FAILED, OK, PROGRESS, REFUSED, Argument, Command, ShellContext
 from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 from .stored_files import check_there
@@ -54,7 +54,7 @@ async def rebuild_locations(shell: ShellContext, options: Namespace) -> int:
         index_paths = list(map(current, config.index_directories))
         elsewhere = known_elsewhere(disk, index_paths, store.make_index)
         for path, index_path, others in zip(paths, index_paths, elsewhere, strict=True):
-            with shell.world.progress(path, log_bytes(disk, path)) as advance:
+            with shell.progress(path, log_bytes(disk, path)) as advance:
                 rebuilt = rebuild_index(disk, path, index_path, store.make_index, advance=advance, elsewhere=others)
             rebuilt.index.close()
             _report(shell, path, rebuilt)
@@ -83,11 +83,11 @@ async def rebuild_ledger_states(shell: ShellContext, options: Namespace) -> int:
     try:
         shell.out("=== Rebuilding DBStorage ledgers index ===")
         n_bytes = sum(journal_bytes(disk, current(path)) for path in paths.journals)
-        with shell.world.progress("journals", n_bytes) as advance:
+        with shell.progress("journals", n_bytes) as advance:
             states = journal_states(disk, paths, advance)
         directory_map = directory_map_of_logs(disk, paths)
         for number, path in enumerate(paths.ledgers):
-            with shell.world.progress(path, log_bytes(disk, current(path))) as advance:
+            with shell.progress(path, log_bytes(disk, current(path))) as advance:
                 rebuilt = rebuild_ledgers(disk, paths, number, states, directory_map, store.make_index, advance)
             with closing(rebuilt.index) as index:
                 if options.verbose:
@@ -124,7 +124,7 @@ async def check_ledgers(shell: ShellContext, options: Namespace) -> int:
             if directory.index is None:
                 shell.out(f"{directory.path} has no complete index")
                 return FAILED
-            with shell.world.progress(directory.path, directory.bytes_to_read()) as advance:
+            with shell.progress(directory.path, directory.bytes_to_read()) as advance:
                 _scan(shell, directory, options.verbose, advance)
     shell.caption("-- Done checking DBStorage ledgers index --")
     return OK
@@ -147,15 +147,15 @@ def _scan(
 COMMANDS = (
     Command(
         "rebuild-db-ledger-locations-index", "Make the indexes anew from the entry logs; the bookie must not run",
-        rebuild_locations,
+        rebuild_locations, (PROGRESS,),
     ),
     Command(
         "rebuild-db-ledgers-index",
         "Make the states of ledgers anew from journals and entry logs, all of them fenced; the bookie must not run",
-        rebuild_ledger_states, (Argument(("-v", "verbose"), "print the ledgers", bool),),
+        rebuild_ledger_states, (Argument(("-v", "verbose"), "print the ledgers", bool), PROGRESS),
     ),
     Command(
         "check-db-ledgers-index", "Read the indexes from begin to end", check_ledgers,
-        (Argument(("-v", "verbose"), "print the ledgers", bool),), ScannedLedger,
+        (Argument(("-v", "verbose"), "print the ledgers", bool), PROGRESS), ScannedLedger,
     ),
 )  # fmt: skip

@@ -15,7 +15,7 @@ from ...errors import (
 )
 from ...metadata.interfaces import ILedgerManager
 from ...model import Entry, LedgerMetadata
-from ..shell_command import FAILED, FORCE, OK, Argument, Command, ShellContext, from_
+from ..shell_command import FAILED, FORCE, OK, PROGRESS, Argument, Command, ShellContext, from_
 from ..shell_rows import Formats, ShellRow
 from ..shell_text import line, metadata_text
 
@@ -69,13 +69,20 @@ class ReadEntry(ShellRow):
 async def listledgers(shell: ShellContext, options: Namespace) -> int:
     """Print the ids of all ledgers, or of the ledgers that have one bookie in an ensemble."""
     async with await shell.admin() as admin:
-        if options.bookieid or options.meta:
-            async for ledger_id, metadata in admin.ledgers(options.bookieid):
-                shell.show(ListedLedger(ledger_id, metadata if options.meta else None))
-        else:
-            async for ledger_id in admin.client.list_ledgers():
-                shell.show(ListedLedger(ledger_id))
+        with shell.progress("listing", unit="ledgers") as advance:
+            async for row in _listed(admin, options):
+                shell.show(row)
+                advance(1)
     return OK
+
+
+async def _listed(admin: BookKeeperAdmin, options: Namespace) -> AsyncIterator[ListedLedger]:
+    if options.bookieid or options.meta:
+        async for ledger_id, metadata in admin.ledgers(options.bookieid):
+            yield ListedLedger(ledger_id, metadata if options.meta else None)
+        return
+    async for ledger_id in admin.client.list_ledgers():
+        yield ListedLedger(ledger_id)
 
 
 async def ledgermetadata(shell: ShellContext, options: Namespace) -> int:
@@ -120,8 +127,11 @@ async def readledger(shell: ShellContext, options: Namespace) -> int:
             entries = _of_bookie(admin, options, last)
         else:
             entries = reader.entries(options.firstentryid, last)
-        async for entry in entries:
-            shell.show(ReadEntry(entry.ledger_id, entry.entry_id, len(entry.data), entry.data if options.msg else None))
+        with shell.progress("reading", max(last + 1 - options.firstentryid, 0), "entries") as advance:
+            async for entry in entries:
+                data = entry.data if options.msg else None
+                shell.show(ReadEntry(entry.ledger_id, entry.entry_id, len(entry.data), data))
+                advance(1)
     return OK
 
 
@@ -157,15 +167,17 @@ async def rewrapledgerkeys(shell: ShellContext, options: Namespace) -> int:
             return FAILED
         examined = rewrapped = 0
         failed: list[int] = []
-        async for ledger_id in _chosen(admin, options):
-            examined += 1
-            try:
-                rewrapped += await encryption.rewrap(ledgers, ledger_id)
-            except NoSuchLedgerMetadataError:  # the ledger was deleted after it was listed
-                continue
-            except (UnauthorizedAccessError, UnexpectedConditionError) as error:
-                failed.append(ledger_id)
-                shell.out(f"ledger {shell.format_id(ledger_id)}: {error}")
+        with shell.progress("wrapping keys", unit="ledgers") as advance:
+            async for ledger_id in _chosen(admin, options):
+                examined += 1
+                advance(1)
+                try:
+                    rewrapped += await encryption.rewrap(ledgers, ledger_id)
+                except NoSuchLedgerMetadataError:  # the ledger was deleted after it was listed
+                    continue
+                except (UnauthorizedAccessError, UnexpectedConditionError) as error:
+                    failed.append(ledger_id)
+                    shell.out(f"ledger {shell.format_id(ledger_id)}: {error}")
         shell.out(line("Ledger keys wrapped", examined=examined, rewrapped=rewrapped, failed=len(failed)))
     return FAILED if failed else OK
 
@@ -185,6 +197,7 @@ COMMANDS = (
         (
             Argument(("-m", "meta"), "print their metadata", bool),
             Argument(("-bookieid",), "only ledgers that this bookie keeps a part of"),
+            PROGRESS,
         ),
         ListedLedger,
     ),
@@ -207,6 +220,7 @@ COMMANDS = (
             Argument(("-le", "lastentryid"), "last entry id; -1: the last add confirmed", from_(-1), -1),
             Argument(("-r", "force-recovery"), "close the ledger properly before reading", bool),
             Argument(("-b", "bookie"), "only what this bookie holds"),
+            PROGRESS,
         ),
         ReadEntry,
     ),
@@ -216,6 +230,6 @@ COMMANDS = (
     ),
     Command(
         "rewrapledgerkeys", "Wrap the keys of encrypted ledgers with the newest key of ledgerKeyProvider",
-        rewrapledgerkeys, (Argument(("-l", "ledgerid"), "only of this ledger", "ledger id"),),
+        rewrapledgerkeys, (Argument(("-l", "ledgerid"), "only of this ledger", "ledger id"), PROGRESS),
     ),
 )  # fmt: skip

@@ -5,7 +5,7 @@ each ledger.  If the user names only a ledger, it is closed if its writer left i
 """
 
 from argparse import Namespace
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 
 import attrs
 
@@ -17,7 +17,7 @@ from ...embedding.local_host import host_name
 from ...instruments import Instruments
 from ...limits.throttle import Rate
 from ...model import LedgerMetadata, Segment, check_bookie_id
-from ..shell_command import FAILED, FORCE, OK, Argument, Command, OperandError, ShellContext, from_
+from ..shell_command import FAILED, FORCE, OK, PROGRESS, Argument, Command, OperandError, ShellContext, from_
 from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 
@@ -120,7 +120,8 @@ class _BookiesCommand:
         """
         if self._options.deleteCookie:
             await self._recovery.check_gone()
-        planned = [ledger async for ledger in self._planned()]
+        with self._shell.progress("looking for ledgers", unit="ledgers") as advance:
+            planned = [ledger async for ledger in self._planned(advance)]
         if self._options.ledger is None:
             for bookie_id in await self._recovery.unknown(planned):
                 self._shell.out(line("No ledger names this bookie, and it has no cookie", bookieId=bookie_id))
@@ -139,7 +140,7 @@ class _BookiesCommand:
         return OK
 
     async def _recover(self, planned: list[PlannedLedger]) -> None:
-        with self._shell.world.progress("recover", sum(ledger.n_bytes for ledger in planned)) as advance:
+        with self._shell.progress("recovering", sum(ledger.n_bytes for ledger in planned)) as advance:
 
             async def recover(ledger: PlannedLedger) -> None:
                 self._ended(await self._recovery.recover(ledger))
@@ -147,9 +148,10 @@ class _BookiesCommand:
 
             await for_each(planned, recover, _AT_ONCE)
 
-    async def _planned(self) -> AsyncIterator[PlannedLedger]:
+    async def _planned(self, advance: Callable[[int], object]) -> AsyncIterator[PlannedLedger]:
         only = self._options.ledger
         async for ledger_id, metadata in _ledgers(self._admin, only):
+            advance(1)
             found = self._recovery.planned(ledger_id, metadata)
             if found is not None:
                 yield found
@@ -195,10 +197,12 @@ async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> i
     """
     shell.caption("NOTE: Bookies in inspection list are marked with '*'.")
     async with await shell.admin() as admin:
-        async for ledger_id, metadata in _ledgers(admin, only):
-            inspected = tuple(bookie_id for bookie_id in bookies if bookie_id in metadata.bookies)
-            if inspected:
-                shell.show(ConcernedLedger(ledger_id, metadata.state.name, metadata.segments, inspected))
+        with shell.progress("looking for ledgers", unit="ledgers") as advance:
+            async for ledger_id, metadata in _ledgers(admin, only):
+                advance(1)
+                inspected = tuple(bookie_id for bookie_id in bookies if bookie_id in metadata.bookies)
+                if inspected:
+                    shell.show(ConcernedLedger(ledger_id, metadata.state.name, metadata.segments, inspected))
     shell.caption("Done")
     return OK
 
@@ -228,6 +232,7 @@ COMMANDS = (
             Argument(("-sku", "skipUnrecoverableLedgers"), "succeed although some ledgers cannot be recovered", bool),
             Argument(("-d", "deleteCookie"), "delete the cookies of the bookies at the end", bool),
             Argument(("-rate", "replicationRate"), "bytes a second that are read; no limit if left out", from_(1)),
+            PROGRESS,
         ),
         ConcernedLedger,
     ),

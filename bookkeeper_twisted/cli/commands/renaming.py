@@ -1,13 +1,14 @@
 """The commands ``updateledgers`` and ``updateBookieInLedger``: they replace a bookie id in the metadata of ledgers."""
 
 from argparse import Namespace
+from collections.abc import Callable
 
 import attrs
 
 from ...bookie.lifecycle.identity import bookie_id
 from ...client.admin import BookKeeperAdmin
 from ...client.renaming import BookieRenaming, RenamingProgress
-from ..shell_command import FAILED, OK, REFUSED, Argument, Command, OperandError, ShellContext, above_0, from_
+from ..shell_command import FAILED, OK, PROGRESS, REFUSED, Argument, Command, OperandError, ShellContext, above_0, from_
 from ..shell_text import line
 
 _READS_PER_UPDATE = 5
@@ -49,7 +50,8 @@ async def _rename(shell: ShellContext, options: Namespace, old: str, new: str) -
             clock, admin.client.metadata.ledgers, old, new, options.updatespersec,
             options.maxOutstandingReads or max(1, round(_READS_PER_UPDATE * options.updatespersec)), options.limit,
         )  # fmt: skip
-        progress = await renaming.run(_RenamingReporter(shell, options).examined)
+        with shell.progress("looking for ledgers", unit="ledgers") as advance:
+            progress = await renaming.run(_RenamingReporter(shell, options, advance).examined)
     if not progress.updated:
         shell.out(f"No ledger names bookie {old}")
     shell.out(line("Ledgers updated", examined=progress.examined, updated=progress.updated))
@@ -68,13 +70,17 @@ async def _refused(admin: BookKeeperAdmin, old: str, new: str) -> str:
 class _RenamingReporter:
     """Prints every few seconds how many ledgers were examined and changed, if the options ask for this."""
 
-    def __init__(self, shell: ShellContext, options: Namespace) -> None:
+    def __init__(self, shell: ShellContext, options: Namespace, advance: Callable[[int], object]) -> None:
         self._shell = shell
+        self._advance = advance
+        self._examined = 0
         self._interval: float | None = options.printprogress if options.verbose else None
         self._printed_at: float = shell.world.reactor.seconds()
 
     def examined(self, progress: RenamingProgress) -> None:
         """Print the ``progress`` if the interval since the last line has passed; called after each ledger."""
+        self._advance(progress.examined - self._examined)
+        self._examined = progress.examined
         now = self._shell.world.reactor.seconds()
         if self._interval is not None and now - self._printed_at >= self._interval:
             self._printed_at = now
@@ -87,6 +93,7 @@ _PACE = (
     Argument(("-l", "limit"), "ledgers that are updated at most", from_(1)),
     Argument(("-v", "verbose"), "print the progress", bool),
     Argument(("-p", "printprogress"), "seconds between two lines of progress; 10 if left out", float, 10.0),
+    PROGRESS,
 )
 
 COMMANDS = (

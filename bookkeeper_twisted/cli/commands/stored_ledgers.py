@@ -5,7 +5,7 @@ its entry logs: ``readjournal`` prints these from the journal.
 """
 
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import attrs
@@ -18,7 +18,7 @@ from ...storage.index.rows import record_offsets, row_bytes
 from ...storage.inspection import StoredDirectory
 from ...storage.interfaces import LedgerRow
 from ...storage.ledger_dirs import current
-from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext, from_
+from ..shell_command import FAILED, OK, PROGRESS, REFUSED, Argument, Command, ShellContext, from_
 from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 from .stored_files import check_there, entry_log
@@ -166,14 +166,15 @@ async def activeledgers(shell: ShellContext, options: Namespace) -> int:
         return FAILED
     directory, log_id = entry_log(shell, options.logId)
     ledger_ids = sorted(ledger_sizes(shell.world.store.disk, directory, log_id))
-    looking = Deferred.fromCoroutine(_known(shell, ledger_ids))
-    if options.timeout is not None:
-        looking.addTimeout(options.timeout / 1000, shell.world.reactor)
-    try:
-        active = await looking
-    except DeferredTimeoutError:
-        shell.out("Read active ledgers id from metadata store timeout")
-        return FAILED
+    with shell.progress("looking up", len(ledger_ids), "ledgers") as advance:
+        looking = Deferred.fromCoroutine(_known(shell, ledger_ids, advance))
+        if options.timeout is not None:
+            looking.addTimeout(options.timeout / 1000, shell.world.reactor)
+        try:
+            active = await looking
+        except DeferredTimeoutError:
+            shell.out("Read active ledgers id from metadata store timeout")
+            return FAILED
     found = f"Active ledgers on entry log {log_id} as follow:"
     shell.caption(found if active else f"No active ledgers on log file {log_id}")
     for ledger_id in active:
@@ -181,10 +182,11 @@ async def activeledgers(shell: ShellContext, options: Namespace) -> int:
     return OK
 
 
-async def _known(shell: ShellContext, ledger_ids: list[int]) -> list[int]:
+async def _known(shell: ShellContext, ledger_ids: list[int], advance: Callable[[int], object]) -> list[int]:
     known = []
     async with await shell.admin() as admin:
         for ledger_id in ledger_ids:
+            advance(1)
             try:
                 await admin.client.ledger_metadata(ledger_id)
             except NoSuchLedgerMetadataError:
@@ -202,7 +204,7 @@ async def localconsistencycheck(shell: ShellContext, options: Namespace) -> int:
     n_found = 0
     with stored(shell) as directories:
         for directory in directories:
-            with shell.world.progress(directory.path, directory.bytes_to_read()) as advance:
+            with shell.progress(directory.path, directory.bytes_to_read()) as advance:
                 for found in directory.inconsistencies(advance):
                     if not n_found:
                         shell.caption("=== Check returned errors: ===")
@@ -228,11 +230,12 @@ COMMANDS = (
         (
             Argument(("-l", "logId"), "id of an entry log, decimal, or its file name or path"),
             Argument(("-t", "timeout"), "milliseconds to wait for the metadata store", from_(0)),
+            PROGRESS,
         ),
         ActiveLedger,
     ),
     Command(
-        "localconsistencycheck", "Read and check every entry that is stored", localconsistencycheck,
-        row=FoundInconsistency,
+        "localconsistencycheck", "Read and check every entry that is stored", localconsistencycheck, (PROGRESS,),
+        FoundInconsistency,
     ),
 )  # fmt: skip

@@ -6,7 +6,7 @@ The file belongs to the bookie on this machine.  The commands only read, so the 
 import posixpath
 import struct
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import attrs
@@ -14,7 +14,7 @@ import attrs
 from ...storage.entry_log.scan import LogScan, Record
 from ...storage.journal.reader import JournalReader
 from ...storage.ledger_dirs import JOURNAL_SUFFIX, current, entry_log_name, journal_name
-from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext, from_
+from ..shell_command import FAILED, OK, PROGRESS, Argument, Command, OperandError, ShellContext, from_
 from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 from .stored_files import LOG_OPERAND, check_there, entry_log, file_id
@@ -78,9 +78,10 @@ async def readlog(shell: ShellContext, options: Namespace) -> int:
     scan = LogScan(shell.world.store.disk, directory, log_id)
     shell.caption(_title(shell, options, log_id))
     found = False
-    for record in _wanted(scan, options):
-        shell.show(_read(shell, scan.path, record, options.msg))
-        found = True
+    with shell.progress("reading", scan.file_size) as advance:
+        for record in _wanted(scan, options, advance):
+            shell.show(_read(shell, scan.path, record, options.msg))
+            found = True
     if not found:
         shell.caption("The entry log holds no such entry")
     return OK
@@ -98,10 +99,11 @@ def _title(shell: ShellContext, options: Namespace, log_id: int) -> str:
     return line("Scan entry log", **fields, logId=log_id, **ends)
 
 
-def _wanted(scan: LogScan, options: Namespace) -> Iterator[Record]:
+def _wanted(scan: LogScan, options: Namespace, advance: Callable[[int], object]) -> Iterator[Record]:
     """Yield the records of an entry log that the options select, by ledger or by offset."""
     start, end = _number(options.startpos, 0), _number(options.endpos, scan.file_size)
     for record in scan:
+        advance(record.size)
         if options.ledgerid is None:
             if end != -1 and record.offset > end:
                 return
@@ -209,6 +211,7 @@ COMMANDS = (
             Argument(("-e", "entryid"), "with -ledgerid: only this entry", from_(0)),
             Argument(("-sp", "startpos"), "entries that end behind this offset", from_(0)),
             Argument(("-ep", "endpos"), "entries that begin up to this offset; -1: up to the end", from_(-1)),
+            PROGRESS,
             LOG_OPERAND,
         ),
         StoredRecord,

@@ -69,7 +69,7 @@ class RecoverTests(ShellCase):
                 f"Cookie deleted {{bookieId={gone}}}",
             ],
         )
-        self.assertEqual(self.progress, [("recover", 60 * len(named), 60 * len(named))])
+        self.assertEqual(self.progress[1], ("recovering", 60 * len(named), 60 * len(named)))
         for ledger_id in ids:
             self.assertNotIn(gone, self.do(self.client.ledger_metadata(ledger_id)).segments[0].bookies)
         self.assertNotIn(gone, self.do(self.cluster.registration.all_bookies()))
