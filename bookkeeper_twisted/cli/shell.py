@@ -20,7 +20,6 @@ from ..errors import BookKeeperError, ConfigError, IncorrectParameterError, NotI
 from ..masking import without_credentials
 from ..model import check_ledger_id
 from .commands import COMMANDS
-from .completion import bash_script
 from .shell_command import (
     FAILED,
     INTERRUPTED,
@@ -35,6 +34,7 @@ from .shell_command import (
     ShellWorld,
 )
 from .shell_text import FORMAT_ENTRY, FORMAT_ID, PARSE_ID
+from .terminal.completion import bash_script
 
 USAGE = (
     "Usage: bookkeeper-twisted shell [-localbookie <host:port>] [-ledgeridformat <hex/long/uuid>]"

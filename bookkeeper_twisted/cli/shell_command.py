@@ -211,7 +211,10 @@ class ShellContext:
     ) -> AbstractContextManager[Callable[[int], object]]:
         """Show the progress of the command until the ``with`` block ends.
 
-        See :class:`ShowProgress` for parameters and result.
+        :param title: what is being done.
+        :param total: number of units to be done; None if it is not known.
+        :param unit: ``B`` for bytes, else the plural of what is counted.
+        :returns: see :class:`ShowProgress`.
         """
         return self.world.progress(title, total, unit, self.shows_progress)
 

@@ -31,7 +31,8 @@ PLANTS = (
     ),
     Plant(
         "an empty value is no value", "cli/shell.py",
-        '{"ledger id": ledger_id, "any text": str, str: _text}', '{"ledger id": ledger_id, "any text": str, }',
+        '{"ledger id": ledger_id, "any text": str, "file": _text, str: _text}',
+        '{"ledger id": ledger_id, "any text": str, "file": _text}',
         ["tests.cli.test_shell"], where="_parser",
     ),
     Plant(

@@ -26,7 +26,9 @@ class LinesAndProgress:
         """Print ``text`` as a line of the error output."""
         self._print(text, sys.stderr)
 
-    def _print(self, text: str, stream: TextIO) -> None:
+    def _print(self, text: str, stream: TextIO | None) -> None:
+        if stream is None:
+            return  # it was closed before the program began; print() would take the other one
         # last_print_t: when the bar was drawn; a bar that was cleared since then need not be cleared again
         if self._bar is not None and self._bar.last_print_t != self._shown_at and stream.isatty():
             self._shown_at = self._bar.last_print_t
@@ -54,10 +56,10 @@ class LinesAndProgress:
             yield int
             return
         tqdm.monitor_interval = 0  # no thread that looks after bars
-        is_terminal = sys.stderr.isatty()
+        is_terminal = sys.stderr is not None and sys.stderr.isatty()
         with tqdm(
             desc=title, total=total, unit="B" if unit == "B" else f" {unit}", unit_scale=True, leave=False,
-            delay=_DELAY, disable=not (forced or is_terminal),
+            delay=_DELAY, disable=sys.stderr is None or not (forced or is_terminal),
             mininterval=0.1 if is_terminal else _INTERVAL_OF_FILE,
         ) as bar:  # fmt: skip
             if not bar.disable:

@@ -27,7 +27,7 @@ def ask(question: str) -> bool:
 
 def _answer(question: str) -> bool:
     # where the standard output is a file or a pipe, the user would not see the question there
-    shown = sys.stdout if sys.stdout.isatty() else sys.stderr
+    shown = sys.stdout if sys.stdout is not None and sys.stdout.isatty() else sys.stderr
     while True:
         print(f"{question} (Y or N) ", end="", file=shown, flush=True)
         answer = sys.stdin.readline()

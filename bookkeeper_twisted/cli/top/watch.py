@@ -92,7 +92,7 @@ class ClusterWatch:
         except DeferredTimeoutError:
             return _Observation(None, f"no answer in {self._patience:g} s")
         except (OperandError, ConfigError, BookKeeperError, OSError) as error:
-            return _Observation(None, str(error))
+            return _Observation(None, str(error).removeprefix(f"bookie {bookie_id} "))
 
     async def _asked(self, bookie_id: str, read_only: bool) -> _Observation:
         info = await self._admin.service_info(bookie_id)

@@ -80,6 +80,16 @@ class ProgressTests(SynchronousTestCase):
         self.lines.complain("three")
         self.assertTrue(self.shown.getvalue().endswith("three\n"))
 
+    def test_closed(self) -> None:
+        """What goes to a stream that is closed goes nowhere, and not to the other one."""
+        output = _Tty()
+        self.patch(sys, "stdout", output)
+        self.patch(sys, "stderr", None)
+        self.lines.complain("one")
+        self.run_bar(forced=True)
+        self.lines.out("two")
+        self.assertEqual(output.getvalue(), "two\n")
+
     def test_no_library(self) -> None:
         """Without ``tqdm`` nothing is shown, which is said where progress is wanted."""
         self.addCleanup(sys.modules.__setitem__, "tqdm", sys.modules["tqdm"])

@@ -97,7 +97,7 @@ class OnceTests(TopCase):
         first, second, *others = (text.split()[1] for text in self.printed[1:])
         self.assertEqual((int(first), others), (2 * int(second), ["-", "-"]))
         self.assertEqual([text.split()[9] for text in self.printed[1:3]], [BOOKIES[1], BOOKIES[0]])
-        self.assertIn(f"{BOOKIES[2]}  bookie {BOOKIES[2]} has no HTTP server", self.printed[3])
+        self.assertIn(f"{BOOKIES[2]}  has no HTTP server: ", self.printed[3])
 
     def test_once(self) -> None:
         """So it is on a terminal if one table is wanted."""

@@ -6,7 +6,7 @@ from unittest import SkipTest
 
 from bookkeeper_twisted.cli.commands import COMMANDS
 
-from .shell_case import ShellCase
+from ..shell_case import ShellCase
 
 _ASK = """
 eval "$1"

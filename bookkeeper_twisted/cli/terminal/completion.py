@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from .shell_command import Argument, Command
+from ..shell_command import Argument, Command
 
 _SCRIPT = """\
 # Completion of bookkeeper-twisted in bash, made by: bookkeeper-twisted shell completion bash
