@@ -16,6 +16,10 @@ import attrs
 from ..model import LedgerMetadata
 from .shell_text import metadata_fields
 
+_ENCODER = json.JSONEncoder(allow_nan=False)
+_NAMES: dict[type[Any], dict[str, str]] = {}
+"""The names of the members of each class, kept because a list has many rows of one class."""
+
 
 class Formats(Protocol):
     """The formats that the user has chosen for the text of rows; JSON does not depend on them."""
@@ -43,21 +47,33 @@ class ShellRow:
     @classmethod
     def members(cls) -> tuple[str, ...]:
         """Return the names of the members of the JSON object."""
-        return tuple(_camel_case(field.name) for field in attrs.fields(cls))
+        return tuple(_member_names(cls).values())
 
     @classmethod
     def of(cls, members: Mapping[str, Any]) -> Self:
         """Make a row from the ``members`` of a JSON object, by their names; fields with a default may be missing."""
-        return cls(**{f.name: members[_camel_case(f.name)] for f in attrs.fields(cls)
-                      if _camel_case(f.name) in members or f.default is attrs.NOTHING})  # fmt: skip
+        names = _member_names(cls)
+        return cls(**{f.name: members[names[f.name]] for f in attrs.fields(cls)
+                      if names[f.name] in members or f.default is attrs.NOTHING})  # fmt: skip
 
     def json_object(self) -> dict[str, Any]:
         """Return the members of the JSON object, by name."""
-        return {_camel_case(field.name): _json_value(getattr(self, field.name)) for field in attrs.fields(type(self))}
+        return _members_of(self)
 
     def json_line(self) -> str:
         """Return the JSON object as a line of ASCII characters."""
-        return json.dumps(self.json_object(), allow_nan=False)
+        return _ENCODER.encode(self.json_object())
+
+
+def _member_names(kind: type[Any]) -> dict[str, str]:
+    """Return the names of the members of a class, by the names of its fields."""
+    if kind not in _NAMES:
+        _NAMES[kind] = {field.name: _camel_case(field.name) for field in attrs.fields(kind)}
+    return _NAMES[kind]
+
+
+def _members_of(value: Any) -> dict[str, Any]:
+    return {member: _json_value(getattr(value, name)) for name, member in _member_names(type(value)).items()}
 
 
 def _camel_case(name: str) -> str:
@@ -67,6 +83,8 @@ def _camel_case(name: str) -> str:
 
 def _json_value(value: Any) -> Any:
     """Return what ``json`` writes for the ``value`` of a field; values inside it are converted, too."""
+    if value is None or type(value) in (int, str, bool):
+        return value  # most values by far
     if isinstance(value, bytes):
         return b64encode(value).decode("ascii")
     if isinstance(value, float) and not isfinite(value):
@@ -77,7 +95,4 @@ def _json_value(value: Any) -> Any:
         return {str(key): _json_value(each) for key, each in value.items()}
     if isinstance(value, tuple | list):
         return [_json_value(each) for each in value]
-    if attrs.has(type(value)):
-        fields = attrs.fields(type(value))
-        return {_camel_case(field.name): _json_value(getattr(value, field.name)) for field in fields}
-    return value
+    return _members_of(value) if attrs.has(type(value)) else value
