@@ -9,11 +9,11 @@ from twisted.application.service import IService
 from twisted.python.failure import Failure
 
 from ..errors import BookKeeperError
-from .bookies import Bookies, Startable
-from .exit_status import ExitStatus
 from .options import AutorecoveryOptions as Options
-from .reloading import Reload
-from .service_manager import ServiceManager
+from .process.bookies import Bookies, Startable
+from .process.exit_status import ExitStatus
+from .process.reloading import Reload
+from .process.service_manager import ServiceManager
 from .tap import begin_log, forbid_cores, say_what_runs
 
 __all__ = ["Options", "makeService"]

@@ -26,11 +26,11 @@ from ..config.settings import Config
 from ..errors import BookKeeperError
 from ..logs.json_lines import json_line
 from ..logs.levels import LEVELS_OF_PROCESS, LogLevels
-from .bookies import Bookies, Startable
-from .exit_status import ExitStatus
 from .options import Options
-from .reloading import Reload
-from .service_manager import ServiceManager
+from .process.bookies import Bookies, Startable
+from .process.exit_status import ExitStatus
+from .process.reloading import Reload
+from .process.service_manager import ServiceManager
 
 __all__ = ["Options", "makeService"]
 

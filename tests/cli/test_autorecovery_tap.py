@@ -11,10 +11,10 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.cli import autorecovery_tap
-from bookkeeper_twisted.cli.bookies import Bookies
 from bookkeeper_twisted.cli.options import AutorecoveryOptions, Options
-from bookkeeper_twisted.cli.reloading import Reload
-from bookkeeper_twisted.cli.service_manager import ServiceManager
+from bookkeeper_twisted.cli.process.bookies import Bookies
+from bookkeeper_twisted.cli.process.reloading import Reload
+from bookkeeper_twisted.cli.process.service_manager import ServiceManager
 
 
 class OptionsTests(SynchronousTestCase):

@@ -26,9 +26,9 @@ from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted import __version__
 from bookkeeper_twisted.cli import tap
-from bookkeeper_twisted.cli.bookies import Bookies
-from bookkeeper_twisted.cli.reloading import Reload
-from bookkeeper_twisted.cli.service_manager import ServiceManager
+from bookkeeper_twisted.cli.process.bookies import Bookies
+from bookkeeper_twisted.cli.process.reloading import Reload
+from bookkeeper_twisted.cli.process.service_manager import ServiceManager
 from bookkeeper_twisted.config.bookie import BookieConfig
 
 

@@ -5,7 +5,7 @@ from .plant import Plant
 _JSON = "logs/json_lines.py"
 _JSON_TESTS = ["tests.logs.test_json_lines"]
 _LEVELS = "http/limits_api.py"
-_RELOADING, _RELOADED = "cli/reloading.py", ["tests.cli.test_reloading"]
+_RELOADING, _RELOADED = "cli/process/reloading.py", ["tests.cli.process.test_reloading"]
 _LIVE, _LIVE_TESTS = "config/live.py", ["tests.config.test_live"]
 _SLOW, _SLOW_TESTS = "bookie/requests/slow_requests.py", ["tests.bookie.requests.test_slow_requests"]
 _ADMIN = ["tests.bookie.lifecycle.test_admin"]
@@ -23,7 +23,7 @@ PLANTS = (
     Plant("logFormat=json has no effect", "cli/tap.py", "config.log_format == JSON", "False", ["tests.cli.test_tap"],
           where="begin_log.begin_wrapped"),
     Plant("a file of zeros is a configuration without keys", "config/fields.py", "if '\\0' in text: ...", "pass",
-          ["tests.cli.test_reloading"], where="from_file"),
+          ["tests.cli.process.test_reloading"], where="from_file"),
     Plant("levels of before are left", "logs/levels.py", "LogLevel.levelWithName(levels[DEFAULT])",
           "getattr(self, '_predicate', None) and self._predicate.defaultLogLevel or LogLevel.info",
           ["tests.logs.test_levels"], where="LogLevels.set"),
@@ -52,7 +52,8 @@ PLANTS = (
           where="Reload._for_restart"),
     Plant("SIGHUP reads the file of another directory", "cli/options.py", "self._absolute('conf')", "self['conf']",
           _RELOADED, where="ConfigOptions._file"),
-    Plant("SIGHUP has no effect", "cli/exit_status.py", "self.on_hangup()", "pass", ["tests.cli.test_exit_status"],
+    Plant("SIGHUP has no effect", "cli/process/exit_status.py", "self.on_hangup()", "pass",
+          ["tests.cli.process.test_exit_status"],
           where="ExitStatus._hang_up"),
     Plant("a quick add is a line of slow requests", "bookie/requests/session.py", "took >= context.slow.threshold",
           "True", _SLOW_TESTS, where="RequestSession._added"),

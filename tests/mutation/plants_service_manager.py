@@ -2,26 +2,26 @@
 
 from .plant import Plant
 
-_MANAGER = ["tests.cli.test_service_manager"]
-_BOOKIES = ["tests.cli.test_bookies"]
-_PATH = "cli/service_manager.py"
+_MANAGER = ["tests.cli.process.test_service_manager"]
+_BOOKIES = ["tests.cli.process.test_bookies"]
+_PATH = "cli/process/service_manager.py"
 
 PLANTS = (
     Plant(
-        "a process is ready before its services have started", "cli/bookies.py",
+        "a process is ready before its services have started", "cli/process/bookies.py",
         "self._manager.watch(self._conditions)", "self._manager.watch(self._conditions)\nself._manager.ready()",
         _BOOKIES, where="Bookies.startService",
     ),
     Plant(
-        "a process never says that it is ready", "cli/bookies.py", "self._manager.ready()", "", _BOOKIES,
+        "a process never says that it is ready", "cli/process/bookies.py", "self._manager.ready()", "", _BOOKIES,
         where="Bookies._start",
     ),
     Plant(
-        "a process does not say that it stops", "cli/bookies.py", "self._manager.stopping()", "", _BOOKIES,
+        "a process does not say that it stops", "cli/process/bookies.py", "self._manager.stopping()", "", _BOOKIES,
         where="Bookies.stopService",
     ),
     Plant(
-        "a service manager is not told why a process ends", "cli/bookies.py",
+        "a service manager is not told why a process ends", "cli/process/bookies.py",
         'self._manager.stopping(f"{what}: {failure.getErrorMessage()}")', "", _BOOKIES, where="Bookies._report",
     ),
     Plant(

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 from twisted.logger import Logger
 
-from ..config.bookie import BookieConfig
-from ..config.client import ClientConfig
-from ..config.live import Change, changes, with_live
-from ..config.settings import Config
-from ..errors import ConfigError
+from ...config.bookie import BookieConfig
+from ...config.client import ClientConfig
+from ...config.live import Change, changes, with_live
+from ...config.settings import Config
+from ...errors import ConfigError
 from .bookies import Startable
 
 ReadAgain = Callable[[], tuple[BookieConfig, ClientConfig]]

@@ -11,8 +11,8 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.condition import Condition
-from bookkeeper_twisted.cli.bookies import Bookies
-from bookkeeper_twisted.cli.service_manager import ServiceManager
+from bookkeeper_twisted.cli.process.bookies import Bookies
+from bookkeeper_twisted.cli.process.service_manager import ServiceManager
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import InvalidCookieError, StorageFailedError
 

@@ -9,7 +9,7 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.logger import capturedLogs, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.cli.exit_status import ExitStatus
+from bookkeeper_twisted.cli.process.exit_status import ExitStatus
 
 
 class _Reactor(MemoryReactorClock):

@@ -9,9 +9,9 @@ from twisted.internet.error import CannotListenError
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ..bookie.lifecycle.condition import Condition
-from ..config.bookie import BookieConfig
-from ..errors import BookKeeperError
+from ...bookie.lifecycle.condition import Condition
+from ...config.bookie import BookieConfig
+from ...errors import BookKeeperError
 from .service_manager import ServiceManager
 
 _REASONS = (BookKeeperError, CannotListenError, OSError)

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.condition import Condition
 from bookkeeper_twisted.cli.options import AutorecoveryOptions, Options
-from bookkeeper_twisted.cli.reloading import Reload
+from bookkeeper_twisted.cli.process.reloading import Reload
 from bookkeeper_twisted.config.bookie import BookieConfig
 
 

@@ -9,7 +9,7 @@ from twisted.logger import LogLevel, capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.condition import Condition
-from bookkeeper_twisted.cli.service_manager import EXTENSION, ServiceManager
+from bookkeeper_twisted.cli.process.service_manager import EXTENSION, ServiceManager
 
 EXTENDED = f"EXTEND_TIMEOUT_USEC={EXTENSION}000000"
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
-from ..bookie.lifecycle.condition import Condition
+from ...bookie.lifecycle.condition import Condition
 
 Send = Callable[[bytes], object]
 

@@ -1,0 +1,1 @@
+"""The process that ``twistd`` runs: its exit status, its signals, and the service manager that has started it."""

@@ -1,0 +1,1 @@
+"""The process that twistd runs."""
