@@ -9,7 +9,8 @@ import math
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
+from typing import Generic, TypeVar
 
 import attrs
 from prometheus_client import CollectorRegistry
@@ -22,6 +23,33 @@ LATENCIES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 100
 
 QUANTILES = (0.5, 0.75, 0.95, 0.99, 0.999, 0.9999, 1.0)
 _WINDOW = 2048
+
+
+T = TypeVar("T")
+
+
+class Ring(Generic[T]):
+    """The newest records of some kind; each record has a number, and the numbers ascend by one.
+
+    :param size: number of records that are kept.
+    :ivar count: number of records so far, which is also the number of the newest record.
+    """
+
+    __slots__ = ("count", "_records")
+
+    def __init__(self, size: int) -> None:
+        self.count = 0
+        self._records: deque[T] = deque(maxlen=size)
+
+    def append(self, record: T) -> None:
+        """Keep a ``record``, and drop the oldest one if there are too many, in constant time."""
+        self.count += 1
+        self._records.append(record)
+
+    def after(self, number: int) -> list[T]:
+        """Return the kept records whose numbers are greater than ``number``, in ascending order."""
+        wanted = min(max(self.count - number, 0), len(self._records))
+        return list(islice(self._records, len(self._records) - wanted, None))
 
 
 class Counter:

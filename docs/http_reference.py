@@ -7,11 +7,12 @@ from bookkeeper_twisted.http.routes import ANY_METHOD, Access, Parameter, Route
 from bookkeeper_twisted.http.site import ROUTES
 from tests.parity.tables import apache
 
-_GROUPS = {
+_GROUPS: dict[str, str | tuple[str, ...]] = {
     "The server": "",
     "A bookie": "/api/v1/bookie/",
     "Configuration": "/api/v1/config/",
     "Ledgers": "/api/v1/ledger/",
+    "The console": ("/api/v1/console/", "/console"),
     "Autorecovery": "/api/v1/autorecovery/",
 }
 
@@ -25,7 +26,7 @@ def write_reference(path: Path) -> None:
 def _lines() -> Iterator[str]:
     left = list(ROUTES)
     for title, prefix in _GROUPS.items():
-        other = tuple(each for each in _GROUPS.values() if each and not prefix)
+        other = tuple(each for group in _GROUPS.values() if group and not prefix for each in _several(group))
         found = [route for route in left if route.path.startswith(prefix) and not route.path.startswith(other)]
         left = [route for route in left if route not in found]
         yield from ("", title, "-" * len(title), "", ".. list-table::", "   :header-rows: 1", "   :widths: 38 47 15")
@@ -33,6 +34,10 @@ def _lines() -> Iterator[str]:
         for route in found:
             yield from _row(route)
     assert not left
+
+
+def _several(prefixes: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (prefixes,) if isinstance(prefixes, str) else prefixes
 
 
 def _row(route: Route) -> Iterator[str]:

@@ -6,7 +6,21 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.parser import text_string_to_metric_families
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.instruments import QUANTILES, Instruments, RecentQuantile, Series, render
+from bookkeeper_twisted.instruments import QUANTILES, Instruments, RecentQuantile, Ring, Series, render
+
+
+class RingTests(SynchronousTestCase):
+    """The newest records."""
+
+    def test_after(self) -> None:
+        """Records after a number are returned in order, as far as they are kept."""
+        ring: Ring[str] = Ring(3)
+        self.assertEqual((ring.count, ring.after(0)), (0, []))
+        for record in "abcde":
+            ring.append(record)
+        self.assertEqual(ring.count, 5)
+        for number, expected in ((0, "cde"), (3, "de"), (4, "e"), (5, ""), (9, "")):
+            self.assertEqual("".join(ring.after(number)), expected)
 
 
 class SeriesTests(SynchronousTestCase):

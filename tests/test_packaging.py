@@ -72,6 +72,13 @@ class MetadataTests(SynchronousTestCase):
         """Twisted, whose transports and reactors are extended here, has a ceiling."""
         self.assertIn("Twisted >= 24.7, < 27", self.parser["options"]["install_requires"])
 
+    def test_console(self) -> None:
+        """The files of the console's page are in the wheel: the pattern names all of them."""
+        data = self.parser["options.package_data"]
+        folder, _, pattern = data["bookkeeper_twisted.http.console"].strip().partition("/")
+        page = ROOT / "bookkeeper_twisted" / "http" / "console" / folder
+        self.assertEqual((pattern, (page / "index.html").exists()), ("*", True))
+
     def test_addresses(self) -> None:
         """No address is given while there is none of this project, and no author who is nobody."""
         metadata = self.parser["metadata"]

@@ -13,8 +13,11 @@ from twisted.internet.defer import Deferred
 from zope.interface import Attribute, Interface
 
 from ..authorization.access import AccessControl
+from ..instruments import Ring
 from ..limits.adaptive import ISpeedLimits
+from ..metrics import JournalGroup
 from ..storage.maintenance.scrub import DamagedEntries
+from .requests.slow_requests import SlowRequest
 
 ADMINISTRATOR = "an administrator has set it read-only"
 """The reason to be read-only that a bookie's state shows after :meth:`IBookieAdmin.set_read_only`."""
@@ -41,12 +44,14 @@ class BookieState:
     :ivar high_priority_writes: whether the bookie accepts adds of high priority even while it is read-only.
     :ivar reasons: the reasons why the bookie is read-only or has failed, as texts; empty if it is writable and has not
         failed.
+    :ivar since: for each reason the time at which it began to hold, in seconds since the epoch.
     """
 
     phase: Phase
     read_only: bool = False
     high_priority_writes: bool = True
     reasons: tuple[str, ...] = ()
+    since: tuple[float, ...] = ()
 
 
 @attrs.frozen
@@ -56,11 +61,14 @@ class DirectoryUsage:
     :ivar directory: path of the directory, as configured.
     :ivar total: size of the file system in bytes.
     :ivar free: number of bytes that can still be written to the file system.
+    :ivar growth: bytes by which its used space grows per second, on average of the last days; None while the bookie has
+        not run long enough to know it.
     """
 
     directory: str
     total: int
     free: int
+    growth: float | None = None
 
 
 @attrs.frozen
@@ -146,6 +154,12 @@ class IBookieAdmin(Interface):
         One call for all metrics could block the reactor for too long.
         """
 
+    def journal_groups() -> Sequence[Ring[JournalGroup]]:
+        """Return the newest groups of each journal, in the order of the configuration; empty before it serves."""
+
+    def slow_requests() -> Ring[SlowRequest]:
+        """Return the newest slow requests; there are none without ``slowRequestThresholdMs``."""
+
     def background() -> "IBackgroundWork":
         """Return the control over garbage collection, scrub and speed limits.
 
@@ -175,12 +189,14 @@ class CompactionStatus:
     :ivar total: number of compactions since the start of the bookie.
     :ivar last: end of the last compaction, in seconds since the epoch; before the first compaction, the start of the
         bookie.
+    :ivar threshold: live share below which such a compaction copies an entry log, from 0 to 1.
     """
 
     at_work: bool
     suspended: bool
     total: int
     last: float
+    threshold: float = 0.0
 
 
 @attrs.frozen
@@ -237,6 +253,22 @@ class EntryLogFile:
 
 
 @attrs.frozen
+class EntryLogSpace:
+    """The live and the dead bytes in an entry log.
+
+    :ivar directory: path of the ``current`` directory that contains the log.
+    :ivar n_bytes: bytes of all its entries.
+    :ivar live: bytes of the entries of existing ledgers; the other bytes are freed by a compaction, or by the deletion
+        of the log.
+    """
+
+    directory: str
+    log_id: int
+    n_bytes: int
+    live: int
+
+
+@attrs.frozen
 class ScrubStatus:
     """The status of the scrub.
 
@@ -282,6 +314,9 @@ class IBackgroundWork(ISpeedLimits):
 
     def entry_logs() -> "Deferred[Sequence[EntryLogFile]]":
         """List the entry logs of all ledger directories."""
+
+    def log_space() -> "Deferred[Sequence[EntryLogSpace]]":
+        """Measure the live and dead bytes of all entry logs that get no more entries."""
 
     def ledgers_of(directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
         """Return the number of bytes of each ledger in an entry log, including deleted ledgers.

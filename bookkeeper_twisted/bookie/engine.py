@@ -68,6 +68,7 @@ class Engine:
     :param on_checkpoint: called after each checkpoint with an empty text, or with :data:`NO_SPACE` or :data:`FAILED` if
         it failed.
     :param labels: labels of the storage's metrics: the names of its directories.
+    :ivar journal_groups: the newest groups of each journal.
     """
 
     _log = Logger()
@@ -84,10 +85,12 @@ class Engine:
         self._on_failure = on_failure
         self._on_checkpoint = on_checkpoint
         self._failed = False
+        measured = [JournalMetrics(self.instruments, index) for index in range(len(journals))]
+        self.journal_groups = [metrics.groups for metrics in measured]
         self.commits = [
             GroupCommit(
                 journal, f"journal-{index}", executor, clock, self._end_group, self._journal_failed,
-                JournalMetrics(self.instruments, index), options.commit,
+                measured[index], options.commit,
             )
             for index, journal in enumerate(journals)
         ]  # fmt: skip

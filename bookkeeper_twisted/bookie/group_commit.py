@@ -16,11 +16,16 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..errors import StorageFailedError
-from ..metrics import JournalMetrics
+from ..metrics import JournalGroup, JournalMetrics
 from ..storage.interfaces import IJournal, JournalPosition
 from .interfaces import IStorageExecutor
 
 Done = Callable[[Exception | None], None]
+
+QUEUE = "its turn in the queue of the journal"
+SYNC = "the write and the sync of the journal"
+REACTOR = "the thread of the reactor, behind the journal"
+"""The names of what a record waits for."""
 
 BUSY_SECONDS = 0.1
 """Seconds for which a journal counts as busy after an append; a steady client pauses only for milliseconds."""
@@ -146,9 +151,9 @@ class GroupCommit:
             return {}
         group, item = self._completing
         return {
-            "its turn in the queue of the journal": group.began - item.queued_at,
-            "the write and the sync of the journal": group.ended - group.began,
-            "the thread of the reactor, behind the journal": self._clock.seconds() - group.ended,
+            QUEUE: group.began - item.queued_at,
+            SYNC: group.ended - group.began,
+            REACTOR: self._clock.seconds() - group.ended,
         }
 
     # -- reactor --
@@ -307,10 +312,13 @@ class GroupCommit:
         metrics.group_bytes.success.record(n_bytes)
         waited = group.began - sum([item.queued_at for item in group.items]) / len(group.items)
         metrics.queue_latency.success.record(waited * 1000, len(group.items))
-        if group.synced:
-            metrics.sync.success.record((group.ended - group.written) * 1000)
+        written = group.written - group.began
+        synced = group.ended - group.written if group.synced else None
+        if synced is not None:
+            metrics.sync.success.record(synced * 1000)
         else:
-            metrics.write.success.record((group.written - group.began) * 1000)
+            metrics.write.success.record(written * 1000)
+        metrics.groups.append(JournalGroup(group.ended, n_entries, n_bytes, waited, written, synced))
         metrics.add_entry.success.record((waited + group.ended - group.began) * 1000, max(n_entries, 1))
 
     # -- journal lane --

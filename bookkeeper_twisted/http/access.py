@@ -24,6 +24,9 @@ from .routes import Access, Route
 
 _READING = frozenset({b"GET", b"HEAD"})
 _ROLE = "role:"
+_FILES = "console/"
+"""The begin of the paths of the files that belong to the page ``/console``."""
+
 _SHOWN = 100
 
 _NOBODY_CAN = (
@@ -108,7 +111,7 @@ class AccessGuard:
         self._checks = self._mode != NONE and not (self._mode == AUTO and local)
         self._in_clear = self._in_clear or local
         if self._checks:
-            open_paths = ", ".join(f"/{path}" for path in sorted(self._open))
+            open_paths = ", ".join(f"/{path}" for path in sorted(self._open) if not path.startswith(_FILES))
             needed = f"asks for a token or certificate, except at {open_paths}"
             return needed if self._identifies else f"{needed}; {_NOBODY_CAN}; httpAuthentication=none opens everything"
         if local:

@@ -49,11 +49,15 @@ _SHOWN = 100
 
 @attrs.frozen
 class Answer:
-    """The answer to an HTTP request of the API."""
+    """The answer to an HTTP request of the API.
 
-    body: str
+    :ivar headers: further headers, by name.
+    """
+
+    body: str | bytes
     status: int = 200
     content_type: str = "text/plain; charset=utf-8"
+    headers: Mapping[str, str] = attrs.field(factory=dict)
 
 
 @attrs.frozen
@@ -297,7 +301,9 @@ def begin_answer(request: Request, answer: Answer) -> bytes:
     :returns: the body to send, empty for HEAD.
     """
     # Python represents bytes of a file name that are not UTF-8 by lone surrogates.  Send these as JSON escapes.
-    body = answer.body.encode(errors="backslashreplace")
+    body = answer.body if isinstance(answer.body, bytes) else answer.body.encode(errors="backslashreplace")
+    for name, value in answer.headers.items():
+        request.setHeader(name.encode(), value.encode())
     request.setResponseCode(answer.status)
     request.setHeader(b"Content-Type", answer.content_type.encode())
     request.setHeader(b"Content-Length", b"%d" % len(body))

@@ -5,6 +5,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+import attrs
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -12,7 +13,7 @@ from twisted.python.failure import Failure
 from ..autorecovery.metrics import ReplicationMetrics
 from ..autorecovery.operations.admin import AutorecoveryAdmin
 from ..autorecovery.operations.bookie_recovery import BookieRecovery, PlannedLedger, RecoveryResult
-from ..autorecovery.operations.decommission import Decommission
+from ..autorecovery.operations.decommission import Decommission, Remaining
 from ..client.admin import BookKeeperAdmin
 from ..client.steps import for_each
 from ..errors import BookKeeperError, IncorrectParameterError
@@ -20,7 +21,7 @@ from ..instruments import Instruments
 from ..model import UnderreplicatedLedger, check_bookie_id
 from .api import Answer, ApiRequest, check_members, json_answer
 from .cluster_api import Connect
-from .routes import Parameter, Route, routed
+from .routes import TEXT, Parameter, Route, routed
 
 _NOT_FOUND = 404
 _DECOMMISSION_BODY = '{"bookie_src" : "<bookie id>", "delete_cookie" : false}'
@@ -30,20 +31,38 @@ _LOGGED = 20
 _DELAY_BODY = '{"delay_seconds" : <seconds>}'
 
 
+@attrs.define(eq=False)
+class RunningOperation:
+    """A decommission or a recovery that continues after the answer to its request.
+
+    :ivar began: time of its begin, in seconds of the clock.
+    :ivar remaining: the ledgers that a decommission waits for; None before its first check, and for a recovery.
+    """
+
+    name: str
+    began: float
+    running: Deferred[None] | None = None
+    remaining: Remaining | None = None
+
+
 class AutorecoveryApi:
-    """Answers HTTP requests about the autorecovery of a cluster."""
+    """Answers HTTP requests about the autorecovery of a cluster.
+
+    :ivar operations: the decommissions and recoveries that requests have begun and that have not ended, by name.
+    """
 
     _log = Logger()
 
     def __init__(self, connect: Connect, clock: Any) -> None:
         self._connect = connect
         self._clock = clock
-        self._working: dict[str, Deferred[None]] = {}
+        self.operations: dict[str, RunningOperation] = {}
 
     def close(self) -> None:
         """Cancel all decommissions and recoveries that requests have begun."""
-        for running in list(self._working.values()):
-            running.cancel()
+        for operation in list(self.operations.values()):
+            if operation.running is not None:
+                operation.running.cancel()
 
     async def _admin(self) -> AutorecoveryAdmin:
         return AutorecoveryAdmin((await self._connect()).client.metadata)
@@ -95,7 +114,7 @@ class AutorecoveryApi:
         return json_answer(list(found))
 
     @routed(
-        Route("GET", "/api/v1/autorecovery/who_is_auditor", "bookie id of the auditor", refusals=(404,), is_text=True),
+        Route("GET", "/api/v1/autorecovery/who_is_auditor", "bookie id of the auditor", refusals=(404,), content=TEXT),
     )  # fmt: skip
     async def _auditor(self, question: ApiRequest) -> Answer:
         auditor = await (await self._admin()).auditor()
@@ -103,7 +122,7 @@ class AutorecoveryApi:
 
     @routed(
         Route("PUT", "/api/v1/autorecovery/trigger_audit", "has the auditor look for lost bookies now",
-              refusals=(400,), is_text=True),
+              refusals=(400,), content=TEXT),
     )  # fmt: skip
     async def _trigger(self, question: ApiRequest) -> Answer:
         await (await self._admin()).trigger_audit()
@@ -111,7 +130,7 @@ class AutorecoveryApi:
 
     @routed(
         Route("GET", "/api/v1/autorecovery/lost_bookie_recovery_delay",
-              "seconds between the loss of a bookie and the audit", is_text=True)
+              "seconds between the loss of a bookie and the audit", content=TEXT)
     )
     async def _delay(self, question: ApiRequest) -> Answer:
         return Answer(f"lostBookieRecoveryDelay value: {await (await self._admin()).lost_bookie_delay()}")
@@ -120,7 +139,7 @@ class AutorecoveryApi:
         Route("PUT", "/api/v1/autorecovery/lost_bookie_recovery_delay",
               "changes the seconds between the loss of a bookie and the audit",
               body=(Parameter("delay_seconds", "the seconds", "integer", required=True),),
-              refusals=(400, 404), is_text=True),
+              refusals=(400, 404), content=TEXT),
     )  # fmt: skip
     async def _set_delay(self, question: ApiRequest) -> Answer:
         body = _members(question, "delay_seconds")
@@ -138,7 +157,7 @@ class AutorecoveryApi:
               "after the answer",
               body=(Parameter("bookie_src", "id of the bookie", required=True),
                     Parameter("delete_cookie", "whether to delete its cookie at the end", "boolean")),
-              refusals=(400, 404), is_text=True),
+              refusals=(400, 404), content=TEXT),
     )  # fmt: skip
     async def _decommission(self, question: ApiRequest) -> Answer:
         """Begin the decommission of a bookie; it continues after the answer and logs its result."""
@@ -149,15 +168,18 @@ class AutorecoveryApi:
         if not isinstance(bookie_id, str) or not isinstance(delete, bool):
             return Answer(f"Request body should be {_DECOMMISSION_BODY}", _NOT_FOUND)
         name = f"decommission of bookie {bookie_id}"
-        if name not in self._working:
+        if name not in self.operations:
             client = await self._connect()
             work = Decommission(self._clock, client.client.metadata, bookie_id)
             await work.check()
-            self._begin(name, partial(self._finish, client, work, delete))
+            self._begin(name, partial(self._finish, name, client, work, delete))
         return Answer(f"Success send decommission Bookie command {bookie_id}")
 
-    async def _finish(self, client: BookKeeperAdmin, work: Decommission, delete: bool) -> None:
-        remaining = await work.run()
+    async def _finish(self, name: str, client: BookKeeperAdmin, work: Decommission, delete: bool) -> None:
+        def report(remaining: Remaining) -> None:
+            self.operations[name].remaining = remaining
+
+        remaining = await work.run(report)
         if remaining.blockers:
             self._log.error(
                 "{n} ledgers still need bookie {bookie_id}: {blockers}", n=len(remaining.blockers),
@@ -173,7 +195,7 @@ class AutorecoveryApi:
               body=(Parameter("bookie_src", "ids of the bookies", "array", required=True),
                     Parameter("bookie_dest", "has no effect, as in Apache's bookie", "array"),
                     Parameter("delete_cookie", "whether to delete their cookies at the end", "boolean")),
-              refusals=(400, 404), is_text=True),
+              refusals=(400, 404), content=TEXT),
     )  # fmt: skip
     async def _recover(self, question: ApiRequest) -> Answer:
         """Begin to copy the entries of lost bookies to others; this continues after the answer and logs its result.
@@ -189,7 +211,7 @@ class AutorecoveryApi:
         if not isinstance(delete, bool):
             return Answer(f"Request body should be {_RECOVERY_BODY}", _NOT_FOUND)
         name = f"recovery of {', '.join(sorted(check_bookie_id(bookie_id) for bookie_id in bookies))}"
-        if name not in self._working:
+        if name not in self.operations:
             admin = await self._connect()
             recovery = BookieRecovery.assembled(self._clock, admin, bookies, ReplicationMetrics(Instruments()))
             if delete:
@@ -220,13 +242,14 @@ class AutorecoveryApi:
     # -- operations that continue after the answer --
 
     def _begin(self, name: str, work: Callable[[], Coroutine[Deferred[Any], Any, None]]) -> None:
-        if name in self._working:
+        if name in self.operations:
             return  # while this request was checked, another one has begun the same operation: let it run
-        running = self._working[name] = Deferred.fromCoroutine(work())
+        operation = self.operations[name] = RunningOperation(name, self._clock.seconds())
+        running = operation.running = Deferred.fromCoroutine(work())
         running.addErrback(self._failed, name).addCallback(self._ended, name)
 
     def _ended(self, _: None, name: str) -> None:
-        del self._working[name]
+        del self.operations[name]
 
     def _failed(self, failure: Failure, name: str) -> None:
         if failure.check(BookKeeperError):

@@ -9,15 +9,15 @@ from ..authorization.interfaces import Permission
 from ..bookie.admin import BookieState, IBookieAdmin, Phase
 from ..errors import BookKeeperError, NotServingError
 from .api import Answer, ApiRequest, json_answer
-from .routes import ANY_METHOD, Access, Parameter, Route, routed
+from .routes import ANY_METHOD, TEXT, Access, Parameter, Route, routed
 
 CheckSanity = Callable[[], Awaitable[bool]]
 """A function that writes entries to the bookie, reads them back and returns whether they are the same."""
 
 HEARTBEAT = (
-    Route("GET", "/heartbeat", "OK while the process serves, else what it does instead", refusals=(503,), is_text=True,
+    Route("GET", "/heartbeat", "OK while the process serves, else what it does instead", refusals=(503,), content=TEXT,
           access=Access.ANYONE),
-    Route(ANY_METHOD, "/heartbeat", "the same: like Apache's, it takes any method", refusals=(503,), is_text=True),
+    Route(ANY_METHOD, "/heartbeat", "the same: like Apache's, it takes any method", refusals=(503,), content=TEXT),
 )  # fmt: skip
 """The operations of ``/heartbeat``."""
 
@@ -49,7 +49,7 @@ class BookieApi:
 
     @routed(
         Route("GET", "/api/v1/bookie/is_ready",
-              "OK once the bookie serves", refusals=(503,), is_text=True, access=Access.ANYONE),
+              "OK once the bookie serves", refusals=(503,), content=TEXT, access=Access.ANYONE),
     )  # fmt: skip
     async def _is_ready(self, question: ApiRequest) -> Answer:
         return Answer("OK") if self._serves() else Answer("Bookie is not fully started yet", _UNAVAILABLE)
@@ -156,7 +156,7 @@ class BookieApi:
     @routed(
         Route("PUT", "/api/v1/bookie/expand_storage",
               "OK if all configured directories belong to the bookie; new ones join with a "
-              "start and ``allowStorageExpansion=true``", is_text=True),
+              "start and ``allowStorageExpansion=true``", content=TEXT),
     )  # fmt: skip
     async def _expand_storage(self, question: ApiRequest) -> Answer:
         """Check that all configured directories belong to the bookie.

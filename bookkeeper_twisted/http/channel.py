@@ -318,6 +318,7 @@ class BoundedSite(Site):
 
     :param hosts: the values of ``Host`` that the server accepts.
     :param closing: functions to call when the server stops.
+    :param opening: functions to call when the server begins to listen.
     :param access: returns the object that decides who may use the pages; None: everybody may use all pages.
     :param opened: function to call when the server listens; see :meth:`opened`.
     :ivar channels: open connections; the one that was answered last is at the end.
@@ -331,7 +332,7 @@ class BoundedSite(Site):
     def __init__(
         self, resource: IResource, reactor: Any, hosts: HostNames, closing: Sequence[Callable[[], object]] = (),
         access: Callable[[], AccessControl | None] = lambda: None,
-        opened: Callable[[bool], str] = lambda local: "",
+        opened: Callable[[bool], str] = lambda local: "", opening: Sequence[Callable[[], object]] = (),
     ) -> None:  # fmt: skip
         super().__init__(resource, PlainRequest, timeout=REQUEST_TIME, reactor=reactor)
         self.hosts = hosts
@@ -341,6 +342,7 @@ class BoundedSite(Site):
         self._opened = opened
         self._lines = PeerLines(reactor.seconds)
         self._closing = closing
+        self._opening = opening
         self._waiting: deque[_InTurn] = deque()
         self._turn: IDelayedCall | None = None
         self._rested = 0.0
@@ -364,6 +366,11 @@ class BoundedSite(Site):
             del self.channels[idle]
             idle.transport.abortConnection()
         return super().buildProtocol(addr)
+
+    def startFactory(self) -> None:
+        super().startFactory()
+        for begin in self._opening:
+            begin()
 
     def stopFactory(self) -> None:
         super().stopFactory()

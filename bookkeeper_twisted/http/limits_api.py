@@ -11,7 +11,7 @@ from ..limits.adaptive import AdaptiveStatus, ISpeedLimits
 from ..limits.ratelimit import Rate
 from ..limits.throttle import ThrottleStatus
 from .api import Answer, ApiRequest, check_members, json_answer
-from .routes import Parameter, Route, routed
+from .routes import TEXT, Parameter, Route, routed
 
 _log = Logger()
 
@@ -48,6 +48,17 @@ def limits_of_autorecovery(limits: ISpeedLimits) -> Groups:
     return {_REPLICATION_ADAPTIVE: limits}
 
 
+def limits_value(groups: Groups) -> Mapping[str, object]:
+    """Return groups of speed limits as a JSON object: the bound of each group, and all limiters by name.
+
+    :param groups: the groups; no two limiters have the same name.
+    """
+    found = {key: group.limits() for key, group in groups.items()}
+    bounds: dict[str, object] = {key: _adaptive(limits.adaptive) for key, limits in found.items()}
+    limiters = {each.name: _limiter(each) for limits in found.values() for each in limits.throttles}
+    return bounds | {_LIMITERS: dict(sorted(limiters.items()))}
+
+
 class LimitsApi:
     """Answers HTTP requests about the speed limits of one process, and logs each change.
 
@@ -65,10 +76,7 @@ class LimitsApi:
               "requests waited", refusals=(503,)),
     )  # fmt: skip
     async def _limits(self, question: ApiRequest) -> Answer:
-        found = {key: group.limits() for key, group in self._groups().items()}
-        bounds: dict[str, object] = {key: _adaptive(limits.adaptive) for key, limits in found.items()}
-        limiters = {each.name: _limiter(each) for limits in found.values() for each in limits.throttles}
-        return json_answer(bounds | {_LIMITERS: dict(sorted(limiters.items()))})
+        return json_answer(limits_value(self._groups()))
 
     @routed(
         Route("PUT", "/api/v1/bookie/throttles",
@@ -113,7 +121,7 @@ class ConfigurationApi:
         Route("PUT", "/api/v1/config/server_config", "changes keys of garbage collection, compaction, scrub, speed "
               "limits, disk checks and the log, until the end of the process or SIGHUP",
               body=(Parameter("*", "the value of the key of this name"),),
-              refusals=(400, 404, 503), is_text=True),
+              refusals=(400, 404, 503), content=TEXT),
     )  # fmt: skip
     async def _configure(self, question: ApiRequest) -> Answer:
         if not question.body.strip():

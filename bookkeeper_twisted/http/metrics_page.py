@@ -8,7 +8,7 @@ from twisted.web.pages import errorPage
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from .routes import Access, Route
+from .routes import TEXT, Access, Route
 
 _SLICE = 0.0005
 _REST = 9
@@ -29,7 +29,7 @@ class MetricsPage(Resource):
 
     isLeaf = True
     routes = (
-        Route("GET", "/metrics", "all metrics in Prometheus text format", is_text=True, access=Access.ANYONE),
+        Route("GET", "/metrics", "all metrics in Prometheus text format", content=TEXT, access=Access.ANYONE),
     )
     _log = Logger()
 

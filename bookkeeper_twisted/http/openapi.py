@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 
 from .api import Answer, ApiRequest, json_answer
-from .routes import ANY_METHOD, Access, Parameter, Route, routed
+from .routes import ANY_METHOD, JSON, TEXT, Access, Parameter, Route, routed
 
 _METHODS = ("get", "put", "post", "delete", "options", "patch", "trace")
 """The methods that an OpenAPI document can name; HEAD, which is answered where GET is, is left out."""
@@ -29,7 +29,7 @@ class DescriptionApi:
     def __init__(self, routes: Sequence[Route]) -> None:
         self._routes = routes
 
-    @routed(Route("GET", "/", "the paths of this server, one a line", is_text=True))
+    @routed(Route("GET", "/", "the paths of this server, one a line", content=TEXT))
     async def _listing(self, question: ApiRequest) -> Answer:
         return Answer("".join(f"{path}\n" for path in sorted({route.path for route in self._routes} - {"/"})))
 
@@ -102,8 +102,7 @@ def _response(route: Route, status: int) -> Mapping[str, object]:
     described = {"description": HTTPStatus(status).phrase}
     if status != HTTPStatus.OK:
         return described
-    content = "text/plain" if route.is_text else "application/json"
-    return described | {"content": {content: {"schema": {"type": "string"} if route.is_text else {}}}}
+    return described | {"content": {route.content: {"schema": {} if route.content == JSON else {"type": "string"}}}}
 
 
 def _plain(text: str) -> str:

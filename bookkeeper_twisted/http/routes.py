@@ -15,6 +15,9 @@ from ..authorization.interfaces import Permission
 F = TypeVar("F", bound=Callable[..., Any])
 
 ANY_METHOD = "*"
+JSON, TEXT = "application/json", "text/plain"
+"""Media types of most answers."""
+
 _ATTRIBUTE = "_routes"
 _GET = "GET"
 
@@ -52,7 +55,7 @@ class Route:
     :ivar parameters: parameters of the query string.
     :ivar body: members of the JSON object in the body.
     :ivar refusals: statuses of errors that this operation may answer with, beside those that each may have.
-    :ivar is_text: whether the answer is text; otherwise it is JSON.
+    :ivar content: the media type of the answer.
     :ivar access: who may ask for it; by default any principal for GET, only an administrator for other methods.
     :ivar changes: whether the operation changes a state; by default all do whose method is not GET.
     :ivar action: the permission that an authorizer has to give for it, if this does not follow from the method.
@@ -65,7 +68,7 @@ class Route:
     parameters: tuple[Parameter, ...] = ()
     body: tuple[Parameter, ...] = ()
     refusals: tuple[int, ...] = ()
-    is_text: bool = False
+    content: str = JSON
     access: Access = attrs.field()
     changes: bool = attrs.field()
     action: Permission | None = None

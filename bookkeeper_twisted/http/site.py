@@ -18,6 +18,7 @@ from .background_api import BackgroundApi
 from .bookie_api import HEARTBEAT, BookieApi, CheckSanity
 from .channel import BoundedSite
 from .cluster_api import ClusterApi, SharedClient
+from .console.assembly import CONSOLE_ROUTES, Console
 from .hosts import HostNames
 from .limits_api import ConfigurationApi, LimitsApi, LogLevelsApi, limits_of_autorecovery, limits_of_bookie
 from .metrics_page import MetricsPage
@@ -39,7 +40,7 @@ class _AutorecoveryProcess:
 ROUTES = sorted(
     {*routes_of(BookieApi, BackgroundApi, LimitsApi, ConfigurationApi, ClusterApi, AutorecoveryApi, DescriptionApi,
                 LogLevelsApi),
-     *MetricsPage.routes},
+     *MetricsPage.routes, *CONSOLE_ROUTES},
     key=lambda route: (route.path, route.method == ANY_METHOD, route.method),
 )  # fmt: skip
 """All operations, sorted by path; an HTTP server has those of its pages."""
@@ -94,7 +95,9 @@ def make_site(
     :param hosts: the accepted values of ``Host``.
     :param guard: decides which requests the server answers; None: it answers all of them.
     """
-    closing: list[Callable[[], object]] = []
+    autorecovery = None if client is None else AutorecoveryApi(client, clock)
+    console = Console.of_bookie(admin, clock, autorecovery, client)
+    closing: list[Callable[[], object]] = [console.close]
     pages: dict[str, IResource] = {
         "metrics": _with_process(admin.metrics, clock),
         **pages_of(BookieApi(admin, check_sanity)),
@@ -102,14 +105,14 @@ def make_site(
         **pages_of(LimitsApi(lambda: limits_of_bookie(admin))),
         **pages_of(ConfigurationApi(admin)),
         **pages_of(LogLevelsApi(admin.configuration, admin.configure)),
+        **console.pages,
     }
     if check_sanity is None:
         del pages["api/v1/bookie/sanity"]
-    if client is not None:
-        autorecovery = AutorecoveryApi(client, clock)
+    if client is not None and autorecovery is not None:
         pages |= pages_of(ClusterApi(client, clock)) | pages_of(autorecovery)
-        closing = [autorecovery.close, client.close]
-    return _guarded(pages, clock, hosts, closing, lambda: admin.access, guard)
+        closing += [autorecovery.close, client.close]
+    return _guarded(pages, clock, hosts, closing, lambda: admin.access, guard, [console.start])
 
 
 def make_autorecovery_site(
@@ -120,7 +123,7 @@ def make_autorecovery_site(
     """Make the HTTP server of autorecovery in a process of its own.
 
     It has the pages ``/metrics`` and ``/heartbeat``, pages for speed limits and for levels of the log, and the pages
-    below ``/api/v1/autorecovery``.
+    below ``/api/v1/autorecovery``, and the console.
 
     :param metrics: yields the text of the service's metrics; the page adds the metrics of the process.
     :param limits: the speed limits of autorecovery.
@@ -132,14 +135,17 @@ def make_autorecovery_site(
     :param levels: answers requests about the levels of the log; None: there is no page for them.
     """
     autorecovery = AutorecoveryApi(client, clock)
+    console = Console.of_autorecovery(limits, clock, autorecovery, client, metrics)
     pages = {
         "metrics": _with_process(metrics, clock),
         **pages_of(_AutorecoveryProcess()),
         **pages_of(LimitsApi(lambda: limits_of_autorecovery(limits))),
         **pages_of(autorecovery),
+        **console.pages,
         **(pages_of(levels) if levels is not None else {}),
     }
-    return _guarded(pages, clock, hosts, [autorecovery.close, client.close], lambda: access, guard)
+    closing = [console.close, autorecovery.close, client.close]
+    return _guarded(pages, clock, hosts, closing, lambda: access, guard, [console.start])
 
 
 def make_metrics_site(metrics: Callable[[], Iterator[bytes]], clock: Any) -> BoundedSite:
@@ -156,11 +162,11 @@ def make_metrics_site(metrics: Callable[[], Iterator[bytes]], clock: Any) -> Bou
 
 def _guarded(
     pages: Mapping[str, IResource], clock: Any, hosts: HostNames, closing: Sequence[Callable[[], object]],
-    access: Callable[[], AccessControl | None], guard: AccessGuard | None,
+    access: Callable[[], AccessControl | None], guard: AccessGuard | None, opening: Sequence[Callable[[], object]],
 ) -> BoundedSite:  # fmt: skip
     if guard is None:
-        return BoundedSite(_Paths(pages), clock, hosts, closing, access)
-    site = BoundedSite(_Paths(pages, guard), clock, hosts, closing, access, guard.opened)
+        return BoundedSite(_Paths(pages), clock, hosts, closing, access, opening=opening)
+    site = BoundedSite(_Paths(pages, guard), clock, hosts, closing, access, guard.opened, opening)
     site.failed_handshakes = guard.failed_handshakes
     return site
 

@@ -8,7 +8,7 @@ names of those versions.
 """
 
 from ..instruments import Instruments, pieces, render
-from .bookie import BookieMetrics, JournalMetrics
+from .bookie import BookieMetrics, JournalGroup, JournalMetrics
 from .maintenance import MaintenanceMetrics, ScrubMetrics
 from .registries import new_registry, process_registry
 from .requests import AuthorizationMetrics, ConnectionMetrics, RequestMetrics, watch_certificate
@@ -17,6 +17,6 @@ from .throttles import AdaptiveMetrics, ThrottleMetrics
 
 __all__ = [
     "AdaptiveMetrics", "AuthorizationMetrics", "BookieMetrics", "ConnectionMetrics", "DiskMetrics", "Instruments",
-    "JournalMetrics", "MaintenanceMetrics", "RequestMetrics", "ScrubMetrics", "StorageMetrics", "ThrottleMetrics",
-    "directory_labels", "new_registry", "pieces", "process_registry", "render", "watch_certificate",
+    "JournalGroup", "JournalMetrics", "MaintenanceMetrics", "RequestMetrics", "ScrubMetrics", "StorageMetrics",
+    "ThrottleMetrics", "directory_labels", "new_registry", "pieces", "process_registry", "render", "watch_certificate",
 ]  # fmt: skip

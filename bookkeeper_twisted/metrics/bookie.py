@@ -2,14 +2,41 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
-from ..instruments import Instruments, Summary
+from ..instruments import Instruments, Ring, Summary
+
+
+class JournalGroup(NamedTuple):
+    """One group of records that a journal has written.
+
+    :ivar ended: time at which the group was complete, in seconds since the epoch.
+    :ivar n_entries, n_bytes: number of entries, and of bytes of all records.
+    :ivar waited: seconds that the records waited in the queue, on average.
+    :ivar written: seconds of the write; 0 if write and sync were one call.
+    :ivar synced: seconds of the sync, or of both; None if the group was not synced.
+    """
+
+    ended: float
+    n_entries: int
+    n_bytes: int
+    waited: float
+    written: float
+    synced: float | None
+
+
+RECENT_GROUPS = 600
+"""Number of journal groups that are kept for the console."""
 
 
 class JournalMetrics:
-    """The metrics of one journal; latencies are in milliseconds."""
+    """The metrics of one journal; latencies are in milliseconds.
+
+    :ivar groups: the newest groups.
+    """
 
     def __init__(self, instruments: Instruments, index: int) -> None:
+        self.groups: Ring[JournalGroup] = Ring(RECENT_GROUPS)
         label = str(index)
         prefix = "bookie_journal_JOURNAL_"
 

@@ -41,6 +41,10 @@ class RackAwarePlacement:
         """Find out the racks of ``bookies`` whose racks are not known yet."""
         await self._racks.learn(bookies)
 
+    def rack_of(self, bookie_id: str) -> str:
+        """Return the rack of the bookie ``bookie_id``; the default rack if it is unknown."""
+        return self._racks.rack_of(bookie_id)
+
     # ---- a new ensemble ------------------------------------------------------------------------------
 
     def new_ensemble(

@@ -18,6 +18,7 @@ from ..bookie.admin import (
     DirectoryUsage,
     DirectoryWork,
     EntryLogFile,
+    EntryLogSpace,
     IBackgroundWork,
     IBookieAdmin,
     JournalMark,
@@ -26,11 +27,14 @@ from ..bookie.admin import (
     StoredFiles,
     WorkProgress,
 )
+from ..bookie.requests.slow_requests import SlowRequest
 from ..config.log_levels import LOG_LEVELS
 from ..errors import BookKeeperError, ConfigError, IncorrectParameterError, NoSuchThrottleError, NotServingError
+from ..instruments import Ring
 from ..limits.adaptive import AdaptiveStatus, ISpeedLimits, LimitsStatus
 from ..limits.ratelimit import Rate
 from ..limits.throttle import ThrottleStatus
+from ..metrics import JournalGroup
 from ..storage.maintenance.scrub import DamagedEntries
 
 _BEGAN = 1_795_225_000.0
@@ -81,8 +85,8 @@ class FakeBackgroundWork:
         directory = DirectoryWork(_DIRECTORY, "/ledgers/current/index.sqlite", self.progress, self.damaged)
         return CollectionStatus(
             self.phase, self.forced,
-            CompactionStatus(self.phase.startswith("major"), self.suspended_major, self.majors, self.last_major),
-            CompactionStatus(self.phase.startswith("minor"), self.suspended_minor, self.minors, self.last_minor),
+            CompactionStatus(self.phase.startswith("major"), self.suspended_major, self.majors, self.last_major, 0.8),
+            CompactionStatus(self.phase.startswith("minor"), self.suspended_minor, self.minors, self.last_minor, 0.2),
             (directory,), _BEGAN, len(self.collections),
         )  # fmt: skip
 
@@ -115,6 +119,15 @@ class FakeBackgroundWork:
         """List the entry logs of all ledger directories."""
         sizes = {log_id: 1024 + sum(ledgers.values()) for log_id, ledgers in self.logs.items()}
         return succeed([EntryLogFile(_DIRECTORY, log_id, n_bytes) for log_id, n_bytes in sizes.items()])
+
+    def log_space(self) -> "Deferred[Sequence[EntryLogSpace]]":
+        """Measure the live and dead bytes of all entry logs; the bytes of ledger 8 count as dead."""
+        return succeed(
+            [
+                EntryLogSpace(_DIRECTORY, log_id, sum(ledgers.values()), sum(ledgers.values()) - ledgers.get(8, 0))
+                for log_id, ledgers in self.logs.items()
+            ]
+        )
 
     def ledgers_of(self, directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
         """Return the number of bytes of each ledger in an entry log, including deleted ledgers.
@@ -192,12 +205,16 @@ class FakeBookieAdmin:
     journal_marks: Sequence[JournalMark] = (JournalMark(1, 512),)
     wrong_directories: BookKeeperError | None = None
     work: FakeBackgroundWork = attrs.field(factory=FakeBackgroundWork)
+    groups: Sequence[Ring[JournalGroup]] = attrs.field(factory=lambda: (Ring(600),))
+    slow: Ring[SlowRequest] = attrs.field(factory=lambda: Ring(500))
+    since: float = _BEGAN
     exposition: bytes = b"# TYPE bookie_WRITE_BYTES counter\nbookie_WRITE_BYTES 3\n"
 
     def state(self) -> BookieState:
         """Return the phase of the bookie's life, and whether and why the bookie is read-only."""
         reasons = (*self.other_reasons, *((ADMINISTRATOR,) if self.by_administrator else ()))
-        return BookieState(self.phase, bool(reasons), self.high_priority_writes, reasons)
+        since = (self.since,) * len(reasons)
+        return BookieState(self.phase, bool(reasons), self.high_priority_writes, reasons, since)
 
     def set_read_only(self, read_only: bool) -> None:
         """Make the bookie read-only at the administrator's request, or withdraw this request.
@@ -239,6 +256,14 @@ class FakeBookieAdmin:
                 raise ConfigError(f"{key} = {value!r}")
             taken[key] = _levels(value) if key == "logLevels" else value
         self.values = {**self.values, **taken}
+
+    def journal_groups(self) -> Sequence[Ring[JournalGroup]]:
+        """Return the newest groups of each journal, in the order of the configuration; empty before it serves."""
+        return self.groups
+
+    def slow_requests(self) -> Ring[SlowRequest]:
+        """Return the newest slow requests; there are none without ``slowRequestThresholdMs``."""
+        return self.slow
 
     def background(self) -> IBackgroundWork:
         """Return the control over garbage collection, scrub and speed limits."""

@@ -54,6 +54,19 @@ class MetricsTests(GroupCommitTestCase):
         self.assertEqual(self.sums(), [0, 2000, 0, 2000])
         self.assertEqual(self.metrics.sync.success.count, 0)
 
+    def test_groups(self) -> None:
+        """Each group is recorded one time, with its size and how long it waited, was written and was synced."""
+        self.append(b"ab")
+        self.append(b"c")
+        self.clock.advance(1)
+        self.executor.drain()
+        self.append(b"d", sync=False)
+        self.append(b"e")
+        self.executor.drain()
+        groups = self.metrics.groups.after(0)
+        self.assertEqual(groups[0], (8.0, 2, 3, 1.0, 0.0, 7.0))
+        self.assertEqual([(g.n_bytes, g.written, g.synced) for g in groups[1:]], [(1, 2.0, None), (1, 2.0, 5.0)])
+
     def test_sizes(self) -> None:
         """Groups, and their entries and bytes, are counted."""
         for records in (b"a", b"bc"):

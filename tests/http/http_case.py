@@ -54,7 +54,7 @@ class HttpCase(SynchronousTestCase):
         self._turns()
         head, _, content = transport.value().partition(b"\r\n\r\n")
         channel.connectionLost(None)
-        return Answered(int(head.split()[1]), head.decode(), content.decode())
+        return Answered(int(head.split()[1]), head.decode(), content.decode(errors="replace"))
 
     def _turns(self) -> None:
         if isinstance(self.site.reactor, Clock):

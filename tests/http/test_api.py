@@ -106,7 +106,7 @@ class PageTests(HttpCase):
                 answer = self.ask("/")
                 self.assertEqual((answer.status, answer.body), (status, body))
         self.assertEqual(len(self.flushLoggedErrors(SystemExit)), 1)
-        name = json_answer(["/l/\udcff"]).body.encode(errors="backslashreplace")
+        name = str(json_answer(["/l/\udcff"]).body).encode(errors="backslashreplace")
         self.assertEqual(json.loads(name), ["/l/\udcff"])
 
     def test_gone(self) -> None:

@@ -5,8 +5,10 @@ import subprocess
 import sys
 import tempfile
 from base64 import b64encode
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import attrs
 from twisted.internet import reactor
@@ -127,7 +129,7 @@ class PlantedSecretsTests(TestCase):
             for path in (*paths.decode().split(), "/none"):
                 for method, body in (("GET", b""), ("PUT", b"{nonsense"))[: 2 if each is config else 1]:
                     status, answer = await send(reactor, method, url + path, body, each)
-                    self.shown.append(f"{status} {answer.decode()}")
+                    self.shown.append(f"{status} {_text(answer)}")
         secret = self.secrets["zk"]
         for text in (f'{{"zkAuth": "digest:user:{secret}"}}', f'{{"httpServerKeyStorePassword": "{secret}"}}'):
             answered = await send(reactor, "PUT", f"{url}/api/v1/config/server_config", text.encode(), config)
@@ -190,3 +192,11 @@ class PlantedSecretsTests(TestCase):
         self.assertGreater(text.count(MASK), 5)
         for known in ("http_server_unauthenticated", '"zkAuth" : "******"', "a token or a certificate is needed"):
             self.assertIn(known, text)
+
+
+def _text(answer: bytes) -> str:
+    """An answer as text; of a zip archive all of its members."""
+    if not answer.startswith(b"PK"):
+        return answer.decode()
+    with ZipFile(BytesIO(answer)) as archive:
+        return "\n".join(archive.read(name).decode() for name in archive.namelist())

@@ -15,10 +15,10 @@ from ...config.bookie import BookieConfig
 from ...config.fields import BACKGROUND, DISKS, LOG, REQUESTS
 from ...config.live import changed_parts
 from ...errors import NotServingError
-from ...instruments import Instruments
+from ...instruments import Instruments, Ring
 from ...limits.adaptive import ISpeedLimits
 from ...logs.levels import LEVELS_OF_PROCESS, LogLevels
-from ...metrics import new_registry, pieces
+from ...metrics import JournalGroup, new_registry, pieces
 from ...storage.file_listing import FileKind, files_of
 from ...storage.index.run_index import FILE_NAME
 from ...storage.interfaces import IFileSystem
@@ -37,7 +37,7 @@ from ..admin import (
 from ..interfaces import IStorageExecutor
 from ..maintenance.control import BackgroundControl
 from ..maintenance.maintenance import Maintenance
-from ..requests.slow_requests import SlowRequests
+from ..requests.slow_requests import SlowRequest, SlowRequests
 from .disk_monitor import DiskMonitor
 from .registration import BookieRegistration
 from .settings import CONFIGURABLE, disk_thresholds, maintenance_options
@@ -124,20 +124,23 @@ class BookieAdmin:
 
     :param config: the configuration at the start.
     :param levels: the levels of the log of this process.
+    :param seconds: returns the time of the clock.
     :ivar config: the present configuration: some of its values can change while the bookie runs.
     """
 
     _log = Logger()
 
     def __init__(
-        self, config: BookieConfig, instruments: Instruments, levels: LogLevels = LEVELS_OF_PROCESS
-    ) -> None:
+        self, config: BookieConfig, instruments: Instruments, levels: LogLevels = LEVELS_OF_PROCESS,
+        seconds: Callable[[], float] = lambda: 0.0,
+    ) -> None:  # fmt: skip
         self.bookie_id = ""
         self.address = ""
         self.replication_limits: ISpeedLimits | None = None
         self.access: AccessControl | None = None
         self.config = config
         self._levels = levels
+        self._seconds = seconds
         self._registry = new_registry(instruments)
         self._phase = Phase.STARTING
         self._failure = ""
@@ -145,13 +148,15 @@ class BookieAdmin:
         self._registration: BookieRegistration | None = None
         self._disks: DiskMonitor | None = None
         self._slow: SlowRequests | None = None
+        self._journal_groups: Sequence[Ring[JournalGroup]] = ()
+        self._failed_at = 0.0
         self._parts: ServingParts | None = None
 
     # ---- reported by the service ---------------------------------------------------------------------
 
     def attach(
         self, registration: BookieRegistration, disks: DiskMonitor, access: AccessControl | None = None,
-        slow: SlowRequests | None = None,
+        slow: SlowRequests | None = None, groups: Sequence[Ring[JournalGroup]] = (),
     ) -> None:  # fmt: skip
         """Set the registration and the disk monitor of a bookie that is about to serve.
 
@@ -159,9 +164,11 @@ class BookieAdmin:
         :param disks: measures the space of the disks.
         :param access: decides who may administer the bookie.
         :param slow: logs slow requests; gets the threshold now and when it changes.
+        :param groups: the newest groups of each journal.
         """
         self.access = access
         self._slow = slow
+        self._journal_groups = groups
         self._limit_slow()
         self._registration, self._disks = registration, disks
         registration.set_read_only(ADMINISTRATOR, self._read_only)
@@ -208,17 +215,20 @@ class BookieAdmin:
         if self._phase is Phase.SERVING:  # if the start fails, its caller logs the reason
             self._log.critical("bookie {bookie_id} is stopping: {reason}", bookie_id=self.bookie_id, reason=reason)
         if self._phase in (Phase.STARTING, Phase.SERVING):
-            self._phase, self._failure = Phase.FAILED, reason
+            self._phase, self._failure, self._failed_at = Phase.FAILED, reason, self._seconds()
 
     # ---- IBookieAdmin --------------------------------------------------------------------------------
 
     def state(self) -> BookieState:
         """Return the phase of the bookie's life, and whether and why the bookie is read-only."""
-        if self._registration is None:
-            return BookieState(self._phase, reasons=(self._failure,) if self._failure else ())
-        mode, reasons = self._registration.mode, self._registration.reasons
-        failure = (self._failure,) if self._failure else ()
-        return BookieState(self._phase, mode.read_only, mode.high_priority, failure + reasons)
+        reasons, since = ((self._failure,), (self._failed_at,)) if self._failure else ((), ())
+        registration = self._registration
+        if registration is None:
+            return BookieState(self._phase, reasons=reasons, since=since)
+        mode = registration.mode
+        return BookieState(
+            self._phase, mode.read_only, mode.high_priority, reasons + registration.reasons, since + registration.since
+        )
 
     def set_read_only(self, read_only: bool) -> None:
         """Make the bookie read-only at the administrator's request, or withdraw this request.
@@ -236,8 +246,9 @@ class BookieAdmin:
         return self._disks.usage().addCallback(self._by_directory)
 
     def _by_directory(self, usage: Sequence[tuple[int, int]]) -> Sequence[DirectoryUsage]:
-        directories = self.config.ledger_directories
-        return [DirectoryUsage(path, *sizes) for path, sizes in zip(directories, usage, strict=True)]
+        assert self._disks is not None
+        parts = zip(self.config.ledger_directories, usage, self._disks.growth(), strict=True)
+        return [DirectoryUsage(path, *sizes, growth) for path, sizes, growth in parts]
 
     def files(self) -> "Deferred[StoredFiles]":
         """List the files of journals, entry logs and indexes."""
@@ -267,6 +278,14 @@ class BookieAdmin:
         """
         self._serving()
         self.take(self.config.changed(values, CONFIGURABLE, "changed by an administrator"))
+
+    def journal_groups(self) -> Sequence[Ring[JournalGroup]]:
+        """Return the newest groups of each journal, in the order of the configuration; empty before it serves."""
+        return self._journal_groups
+
+    def slow_requests(self) -> Ring[SlowRequest]:
+        """Return the newest slow requests; there are none without ``slowRequestThresholdMs``."""
+        return self._slow.recent if self._slow is not None else Ring(1)
 
     def background(self) -> IBackgroundWork:
         """Return the control over garbage collection, scrub and speed limits."""

@@ -12,6 +12,7 @@ from twisted.python.failure import Failure
 from ...errors import NO_FILES
 from ...storage.interfaces import IFileSystem
 from ..interfaces import IStorageExecutor
+from .disk_history import DiskHistory
 
 
 @attrs.frozen
@@ -75,6 +76,7 @@ class DiskMonitor:
         self._full = [False] * len(directories)
         self._logged: dict[str, str] = {}
         self._used: dict[str, float] = {}
+        self._history = {directory: DiskHistory(clock.seconds) for directory in directories}
         self._looking = False
         self._timer = LoopingCall(self.look)
         self._timer.clock = clock
@@ -105,6 +107,13 @@ class DiskMonitor:
         :returns: from 0 to 1; 0 before the first check.
         """
         return self._used.get(directory, 0.0)
+
+    def growth(self) -> list[float | None]:
+        """Return, for each ledger directory, the bytes by which its disk's used space grows per second.
+
+        :returns: None for a disk whose growth is not known yet.
+        """
+        return [self._history[directory].growth for directory in self._directories]
 
     @property
     def n_writable(self) -> int:
@@ -157,6 +166,7 @@ class DiskMonitor:
             limit = self._thresholds.low if self._full[number] else self._thresholds.full
             self._full[number] = used > limit
             if not wrong[number]:
+                self._history[directory].record(total - free)
                 self._say(directory, total, free)
         for directory, text, (total, free) in zip(self._journals, lost, journal_usage, strict=True):
             if not text:

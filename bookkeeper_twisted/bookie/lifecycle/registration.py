@@ -37,7 +37,7 @@ class BookieRegistration:
         self._bookie_id = bookie_id
         self._info = BookieServiceInfo(())
         self._clock = clock
-        self._reasons: dict[str, None] = {}
+        self._reasons: dict[str, float] = {}
         self._registered_as: bool | None = None
         self._telling: Deferred[None] | None = None
         self._retry: IDelayedCall | None = None
@@ -49,6 +49,11 @@ class BookieRegistration:
         """Return the reasons why the bookie is read-only; empty if it is writable."""
         return tuple(self._reasons)
 
+    @property
+    def since(self) -> tuple[float, ...]:
+        """Return the times at which the :attr:`reasons` began to hold, in seconds since the epoch."""
+        return tuple(self._reasons.values())
+
     def set_read_only(self, reason: str, holds: bool) -> None:
         """Add or remove a reason to be read-only; without any reason, the bookie is writable.
 
@@ -57,7 +62,7 @@ class BookieRegistration:
         """
         before, was_read_only = self.reasons, self.mode.read_only
         if holds:
-            self._reasons[reason] = None
+            self._reasons.setdefault(reason, self._clock.seconds())
         else:
             self._reasons.pop(reason, None)
         if self.reasons == before:

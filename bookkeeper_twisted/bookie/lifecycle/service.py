@@ -104,7 +104,7 @@ class BookieService(Service):
         self.http_port = 0
         self._http_host = ""
         self.instruments = Instruments()
-        self.admin = BookieAdmin(config, self.instruments)
+        self.admin = BookieAdmin(config, self.instruments, seconds=reactor.seconds)
         self.engine: Engine | None = None
         self.maintenance: Maintenance | None = None
         self._reactor = reactor
@@ -362,7 +362,8 @@ class BookieService(Service):
         if config.persist_bookie_status_enabled:
             status = RememberedStatus(self._fs, directories, self._on_flush_lane, self._reactor.seconds)
             await status.restore(self.admin, self._registration)
-        self.admin.attach(self._registration, self._disks, self.engine.access, self.engine.context.slow)
+        engine = self.engine
+        self.admin.attach(self._registration, self._disks, engine.access, engine.context.slow, engine.journal_groups)
         self.engine.start(config.flush_interval / 1000)
         self._then_undo(self._stop_engine)
         self._then_undo(self._disks.stop)

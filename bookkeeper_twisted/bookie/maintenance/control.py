@@ -18,10 +18,12 @@ from ..admin import (
     CompactionStatus,
     DirectoryWork,
     EntryLogFile,
+    EntryLogSpace,
     IBackgroundWork,
     ScrubStatus,
     WorkProgress,
 )
+from .garbage_collector import CompactionKind
 from .lanes import MaintainedDirectory
 from .maintenance import Maintenance
 from .progress import Progress
@@ -48,12 +50,12 @@ class BackgroundControl:
 
     def collection(self) -> CollectionStatus:
         """Return the status of the garbage collection."""
-        state, began = self._collector.state, self._collector.began
+        state, began, options = self._collector.state, self._collector.began, self._collector.options
         return CollectionStatus(
             state.phase,
             state.forced,
-            self._status("major compaction", state.suspended_major, state.majors, state.last_major),
-            self._status("minor compaction", state.suspended_minor, state.minors, state.last_minor),
+            self._status("major compaction", state.suspended_major, state.majors, state.last_major, options.major),
+            self._status("minor compaction", state.suspended_minor, state.minors, state.last_minor, options.minor),
             self._directories(),
             began,
             state.runs,
@@ -62,9 +64,11 @@ class BackgroundControl:
             state.last_failure,
         )
 
-    def _status(self, phase: str, suspended: bool, total: int, last: float | None) -> CompactionStatus:
-        at_work = self._collector.state.phase == phase
-        return CompactionStatus(at_work, suspended, total, self._collector.began if last is None else last)
+    def _status(
+        self, phase: str, suspended: bool, total: int, last: float | None, kind: CompactionKind
+    ) -> CompactionStatus:  # fmt: skip
+        at_work, began = self._collector.state.phase == phase, self._collector.began
+        return CompactionStatus(at_work, suspended, total, began if last is None else last, kind.threshold)
 
     def _directories(self) -> tuple[DirectoryWork, ...]:
         parts = zip(self._maintenance.directories, self._indexes, self._collector.progress(), strict=False)
@@ -113,6 +117,18 @@ class BackgroundControl:
         for directory in self._maintenance.directories:
             files = await directory.on_lane(directory.space.files)
             found += [EntryLogFile(directory.storage.path, log_id, n_bytes) for log_id, n_bytes in files]
+        return found
+
+    def log_space(self) -> "Deferred[Sequence[EntryLogSpace]]":
+        """Measure the live and dead bytes of all entry logs that get no more entries."""
+        return Deferred.fromCoroutine(self._log_space())
+
+    async def _log_space(self) -> Sequence[EntryLogSpace]:
+        found = []
+        for directory in self._maintenance.directories:
+            sealed = await directory.on_flush_lane(directory.space.sealed_logs)
+            for usage in await directory.on_lane(directory.space.usage, sealed):
+                found.append(EntryLogSpace(directory.storage.path, usage.log_id, usage.size, usage.live))
         return found
 
     def ledgers_of(self, directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":

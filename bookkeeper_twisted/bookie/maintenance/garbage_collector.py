@@ -116,6 +116,7 @@ class GarbageCollector:
     live bytes, and compacts other entry logs.
 
     :param logs, compactors: for each directory, the collector of entry logs and the compactor.
+    :ivar options: the present settings.
     :ivar began: time of the start, in seconds; the first interval of each compaction counts from it.
     """
 
@@ -131,7 +132,7 @@ class GarbageCollector:
         self._logs = logs
         self._compactors = compactors
         self._metrics = metrics
-        self._options = options
+        self.options = options
         self.began = clock.seconds()
         self._timer: IDelayedCall | None = None
         self._end_of_pause: IDelayedCall | None = None
@@ -198,7 +199,7 @@ class GarbageCollector:
 
     def change(self, options: CollectorOptions) -> None:
         """Set new ``options``; if ``wait_time`` changes, the wait for the next garbage collection begins again."""
-        before, self._options = self._options, options
+        before, self.options = self.options, options
         if options.wait_time != before.wait_time and self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -219,7 +220,7 @@ class GarbageCollector:
         :param full: whether a disk is full.  If so, all compactions end; with ``forced_when_full``, a run is forced
             instead.
         """
-        if self._options.forced_when_full:
+        if self.options.forced_when_full:
             self._disk_stops_major = self._disk_stops_minor = False
             if (almost_full or full) and self._waiting is None and self._running is None:
                 self.force().addErrback(lambda failure: failure.trap(CancelledError))
@@ -232,7 +233,7 @@ class GarbageCollector:
 
     def _wait(self) -> None:
         if not self._stopped and self._timer is None:
-            self._timer = self._clock.callLater(self._options.wait_time, self._timed)
+            self._timer = self._clock.callLater(self.options.wait_time, self._timed)
 
     def _timed(self) -> None:
         self._timer = None
@@ -329,14 +330,14 @@ class GarbageCollector:
         A compaction that was suspended before its end is still due at the next run.
         """
         state, now = self.state, self._clock.seconds()
-        if self._is_due(self._options.major, request, request.major, state.last_major, now, self._stops_major):
-            await self._compact_as("major compaction", self._options.major)
+        if self._is_due(self.options.major, request, request.major, state.last_major, now, self._stops_major):
+            await self._compact_as("major compaction", self.options.major)
             state.majors += 1
             self._metrics.majors.value += 1
             if not state.suspended_major:
                 state.last_major = state.last_minor = self._clock.seconds()
-        elif self._is_due(self._options.minor, request, request.minor, state.last_minor, now, self._stops_minor):
-            await self._compact_as("minor compaction", self._options.minor)
+        elif self._is_due(self.options.minor, request, request.minor, state.last_minor, now, self._stops_minor):
+            await self._compact_as("minor compaction", self.options.minor)
             state.minors += 1
             self._metrics.minors.value += 1
             if not state.suspended_minor:
@@ -355,7 +356,7 @@ class GarbageCollector:
     ) -> bool:
         if stopped:
             return False
-        if wanted and (kind.enabled or (self._options.force_allowed and kind.threshold > 0)):
+        if wanted and (kind.enabled or (self.options.force_allowed and kind.threshold > 0)):
             return True
         return request.timed and kind.enabled and now - (self.began if last is None else last) >= kind.interval
 
@@ -365,7 +366,7 @@ class GarbageCollector:
         failures = self.state.failures
         self.state.phase = phase
         self._apply_suspension()
-        order = CompactionOrder(kind.threshold, self._options.target_size, kind.max_time)
+        order = CompactionOrder(kind.threshold, self.options.target_size, kind.max_time)
         disks = await self._disks()
         self._compacting = [Deferred.fromCoroutine(self._compact_disk(disk, order)) for disk in disks]
         outcomes: Sequence[tuple[bool, Any]] = await DeferredList(self._compacting, consumeErrors=True)
@@ -430,7 +431,7 @@ class GarbageCollector:
         :param paused: whether a running compaction is suspended now.
         """
         if paused and self._end_of_pause is None:
-            self._end_of_pause = self._clock.callLater(self._options.wait_time, self._pause_ended)
+            self._end_of_pause = self._clock.callLater(self.options.wait_time, self._pause_ended)
         elif not paused and self._end_of_pause is not None:
             self._end_of_pause.cancel()
             self._end_of_pause = None

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 from twisted.logger import Logger
 
+from ...instruments import Ring
 from ...protocol.peer_lines import PeerLines
 
 DISK = "the disk"
@@ -23,6 +25,30 @@ _NO_WAITS: Mapping[str, float] = MappingProxyType({})
 _LEAST = 1e-6
 
 
+RECENT_REQUESTS = 500
+"""Number of slow requests that are kept for the console."""
+
+
+class SlowRequest(NamedTuple):
+    """A request, or requests that were received together, that took long.
+
+    :ivar ended: time of the reply, in seconds since the epoch.
+    :ivar entry_id: id of the first entry; below 0 if the request names none.
+    :ivar n_entries: number of entries.
+    :ivar millis: how long the request took.
+    :ivar waited_for: what took most of the time, as far as it is known.
+    """
+
+    ended: float
+    operation: str
+    peer: str
+    ledger_id: int
+    entry_id: int
+    n_entries: int
+    millis: float
+    waited_for: str
+
+
 class SlowRequests:
     """Logs a line about a request, or requests that were received together, if they took long.
 
@@ -32,12 +58,15 @@ class SlowRequests:
     :param seconds: returns the time in seconds, which limits the rate of the lines.
     :param waits: returns what an add has waited for; called while the add is being completed.
     :ivar threshold: milliseconds from which a request is logged; infinite if no request is logged.
+    :ivar recent: the newest slow requests, also those whose lines were omitted.
     """
 
     _log = Logger()
 
     def __init__(self, seconds: Callable[[], float], waits: Waits = lambda ledger_id: _NO_WAITS) -> None:
         self.threshold = math.inf
+        self.recent: Ring[SlowRequest] = Ring(RECENT_REQUESTS)
+        self._seconds = seconds
         self._waits = waits
         self._lines = PeerLines(seconds)
 
@@ -60,6 +89,9 @@ class SlowRequests:
         :param millis: how long the request took, in milliseconds.
         :param waited_for: what took most of the time, as far as it is known.
         """
+        self.recent.append(
+            SlowRequest(self._seconds(), operation, peer, ledger_id, entry_id, count, millis, waited_for)
+        )
         template = (
             f"slow {operation} of {{peer}}: ledger {{ledger_id}}, entry {{entry_id}}, {{count}} in all, "
             "{millis:.0f} ms, most of it for {waited_for}"

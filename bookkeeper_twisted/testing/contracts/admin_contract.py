@@ -83,6 +83,20 @@ class BookieAdminContract(SynchronousTestCase):
             self.assertTrue(disk.directory)
             self.assertTrue(0 <= disk.free <= disk.total, disk)
 
+    def test_since(self) -> None:
+        """Each reason to be read-only has the time at which it began, which a repeated request does not change."""
+        self.admin.set_read_only(True)
+        before = self.admin.state()
+        self.assertEqual(len(before.since), 1)
+        self.admin.set_read_only(True)
+        self.assertEqual(self.admin.state(), before)
+
+    def test_recent(self) -> None:
+        """There are the newest groups of each journal, and the newest slow requests."""
+        self.assertTrue(self.admin.journal_groups())
+        for ring in (*self.admin.journal_groups(), self.admin.slow_requests()):
+            self.assertEqual(len(ring.after(0)), ring.count)
+
     def test_files(self) -> None:
         """The listing of files contains the names of files of each kind."""
         files = self.settled(self.admin.files())
@@ -179,6 +193,12 @@ class BookieAdminContract(SynchronousTestCase):
             refused = work.ledgers_of(directory, log_id)
             self.settle()
             self.failureResultOf(refused, IncorrectParameterError)
+
+    def test_live_space(self) -> None:
+        """No sealed entry log has more live bytes than bytes."""
+        self.store_entries()
+        for log in self.settled(self.admin.background().log_space()):
+            self.assertTrue(0 <= log.live <= log.n_bytes, log)
 
     def test_scrub(self) -> None:
         """A requested scrub runs, unless scrubs are suspended."""

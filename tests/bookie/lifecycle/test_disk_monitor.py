@@ -56,6 +56,18 @@ class MonitorTests(SynchronousTestCase):
         self.executor.drain()
         return self.told[-1]
 
+    def test_growth(self) -> None:
+        """The growth of each disk is known once its checks cover long enough."""
+        self.monitor.start(10)
+        self.assertEqual(self.monitor.growth(), [None, None])
+        for free in range(50, 0, -1):
+            self.check(free)
+            self.clock.advance(590)
+        growth = self.monitor.growth()
+        self.assertAlmostEqual(growth[0] or 0.0, 1 / 600)
+        self.assertEqual(growth[1], 0.0)
+        self.stop()
+
     def test_hysteresis(self) -> None:
         """A disk is full above one threshold, and usable again below a lower one."""
         self.monitor.start(10)

@@ -47,6 +47,17 @@ class RegistrationTests(SynchronousTestCase):
         self.register()
         self.assertEqual((self.store.calls, self.registration.registered), ([("b1", "writable")], True))
 
+    def test_since(self) -> None:
+        """Each reason has the time at which it began, also if it is given again."""
+        self.clock.advance(5)
+        self.registration.set_read_only("full", True)
+        self.clock.advance(1)
+        self.registration.set_read_only("full", True)
+        self.registration.set_read_only("forced", True)
+        self.assertEqual((self.registration.reasons, self.registration.since), (("full", "forced"), (5.0, 6.0)))
+        self.registration.set_read_only("full", False)
+        self.assertEqual(self.registration.since, (6.0,))
+
     def test_read_only_from_the_start(self) -> None:
         """A reason that holds before the registration makes it a read-only one, and nothing is told before."""
         self.registration.set_read_only("forced", True)

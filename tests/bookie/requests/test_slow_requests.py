@@ -66,6 +66,14 @@ class SlowRequestTests(SynchronousTestCase):
              "millis": 250.0},
         )  # fmt: skip
 
+    def test_recent(self) -> None:
+        """Each slow request is kept, also one whose line is omitted because its host has had one."""
+        self.slow(adds(run(7, 3, 20)))
+        self.slow(adds(run(7, 23, 1)))
+        first, second = self.rig.engine.context.slow.recent.after(0)
+        self.assertEqual(first[1:7], ("ADD_ENTRY", "10.0.0.7:5", 7, 3, 20, 250.0))
+        self.assertEqual((second.entry_id, second.ended), (23, self.rig.clock.seconds()))
+
     def test_threshold(self) -> None:
         """A request that is quicker is no line, and none is where the threshold is 0, as it is at first."""
         self.assertEqual(self.slow(adds(run(7, 0)), 0.099), [])

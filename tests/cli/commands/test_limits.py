@@ -107,7 +107,7 @@ class ThrottlesTests(ShellCase, HttpCase):
 
     def test_no_right(self) -> None:
         """A refusal for want of a token or a right is its reason."""
-        found = json_answer({"reason": "a token or a certificate is needed"}, 401).body.encode()
+        found = str(json_answer({"reason": "a token or a certificate is needed"}, 401).body).encode()
         self._http = lambda method, url, body, config: succeed((401, found))  # type: ignore[method-assign]
         self.assertEqual(self.shell("throttles"), 255)
         self.assertEqual(self.complaints, ["throttles: a token or a certificate is needed"])

@@ -84,7 +84,7 @@ class ContractTests(SynchronousTestCase):
         """Reasons that are lost or not given, and wrong disks, are found; the fake as it is passes."""
         self.assertEqual(_failures(FakeBookieAdmin), set())
         self.assertEqual(_failures(_Forgetful), {"test_other_reason"})
-        self.assertEqual(_failures(_Silent), {"test_read_only", "test_other_reason"})
+        self.assertEqual(_failures(_Silent), {"test_read_only", "test_other_reason", "test_since"})
         self.assertEqual(_failures(_Late), {"test_disks", "test_stopped"})
         self.assertEqual(_failures(_Half), {"test_configure"})
 

@@ -1,0 +1,124 @@
+"""Puts the console of an HTTP server together: its sources, its stream and its pages."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from twisted.web.resource import IResource
+
+from ...bookie.admin import IBookieAdmin
+from ...limits.adaptive import ISpeedLimits
+from ..api import pages_of
+from ..autorecovery_api import AutorecoveryApi
+from ..cluster_api import Connect
+from ..limits_api import limits_of_autorecovery, limits_value
+from ..routes import Route, routes_of
+from .bookie_pages import BookiePages
+from .bookie_parts import BookieParts, operations_value
+from .bundle import BundlePage
+from .cluster_parts import ClusterParts
+from .events import EventLog, EventPages, event_row
+from .feed import ConsoleFeed
+from .files import ConsoleFiles
+from .ledger_pages import LedgerPages
+from .sources import RecordSource, Source, StateSource
+from .stream import StreamPage
+
+CONSOLE_ROUTES: tuple[Route, ...] = (
+    *routes_of(BookiePages, LedgerPages, EventPages, BundlePage), *StreamPage.routes, *ConsoleFiles.all_routes,
+)  # fmt: skip
+"""The operations of the console of a bookie."""
+
+_EVENTS_AT_ONCE = 200
+
+Metrics = Callable[[], Iterator[bytes]]
+"""A function that yields the text of the metrics of a process."""
+
+
+class Console:
+    """The console of one HTTP server.
+
+    :param clock: the reactor.
+    :param pages: pages of the process's own, by their paths.
+    :param sources: sources of the process's own.
+    :param configuration: returns the configuration by key, with masked secrets.
+    :param metrics: see :data:`Metrics`.
+    :ivar pages: all pages by their paths, without the first slash.
+    """
+
+    def __init__(
+        self, clock: Any, pages: Mapping[str, IResource], sources: list[Source],
+        configuration: Callable[[], Mapping[str, str]], metrics: Metrics,
+    ) -> None:  # fmt: skip
+        self._log = EventLog(clock.seconds)
+        self._is_open = False
+        events = RecordSource("events", lambda: (self._log.events,), event_row, _EVENTS_AT_ONCE)
+        self._feed = feed = ConsoleFeed(clock, [*sources, events])
+        self.pages: dict[str, IResource] = {
+            **pages, **ConsoleFiles.pages(),
+            **pages_of(EventPages(self._log, clock.seconds)),
+            **pages_of(BundlePage(clock, self._log, configuration, metrics, feed.read_all)),
+            StreamPage.routes[0].path.strip("/"): StreamPage(feed, clock),
+        }  # fmt: skip
+
+    @classmethod
+    def of_bookie(
+        cls, admin: IBookieAdmin, clock: Any, autorecovery: AutorecoveryApi | None, client: Connect | None
+    ) -> "Console":  # fmt: skip
+        """Make the console of a bookie.
+
+        :param admin: administration interface of the bookie.
+        :param clock: the reactor.
+        :param autorecovery: answers requests about autorecovery; None: the server has no pages about the cluster.
+        :param client: returns the client of the cluster; None: see ``autorecovery``.
+        """
+        parts = BookieParts(admin, clock.seconds)
+        pages, sources = _of_cluster(autorecovery, client, clock, lambda: admin.replication_limits)
+        own = pages_of(BookiePages(admin, parts)) | pages
+        return cls(clock, own, [*parts.sources(), *sources], admin.configuration, admin.metrics)
+
+    @classmethod
+    def of_autorecovery(
+        cls, limits: ISpeedLimits, clock: Any, autorecovery: AutorecoveryApi, client: Connect, metrics: Metrics
+    ) -> "Console":  # fmt: skip
+        """Make the console of a process without a bookie.
+
+        :param limits: the speed limits of autorecovery.
+        :param clock: the reactor.
+        :param autorecovery: answers requests about autorecovery.
+        :param client: returns the client of the cluster.
+        :param metrics: see :data:`Metrics`.
+        """
+
+        async def throttles() -> object:
+            return limits_value(limits_of_autorecovery(limits))
+
+        pages, sources = _of_cluster(autorecovery, client, clock, lambda: limits)
+        return cls(clock, pages, [StateSource("throttles", throttles), *sources], dict, metrics)
+
+    def start(self) -> None:
+        """Begin to keep events, because the server listens."""
+        if not self._is_open:
+            self._is_open = True
+            self._log.start()
+
+    def close(self) -> None:
+        """End the responses of all viewers, because the server stops."""
+        if self._is_open:
+            self._is_open = False
+            self._log.stop()
+        self._feed.close()
+
+
+def _of_cluster(
+    autorecovery: AutorecoveryApi | None, client: Connect | None, clock: Any,
+    limits: Callable[[], ISpeedLimits | None],
+) -> tuple[dict[str, IResource], list[Source]]:  # fmt: skip
+    """Return the pages and the sources about the cluster; there are none without a client."""
+    if autorecovery is None or client is None:
+        return {}, []
+
+    async def operations() -> object:
+        return operations_value(autorecovery.operations)
+
+    parts = ClusterParts(client, clock.seconds, limits)
+    return pages_of(LedgerPages(client)), [*parts.sources(), StateSource("operations", operations)]

@@ -1,0 +1,123 @@
+"""The HTTP pages of the console about one bookie, below ``/api/v1/console``."""
+
+from collections import Counter
+
+import attrs
+
+from ...bookie.admin import IBookieAdmin
+from ...errors import IncorrectParameterError
+from ..api import Answer, ApiRequest, json_answer
+from ..routes import Parameter, Route, routed
+from .bookie_parts import BookieParts
+from .diagnosis import compaction_gain
+from .sources import RecordSource, StateSource
+
+LOGS_A_PAGE = 1000
+LOGS_A_STEP = 20
+"""Most entry logs whose ledgers one request counts, because each of them is read from disk."""
+
+
+class BookiePages:
+    """Answers the requests of the console about one bookie.
+
+    :param parts: reads the parts that the stream of the console sends, too.
+    """
+
+    def __init__(self, admin: IBookieAdmin, parts: BookieParts) -> None:
+        self._admin = admin
+        self._sources = {source.name: source for source in parts.sources()}
+
+    async def _state(self, name: str) -> Answer:
+        source = self._sources[name]
+        assert isinstance(source, StateSource)
+        return json_answer(await source.read())
+
+    def _records(self, name: str, question: ApiRequest) -> Answer:
+        source = self._sources[name]
+        assert isinstance(source, RecordSource)
+        after = question.number("after", 0)
+        return json_answer(source.after([after] * len(source.rings())))
+
+    @routed(Route("GET", "/api/v1/console/bookie", "the state of the bookie: why it is read-only and since when; for "
+                  "each disk, how fast it fills"))  # fmt: skip
+    async def _bookie(self, question: ApiRequest) -> Answer:
+        return await self._state("bookie")
+
+    @routed(Route("GET", "/api/v1/console/latency", "what slow requests wait for, and the mean times of the journals"))
+    async def _latency(self, question: ApiRequest) -> Answer:
+        return await self._state("latency")
+
+    @routed(Route("GET", "/api/v1/console/work", "garbage collection, compaction and scrub, with their progress"))
+    async def _work(self, question: ApiRequest) -> Answer:
+        return await self._state("work")
+
+    @routed(
+        Route("GET", "/api/v1/console/journals",
+              "the newest groups of each journal: time, entries, bytes, and ms of queue, write and sync",
+              parameters=(Parameter("after", "the number of the last known group", "integer"),), refusals=(400,)),
+    )  # fmt: skip
+    async def _journals(self, question: ApiRequest) -> Answer:
+        return self._records("journals", question)
+
+    @routed(
+        Route("GET", "/api/v1/console/slow_requests",
+              "the newest slow requests: time, operation, client, ledger, entry, entries, ms, what they waited for",
+              parameters=(Parameter("after", "the number of the last known request", "integer"),), refusals=(400,)),
+    )  # fmt: skip
+    async def _slow_requests(self, question: ApiRequest) -> Answer:
+        return self._records("slow", question)
+
+    @routed(
+        Route("GET", "/api/v1/console/entry_logs",
+              "live and dead bytes of the sealed entry logs, a thousand a page, and what compactions would free",
+              parameters=(Parameter("page", "number of the page, from 1 on", "integer"),), refusals=(400, 503)),
+    )  # fmt: skip
+    async def _entry_logs(self, question: ApiRequest) -> Answer:
+        page, work = max(1, question.number("page", 1)), self._admin.background()
+        logs, collection = await work.log_space(), work.collection()
+        dead = [log for log in logs if not log.live]
+        return json_answer(
+            {
+                "logs": len(logs),
+                "bytes": sum(log.n_bytes for log in logs),
+                "live": sum(log.live for log in logs),
+                "deletable": sum(log.n_bytes for log in dead),
+                "major": attrs.asdict(compaction_gain(logs, collection.major.threshold)),
+                "minor": attrs.asdict(compaction_gain(logs, collection.minor.threshold)),
+                "page": [
+                    [log.directory, log.log_id, log.n_bytes, log.live]
+                    for log in logs[(page - 1) * LOGS_A_PAGE : page * LOGS_A_PAGE]
+                ],
+            }
+        )
+
+    @routed(
+        Route("GET", "/api/v1/console/disk_ledgers",
+              "the bytes of each ledger in the next entry logs of a directory, deleted ledgers included",
+              parameters=(Parameter("directory", "its ``current`` directory", required=True),
+                          Parameter("after", "the id of the last entry log that was counted", "integer")),
+              refusals=(400, 503)),
+    )  # fmt: skip
+    async def _disk_ledgers(self, question: ApiRequest) -> Answer:
+        """Count the bytes of ledgers in a few entry logs; ``next`` is the parameter ``after`` of the next request."""
+        directory, after = question.parameters.get("directory", ""), question.number("after", -1)
+        work = self._admin.background()
+        ids = sorted(log.log_id for log in await work.entry_logs() if log.directory == directory)
+        if not ids:
+            raise IncorrectParameterError(f"{directory!r} is no ledger directory of this bookie, or has no entry log")
+        chosen = [log_id for log_id in ids if log_id > after][:LOGS_A_STEP]
+        found = Counter[int]()
+        for log_id in chosen:
+            try:
+                found.update(await work.ledgers_of(directory, log_id))
+            except IncorrectParameterError:
+                continue  # the garbage collection has deleted the log since the listing
+        left = [log_id for log_id in ids if chosen and log_id > chosen[-1]]
+        return json_answer(
+            {
+                "logs": len(chosen),
+                "left": len(left),
+                "next": chosen[-1] if left else None,
+                "ledgers": {str(ledger_id): n_bytes for ledger_id, n_bytes in found.items()},
+            }
+        )

@@ -1,0 +1,170 @@
+"""The parts of the console about one bookie: its state and disks, its journals, slow requests, limits and jobs."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+
+from ...autorecovery.operations.decommission import Remaining
+from ...bookie.admin import CompactionStatus, IBookieAdmin, Phase, WorkProgress
+from ...bookie.requests.slow_requests import SlowRequest
+from ...errors import NotServingError
+from ...metrics import JournalGroup
+from ..autorecovery_api import RunningOperation
+from ..limits_api import limits_of_bookie, limits_value
+from .diagnosis import bottleneck, days_until_full
+from .sources import RecordSource, Source, StateSource
+
+_EVERY_DISKS = 5
+_SHOWN_LEDGERS = 20
+
+Operations = Callable[[], Mapping[str, RunningOperation]]
+"""A function that returns the decommissions and recoveries of this process by name."""
+
+
+class BookieParts:
+    """Reads the parts of the console about one bookie.
+
+    :param admin: administration interface of the bookie.
+    :param seconds: returns the seconds since the epoch.
+    """
+
+    def __init__(self, admin: IBookieAdmin, seconds: Callable[[], float]) -> None:
+        self._admin = admin
+        self._seconds = seconds
+
+    def sources(self) -> list[Source]:
+        """Return the sources of these parts."""
+        return [
+            StateSource("bookie", self.bookie, _EVERY_DISKS), StateSource("latency", self.latency),
+            StateSource("throttles", self.throttles), StateSource("work", self.work),
+            RecordSource("journals", self._admin.journal_groups, _group),
+            RecordSource("slow", lambda: (self._admin.slow_requests(),), _slow),
+        ]  # fmt: skip
+
+    async def bookie(self) -> object:
+        """Return the state of the bookie, why it is read-only and since when, and its disks."""
+        state, values = self._admin.state(), self._admin.configuration()
+        threshold = float(values.get("diskUsageThreshold", "0.95"))
+        disks = await self._admin.disks()
+        return {
+            "id": self._admin.bookie_id,
+            "address": self._admin.address,
+            "phase": state.phase.value,
+            "readOnly": state.read_only,
+            "highPriorityWrites": state.high_priority_writes,
+            "reasons": [
+                {"text": text, "since": since} for text, since in zip(state.reasons, state.since, strict=False)
+            ],
+            "disks": [
+                {
+                    "directory": disk.directory,
+                    "total": disk.total,
+                    "free": disk.free,
+                    "growthPerDay": None if disk.growth is None else round(disk.growth * 86400),
+                    "daysUntilFull": days_until_full(disk, threshold),
+                }
+                for disk in disks
+            ],
+        }
+
+    async def latency(self) -> object:
+        """Return what makes requests slow, and how long the parts of a journal write take."""
+        groups = [group for ring in self._admin.journal_groups() for group in ring.after(0)]
+        threshold = self._admin.configuration().get("slowRequestThresholdMs", "0")
+        slow = self._admin.slow_requests().after(0)
+        return attrs.asdict(bottleneck(groups, slow, self._seconds(), threshold)) | {"threshold": threshold}
+
+    async def throttles(self) -> object:
+        """Return all speed limits of the process; None while the bookie does not serve."""
+        return limits_value(limits_of_bookie(self._admin)) if self._serves else None
+
+    async def work(self) -> object:
+        """Return the state of garbage collection and scrub; None while the bookie does not serve."""
+        if not self._serves:
+            return None
+        collection, scrub = self._admin.background().collection(), self._admin.background().scrub()
+        return {
+            "collection": {
+                "phase": collection.phase,
+                "forced": collection.forced,
+                "runs": collection.runs,
+                "failures": collection.failures,
+                "lastFailure": collection.last_failure,
+                "deletedLedgers": collection.deleted_ledgers,
+                "major": _compaction(collection.major),
+                "minor": _compaction(collection.minor),
+                "directories": [
+                    {"directory": each.directory, "progress": _progress(each.progress), "damaged": dict(each.damaged)}
+                    for each in collection.directories
+                ],
+            },
+            "scrub": {
+                "suspended": scrub.suspended,
+                "progress": _progress(scrub.progress),
+                "passes": scrub.passes,
+                "failures": scrub.failures,
+                "lastPass": scrub.last_pass,
+                "findings": len(scrub.findings),
+            },
+        }
+
+    @property
+    def _serves(self) -> bool:
+        try:
+            self._admin.background()
+        except NotServingError:
+            return False
+        return self._admin.state().phase is Phase.SERVING
+
+
+def operations_value(operations: Mapping[str, RunningOperation]) -> list[object]:
+    """Return decommissions and recoveries as JSON, with what each decommission still waits for.
+
+    :param operations: the operations, by name.
+    """
+    return [
+        {"name": each.name, "began": each.began, **(_remaining(each.remaining) if each.remaining is not None else {})}
+        for each in operations.values()
+    ]
+
+
+def _remaining(remaining: Remaining) -> Mapping[str, object]:
+    by_reason: dict[str, list[int]] = {}
+    for ledger_id, reason in remaining.blockers.items():
+        by_reason.setdefault(reason, []).append(ledger_id)
+    return {
+        "found": remaining.found,
+        "left": len(remaining.blockers),
+        "blockers": [
+            {"reason": reason, "count": len(ledgers), "ledgers": ledgers[:_SHOWN_LEDGERS]}
+            for reason, ledgers in sorted(by_reason.items(), key=lambda item: -len(item[1]))
+        ],
+    }
+
+
+def _group(group: JournalGroup) -> Sequence[object]:
+    synced = None if group.synced is None else round(group.synced * 1000, 3)
+    waited, written = round(group.waited * 1000, 3), round(group.written * 1000, 3)
+    return [round(group.ended, 3), group.n_entries, group.n_bytes, waited, written, synced]
+
+
+def _slow(request: SlowRequest) -> Sequence[object]:
+    return [round(request.ended, 3), *request[1:6], round(request.millis, 1), request.waited_for]
+
+
+def _compaction(status: CompactionStatus) -> Mapping[str, object]:
+    return {
+        "atWork": status.at_work,
+        "suspended": status.suspended,
+        "total": status.total,
+        "last": status.last,
+        "threshold": status.threshold,
+    }
+
+
+def _progress(progress: WorkProgress | None) -> Mapping[str, object] | None:
+    return None if progress is None else {"done": progress.done, "left": progress.left, "eta": _rounded(progress.eta)}
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, 1)

@@ -1,0 +1,272 @@
+"""The parts of the console about the cluster: its bookies, and the repair of ledgers that lack replicas."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from ...autorecovery.operations.admin import AutorecoveryAdmin
+from ...client.admin import BookKeeperAdmin, DiskSpace
+from ...errors import MetadataError, NoSuchLedgerMetadataError
+from ...limits.adaptive import ISpeedLimits
+from ...metadata.registered import registered_bookies
+from ...model import BookieServiceInfo, UnderreplicatedLedger
+from ...placement.rack_aware import RackAwarePlacement
+from ...placement.racks import DEFAULT_RACK
+from ..cluster_api import Connect
+from .replicas import live_replicas
+from .sources import Source, StateSource
+
+MOST_MARKS = 200
+"""Most underreplicated ledgers that are shown; more are only counted."""
+
+_EVERY_CLUSTER, _EVERY_REPAIR = 5, 10
+_EVERY_SPACE = 6
+"""Samples of the cluster between two questions for the disk space and the addresses of its bookies."""
+
+_USUAL_ENSEMBLE = 3
+"""Size of the ensemble of a ledger whose writer does not name one."""
+
+_GIB = 1 << 30
+_HTTP = ("http", "https")
+
+
+@attrs.frozen
+class ListedBookie:
+    """A bookie of the cluster, as other processes see it.
+
+    :ivar state: ``writable``, ``read-only`` or ``unavailable``.
+    :ivar since: when this process first saw the state, in seconds since the epoch; None if the bookie has had it since
+        the console was first opened.
+    :ivar rack: its rack; empty if this process does not know it.
+    :ivar url: where its HTTP server is, if it has registered one.
+    :ivar total, free: bytes of its ledger disks; None if it does not answer, or is not writable.
+    """
+
+    id: str
+    state: str
+    since: float | None
+    rack: str
+    url: str
+    total: int | None
+    free: int | None
+
+
+class ClusterParts:
+    """Reads the parts of the console about the cluster.
+
+    :param connect: returns the client of the cluster.
+    :param seconds: returns the seconds since the epoch.
+    :param limits: returns the speed limits of autorecovery in this process; None if it does not run here.
+    """
+
+    def __init__(
+        self, connect: Connect, seconds: Callable[[], float],
+        limits: Callable[[], ISpeedLimits | None] = lambda: None,
+    ) -> None:  # fmt: skip
+        self._connect = connect
+        self._seconds = seconds
+        self._limits = limits
+        self._states: dict[str, tuple[str, float | None]] = {}
+        self._spaces: Mapping[str, Any] = {}
+        self._urls: dict[str, str] = {}
+        self._samples = 0
+
+    def sources(self) -> list[Source]:
+        """Return the sources of these parts."""
+        return [
+            StateSource("cluster", self.cluster, _EVERY_CLUSTER), StateSource("repair", self.repair, _EVERY_REPAIR),
+        ]  # fmt: skip
+
+    async def cluster(self) -> object:
+        """Return all bookies of the cluster with their states, and whether it could lose one more bookie."""
+        admin = await self._connect()
+        writable, read_only = await registered_bookies(admin.client.metadata.registration)
+        known = await admin.all_bookies() | writable | read_only
+        states = {
+            bookie_id: "writable" if bookie_id in writable else "read-only" if bookie_id in read_only else "unavailable"
+            for bookie_id in sorted(known)
+        }
+        self._note(states)
+        placement = admin.client.context.watcher.placement
+        await placement.prepare(known)
+        racks = {each: placement.rack_of(each) for each in known} if isinstance(placement, RackAwarePlacement) else {}
+        if self._samples % _EVERY_SPACE == 0:
+            self._spaces = await admin.disk_space()
+            self._urls.clear()
+        self._samples += 1
+        rows = [await self._row(admin, each, state, racks.get(each, "")) for each, state in states.items()]
+        autorecovery = AutorecoveryAdmin(admin.client.metadata)
+        marked = await autorecovery.any_underreplicated()
+        enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
+        return {
+            "bookies": [attrs.asdict(row) for row in rows],
+            "safe": [attrs.asdict(each) for each in risks(rows, marked, enabled, auditor)],
+        }
+
+    def _note(self, states: Mapping[str, str]) -> None:
+        """Record when the state of each bookie has changed."""
+        is_first = not self._states
+        for bookie_id, state in states.items():
+            before = self._states.get(bookie_id)
+            if before is None or before[0] != state:
+                self._states[bookie_id] = state, None if is_first else self._seconds()
+                self._urls.pop(bookie_id, None)
+        for gone in self._states.keys() - states.keys():
+            del self._states[gone]
+
+    async def _row(self, admin: BookKeeperAdmin, bookie_id: str, state: str, rack: str) -> ListedBookie:
+        space = self._spaces.get(bookie_id)
+        total, free = (space.total, space.free) if isinstance(space, DiskSpace) else (None, None)
+        if bookie_id not in self._urls and state != "unavailable":
+            try:
+                self._urls[bookie_id] = _url(await admin.service_info(bookie_id))
+            except MetadataError:
+                pass  # the bookie has gone meanwhile
+        url = self._urls.get(bookie_id, "")
+        rack = "" if rack == DEFAULT_RACK else rack
+        return ListedBookie(bookie_id, state, self._states[bookie_id][1], rack, url, total, free)
+
+    async def repair(self) -> object:
+        """Return the underreplicated ledgers, why each is not repaired yet, and what limits the repair."""
+        admin = await self._connect()
+        metadata = admin.client.metadata
+        autorecovery = AutorecoveryAdmin(metadata)
+        writable, read_only = await registered_bookies(metadata.registration)
+        locks, enabled, auditor = await autorecovery.recovering(), await autorecovery.is_enabled(), (
+            await autorecovery.auditor()
+        )
+        rows: list[dict[str, object]] = []
+        count = unavailable = 0
+        async for ledger_id in metadata.underreplication.marked_ledgers():
+            count += 1
+            if count > MOST_MARKS:
+                continue
+            row = await self._marked(admin, ledger_id, locks.get(ledger_id), writable | read_only)
+            if row is not None:
+                rows.append(row)
+                unavailable += row["replicas"] == 0
+        return {
+            "enabled": enabled, "auditor": auditor, "count": count, "unavailable": unavailable, "ledgers": rows,
+            "limit": repair_limit(count, locks, enabled, auditor, len(writable), self._waiting()),
+        }  # fmt: skip
+
+    async def _marked(
+        self, admin: BookKeeperAdmin, ledger_id: int, lock: str | None, there: frozenset[str]
+    ) -> dict[str, object] | None:  # fmt: skip
+        try:
+            mark = (await admin.client.metadata.underreplication.read_mark(ledger_id)).value
+            metadata = await admin.client.ledger_metadata(ledger_id)
+        except (MetadataError, NoSuchLedgerMetadataError):
+            return None  # it was repaired or deleted meanwhile
+        return {
+            "id": ledger_id, "missing": list(mark.replicas), "since": None if mark.ctime is None else mark.ctime / 1000,
+            "lock": lock, "replicas": live_replicas(metadata, there), "state": metadata.state.name,
+            "reason": mark_reason(mark, lock, there),
+        }  # fmt: skip
+
+    def _waiting(self) -> str:
+        """Return the name of the limiter of replication for which most requests wait; empty if none waits."""
+        limits = self._limits()
+        waiting = [each for each in limits.limits().throttles if each.waiting] if limits is not None else []
+        return max(waiting, key=lambda each: each.waiting).name if waiting else ""
+
+
+@attrs.frozen
+class RiskReason:
+    """A reason why the loss of one more bookie would or would not hurt.
+
+    :ivar safe: False if it is a reason against.
+    """
+
+    safe: bool
+    text: str
+
+
+def risks(rows: Iterable[ListedBookie], marked: bool, enabled: bool, auditor: str | None) -> list[RiskReason]:
+    """Say whether the cluster can lose one more bookie, as far as it follows from bookies and marks alone.
+
+    :param rows: the bookies of the cluster.
+    :param marked: whether a ledger is marked as underreplicated.
+    :param enabled: whether autorecovery is switched on.
+    :param auditor: the bookie id of the auditor; None if none is elected.
+    """
+    rows = list(rows)
+    writable = [row for row in rows if row.state == "writable"]
+    gone = [row.id for row in rows if row.state == "unavailable"]
+    known = [(row.total, row.free) for row in writable if row.total is not None and row.free is not None]
+    fullest = max((total - free for total, free in known), default=0)
+    others = sum(free for _, free in known) - max((free for _, free in known), default=0)
+    return [
+        RiskReason(not gone, f"unavailable: {', '.join(gone)}" if gone else "all bookies are there"),
+        RiskReason(not marked, "ledgers lack replicas already" if marked else "no ledger is marked for repair"),
+        RiskReason(enabled, "autorecovery is enabled" if enabled else "autorecovery is disabled: nothing is repaired"),
+        RiskReason(
+            auditor is not None,
+            "no auditor is elected: a loss would not be noticed" if auditor is None else f"the auditor is {auditor}",
+        ),
+        RiskReason(
+            len(writable) > _USUAL_ENSEMBLE,
+            f"{max(len(writable) - 1, 0)} writable bookies would be left for the ensembles of new ledgers",
+        ),
+        RiskReason(
+            others > fullest,
+            f"{others / _GIB:.1f} GiB are free elsewhere for the {fullest / _GIB:.1f} GiB of the fullest bookie",
+        ),
+    ]  # fmt: skip
+
+
+def mark_reason(mark: UnderreplicatedLedger, lock: str | None, there: frozenset[str]) -> str:
+    """Say why a ledger is underreplicated, and why it is not repaired yet.
+
+    :param mark: its mark.
+    :param lock: the text of its replication lock; None if no worker holds it.
+    :param there: the bookies that are registered.
+    """
+    gone = [bookie_id for bookie_id in mark.replicas if bookie_id not in there]
+    lacking = [bookie_id for bookie_id in mark.replicas if bookie_id in there]
+    parts = []
+    if gone:
+        parts.append(f"{', '.join(gone)} {'is' if len(gone) == 1 else 'are'} not registered")
+    if lacking:
+        parts.append(f"{', '.join(lacking)} lacks entries that it should have")
+    if not mark.replicas:
+        parts.append("a check found too few replicas")
+    parts.append("no worker has begun its repair" if lock is None else f"worker: {lock}")
+    return "; ".join(parts)
+
+
+def repair_limit(
+    count: int, locks: Mapping[int, str], enabled: bool, auditor: str | None, writable: int, waiting: str
+) -> str:  # fmt: skip
+    """Say what limits the repair of underreplicated ledgers.
+
+    :param count: number of marked ledgers.
+    :param locks: the text of each replication lock by ledger id.
+    :param enabled: whether autorecovery is switched on.
+    :param auditor: the bookie id of the auditor; None if none is elected.
+    :param writable: number of writable bookies.
+    :param waiting: name of the speed limit for which replication waits; empty if it waits for none, or is not here.
+    """
+    if not count:
+        return "nothing has to be repaired" + ("" if enabled else "; autorecovery is disabled")
+    if not enabled:
+        return "autorecovery is disabled: enable it"
+    reasons = [text.partition(": ")[2] for text in locks.values() if ": " in text]
+    if reasons:
+        most = max(reasons, key=reasons.count)
+        return f"{len(reasons)} of {len(locks)} ledgers at work wait, most of them: {most}"
+    if waiting:
+        return f"the speed limit {waiting}"
+    if not locks:
+        without = "; no auditor is elected" if auditor is None else ""
+        return f"no replication worker is at work: does a process run autorecovery?{without}"
+    return f"the workers: {len(locks)} of {count} ledgers are being repaired, onto {writable} writable bookies"
+
+
+def _url(info: BookieServiceInfo) -> str:
+    for endpoint in info.endpoints:
+        if endpoint.protocol in _HTTP:
+            host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+            return f"{endpoint.protocol}://{host}:{endpoint.port}"
+    return ""

@@ -1,0 +1,115 @@
+"""Verdicts on measured values: what makes requests slow, what a compaction would free, when a disk is full."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
+
+from ...bookie.admin import DirectoryUsage, EntryLogSpace
+from ...bookie.group_commit import QUEUE, REACTOR, SYNC
+from ...bookie.requests.slow_requests import DISK, JOURNAL, ROOM, TURN, SlowRequest
+from ...metrics import JournalGroup
+
+WINDOW = 600.0
+"""Seconds before now whose slow requests and journal groups count for a verdict."""
+
+_DAY = 86400.0
+_CAUSES: Mapping[str, str] = {
+    DISK: "disk", SYNC: "disk", JOURNAL: "disk", QUEUE: "queue", ROOM: "queue", TURN: "network", REACTOR: "processor",
+}  # fmt: skip
+_TEXTS: Mapping[str, str] = {
+    "disk": "the disk: requests wait for reads, or for the write and sync of the journal",
+    "queue": "a queue: requests wait for their turn in the journal or for room in the write cache",
+    "network": "the network or the client: replies wait until the client reads",
+    "processor": "the processor: replies wait for the thread of the reactor",
+}
+
+
+@attrs.frozen
+class Bottleneck:
+    """The verdict on what makes requests slow.
+
+    :ivar cause: ``disk``, ``queue``, ``network``, ``processor``, or ``none``.
+    :ivar text: the verdict as a sentence for an operator.
+    :ivar seconds: seconds that slow requests waited, by cause.
+    :ivar queue_ms, write_ms, sync_ms: mean time that a journal group waited, was written and was synced; None without
+        groups.
+    """
+
+    cause: str
+    text: str
+    seconds: Mapping[str, float]
+    queue_ms: float | None
+    write_ms: float | None
+    sync_ms: float | None
+
+
+def bottleneck(
+    groups: Iterable[JournalGroup], slow: Iterable[SlowRequest], now: float, threshold: str
+) -> Bottleneck:  # fmt: skip
+    """Return what most of the slow requests of the last minutes waited for.
+
+    :param now: the time in seconds since the epoch.
+    :param threshold: the value of ``slowRequestThresholdMs``; without it, the groups of the journal alone decide.
+    """
+    newest = [group for group in groups if now - group.ended <= WINDOW]
+    seconds: dict[str, float] = {}
+    for request in slow:
+        if now - request.ended <= WINDOW:
+            cause = _CAUSES.get(request.waited_for, "processor")
+            seconds[cause] = seconds.get(cause, 0.0) + request.millis / 1000
+    queue, write, sync = (
+        _mean([group.waited for group in newest]), _mean([group.written for group in newest]),
+        _mean([group.synced for group in newest if group.synced is not None]),
+    )  # fmt: skip
+    if seconds:
+        cause = max(seconds, key=seconds.__getitem__)
+        text = _TEXTS[cause]
+    elif threshold in ("", "0"):
+        on_disk = (write or 0.0) + (sync or 0.0)
+        cause = "none" if queue is None else "queue" if queue > on_disk else "disk"
+        text = "slowRequestThresholdMs is 0, so no request is recorded as slow"
+        if queue is not None:
+            text += f"; of an add, most is {'the queue' if cause == 'queue' else 'the disk'} of the journal"
+    else:
+        cause, text = "none", f"nothing: no request took {threshold} ms in the last ten minutes"
+    return Bottleneck(cause, text, seconds, queue, write, sync)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(1000 * sum(values) / len(values), 3) if values else None
+
+
+@attrs.frozen
+class CompactionGain:
+    """The result that one kind of compaction would have now.
+
+    :ivar logs: number of entry logs that it would copy.
+    :ivar freed: bytes of space that it would free.
+    :ivar copied: bytes that it would read and write again.
+    """
+
+    logs: int
+    freed: int
+    copied: int
+
+
+def compaction_gain(logs: Iterable[EntryLogSpace], threshold: float) -> CompactionGain:
+    """Compute what a compaction would free.
+
+    :param threshold: live share below which an entry log is compacted, from 0 to 1.
+    """
+    chosen = [log for log in logs if log.live and log.live / log.n_bytes < threshold]
+    live = sum(log.live for log in chosen)
+    return CompactionGain(len(chosen), sum(log.n_bytes for log in chosen) - live, live)
+
+
+def days_until_full(disk: DirectoryUsage, threshold: float) -> float | None:
+    """Return after how many days a ``disk`` will count as full if it grows as in the last days.
+
+    :param threshold: share of used space from which it counts as full, from 0 to 1.
+    :returns: 0 if it is full; None if its growth is not known, or it does not grow.
+    """
+    left = disk.free - (1 - threshold) * disk.total
+    if left <= 0:
+        return 0.0
+    return None if not disk.growth or disk.growth <= 0 else round(left / disk.growth / _DAY, 1)

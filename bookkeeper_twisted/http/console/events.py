@@ -1,0 +1,135 @@
+"""The events of a process for the console: what has changed and why, as its log says it.
+
+Whatever changes a state writes a line with its cause to the log: a bookie that becomes read-only, a disk that fills, a
+compaction, a lost bookie, a changed limit.  So events are log events of the rooms that do such things, and warnings of
+all rooms; lines about single requests are left out.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent, globalLogPublisher
+from zope.interface import implementer
+
+from ...instruments import Ring
+from ...logs.json_lines import json_line
+from ...masking import without_credentials
+from ..api import Answer, ApiRequest, json_answer
+from ..routes import Parameter, Route, routed
+
+MOST_EVENTS = 10_000
+MOST_LINES = 1000
+"""Number of log lines that are kept for the debug bundle."""
+
+LONGEST = 2000
+"""Most characters of an event or of a kept log line."""
+
+KEPT_SECONDS = 30 * 86400.0
+EVENTS_A_PAGE = 500
+
+_PACKAGE = "bookkeeper_twisted."
+_KINDS: Mapping[str, str] = {
+    "bookie.lifecycle.registration": "state", "bookie.lifecycle.disk_monitor": "disk", "bookie.lifecycle": "bookie",
+    "bookie.maintenance.scrubber": "scrub", "bookie.maintenance": "space", "bookie.checkpointer": "disk",
+    "bookie.group_commit": "disk", "storage": "disk", "autorecovery": "repair", "metadata": "metadata",
+    "http": "change", "limits": "limits", "embedding": "bookie",
+}  # fmt: skip
+"""The kind of an event by the begin of its module's name; the first that fits counts."""
+
+_OF_REQUESTS = ("bookie.requests.", "protocol.", "http.access", "http.channel")
+
+
+class ConsoleEvent(NamedTuple):
+    """An event of the process.
+
+    :ivar at: its time, in seconds since the epoch.
+    :ivar level: ``info``, ``warn``, ``error`` or ``critical``.
+    :ivar kind: the part of the process that it is about, such as ``state``, ``disk`` or ``repair``.
+    """
+
+    at: float
+    level: str
+    kind: str
+    text: str
+
+
+@implementer(ILogObserver)
+class EventLog:
+    """Keeps the newest events and log lines of a process in memory; they are forgotten when it ends.
+
+    :param seconds: returns the seconds since the epoch.
+    :ivar events: the newest events.
+    :ivar lines: the newest log lines as JSON, with secrets masked.
+    """
+
+    def __init__(self, seconds: Callable[[], float]) -> None:
+        self._seconds = seconds
+        self.events: Ring[ConsoleEvent] = Ring(MOST_EVENTS)
+        self.lines: Ring[str] = Ring(MOST_LINES)
+
+    def start(self) -> None:
+        """Begin to observe the log of the process."""
+        globalLogPublisher.addObserver(self)
+
+    def stop(self) -> None:
+        """Observe the log no more."""
+        globalLogPublisher.removeObserver(self)
+
+    def __call__(self, event: LogEvent) -> None:
+        """Keep a log ``event`` if it is about a change; keep its line if it is not below the level ``info``."""
+        level = event.get("log_level", LogLevel.info)
+        if level < LogLevel.info:
+            return
+        line = json_line(event)
+        if line is not None:
+            self.lines.append(line if len(line) <= LONGEST else line[:LONGEST] + "\n")
+        kind = _kind_of(str(event.get("log_namespace", "")), level)
+        if kind:
+            text = without_credentials(formatEvent(event))[:LONGEST]
+            self.events.append(ConsoleEvent(self._seconds(), level.name, kind, text))
+
+
+def _kind_of(namespace: str, level: Any) -> str:
+    """Return the kind of an event; an empty text if it is no event for an operator."""
+    module = namespace.removeprefix(_PACKAGE)
+    if module == namespace or module.startswith(_OF_REQUESTS):
+        return ""
+    kind = next((kind for prefix, kind in _KINDS.items() if module.startswith(prefix)), "")
+    return kind or ("other" if level >= LogLevel.warn else "")
+
+
+def event_row(event: ConsoleEvent) -> list[object]:
+    """Return an ``event`` as JSON: time, level, kind, text."""
+    return [round(event.at, 3), event.level, event.kind, event.text]
+
+
+class EventPages:
+    """Answers the requests for past events.
+
+    :param seconds: returns the seconds since the epoch.
+    """
+
+    def __init__(self, log: EventLog, seconds: Callable[[], float]) -> None:
+        self._events = log.events
+        self._seconds = seconds
+
+    @routed(
+        Route("GET", "/api/v1/console/events",
+              "the events of the last 30 days since the start of the process, the newest first, five hundred at most",
+              parameters=(Parameter("from", "least time, in seconds since 1970", "integer"),
+                          Parameter("until", "greatest time, in seconds since 1970", "integer"),
+                          Parameter("kind", "their kind: ``state``, ``disk``, ``space``, ``repair`` and so on")),
+              refusals=(400,)),
+    )  # fmt: skip
+    async def _found(self, question: ApiRequest) -> Answer:
+        oldest = max(question.number("from", 0), self._seconds() - KEPT_SECONDS)
+        newest, kind = question.number("until", 1 << 40), question.parameters.get("kind")
+        found = (
+            event_row(event) for event in self._newest_first()
+            if oldest <= event.at <= newest and kind in (None, "", event.kind)
+        )  # fmt: skip
+        return json_answer(list(islice(found, EVENTS_A_PAGE)))
+
+    def _newest_first(self) -> Iterator[ConsoleEvent]:
+        return reversed(self._events.after(0))

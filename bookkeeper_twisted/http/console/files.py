@@ -1,0 +1,68 @@
+"""The files of the page at ``/console``: HTML, style and scripts, as they lie in the package.
+
+They show nothing of a bookie by themselves, so anyone may read them; a browser then asks for all else as its user may.
+"""
+
+from importlib.resources import files
+from typing import ClassVar
+
+from twisted.web.pages import errorPage
+from twisted.web.resource import IResource, Resource
+from twisted.web.server import Request
+
+from ..api import Answer, begin_answer
+from ..routes import Access, Route
+
+_FOLDER = "page"
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+FILES = (
+    "index.html", "console.css", "icon.svg", "main.js", "connection.js", "format.js", "elements.js", "table.js",
+    "page_overview.js", "page_bookie.js", "page_work.js", "page_ledgers.js", "page_repair.js", "page_events.js",
+)  # fmt: skip
+"""The files of the page; the first one is the page itself."""
+
+_HEADERS = {
+    "Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY", "Cache-Control": "no-cache",
+}  # fmt: skip
+
+
+def _route(name: str) -> Route:
+    path = "/console" if name == FILES[0] else f"/console/{name}"
+    about = "the page of the console" if name == FILES[0] else f"a file of the page: {name}"
+    return Route("GET", path, about, content=_TYPES[name.rpartition(".")[2]], access=Access.ANYONE)
+
+
+class ConsoleFiles(Resource):
+    """The page of one file.
+
+    :param name: name of the file.
+    """
+
+    isLeaf = True
+    all_routes: ClassVar[tuple[Route, ...]] = tuple(_route(name) for name in FILES)
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.routes = (_route(name),)
+        self._answer = Answer(
+            files(__package__).joinpath(_FOLDER, name).read_bytes(), 200, f"{self.routes[0].content}; charset=utf-8",
+            _HEADERS,
+        )  # fmt: skip
+
+    @classmethod
+    def pages(cls) -> dict[str, IResource]:
+        """Return the pages of all files by their paths, without the first slash."""
+        return {_route(name).path.strip("/"): cls(name) for name in FILES}
+
+    def render(self, request: Request) -> object:
+        """Answer a GET or HEAD ``request`` with the file; refuse other methods (405)."""
+        if request.method not in (b"GET", b"HEAD"):
+            request.setHeader(b"Allow", b"GET, HEAD")
+            return errorPage(405, "Method Not Allowed", "This page can only be read.").render(request)
+        return begin_answer(request, self._answer)

@@ -1,0 +1,254 @@
+"""The HTTP pages of the console about ledgers: a search, groups, one ledger, one entry on all of its bookies.
+
+A request looks at a bounded number of ledgers, and answers where the next one continues: so a search through a hundred
+thousand ledgers holds neither the reactor nor the memory of the process.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from ...authorization.interfaces import Permission
+from ...autorecovery.operations.admin import AutorecoveryAdmin
+from ...client.admin import BookKeeperAdmin
+from ...client.steps import for_each, take
+from ...codec.digest import Digester
+from ...errors import (
+    BookKeeperError,
+    IncorrectParameterError,
+    NoSuchEntryError,
+    NoSuchLedgerMetadataError,
+    NotUnderreplicatedError,
+)
+from ...metadata.registered import registered_bookies
+from ...model import LedgerMetadata
+from ...shared_result import SharedResult
+from ..api import Answer, ApiRequest, json_answer
+from ..cluster_api import Connect
+from ..routes import Access, Parameter, Route, routed
+from .cluster_parts import mark_reason
+from .replicas import compared, judged, live_replicas
+
+SCANNED = 500
+"""Most ledgers whose metadata one request reads."""
+
+ROWS = 100
+"""Most ledgers in one answer."""
+
+_AT_ONCE = 50
+_CUT = 200
+_NOT_FOUND = 404
+_LEDGER_ID = Parameter("ledger_id", "the id of the ledger", "integer", required=True)
+_AFTER = Parameter("after", "the id after which to go on: ``next`` of the last answer", "integer")
+
+
+@attrs.frozen
+class LedgerFilter:
+    """The conditions that ledgers of a search fulfil; an empty one is no condition.
+
+    :ivar bookie: a bookie of an ensemble.
+    :ivar state: the state, ``OPEN``, ``IN_RECOVERY`` or ``CLOSED``.
+    :ivar key, value: a key of the custom metadata, and the begin of its value.
+    :ivar at_risk: whether to find only ledgers with entries that the loss of one more bookie would make unreadable.
+    """
+
+    bookie: str
+    state: str
+    key: str
+    value: str
+    at_risk: bool
+
+    @classmethod
+    def of(cls, question: ApiRequest) -> "LedgerFilter":
+        """Take the conditions from the parameters of a request, the ``question``."""
+        state = question.parameters.get("state", "").upper()
+        if state not in ("", "OPEN", "IN_RECOVERY", "CLOSED"):
+            raise IncorrectParameterError("state should be open, in_recovery or closed")
+        return cls(
+            question.parameters.get("bookie", ""), state, question.parameters.get("key", ""),
+            question.parameters.get("value", ""), question.flag("at_risk"),
+        )  # fmt: skip
+
+    def fits(self, metadata: LedgerMetadata, there: frozenset[str]) -> bool:
+        """Test whether a ledger fulfils the conditions.
+
+        :param metadata: metadata of the ledger.
+        :param there: the bookies that are registered.
+        """
+        if self.bookie and self.bookie not in metadata.bookies:
+            return False
+        if self.state and self.state != metadata.state.name:
+            return False
+        if self.key or self.value:
+            values = [metadata.custom_metadata.get(self.key)] if self.key else metadata.custom_metadata.values()
+            if not any(each is not None and _text(each).startswith(self.value) for each in values):
+                return False
+        return not self.at_risk or live_replicas(metadata, there) <= 1
+
+
+class LedgerPages:
+    """Answers the requests of the console about ledgers.
+
+    :param connect: returns the client of the cluster.
+    """
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+
+    @routed(
+        Route("GET", "/api/v1/console/ledgers", "the next ledgers that fulfil all conditions, a hundred at most",
+              parameters=(_AFTER, Parameter("bookie", "a bookie of an ensemble"),
+                          Parameter("state", "``open``, ``in_recovery`` or ``closed``"),
+                          Parameter("key", "a key of the custom metadata"),
+                          Parameter("value", "the begin of a value of the custom metadata"),
+                          Parameter("at_risk", "only ledgers that one more loss would make unreadable", "boolean")),
+              refusals=(400,)),
+    )  # fmt: skip
+    async def _ledgers(self, question: ApiRequest) -> Answer:
+        """Answer with the next rows of a search; ``next`` is null at the end of the ledgers."""
+        after, wanted = question.number("after", -1), LedgerFilter.of(question)
+        admin = await self._connect()
+        writable, read_only = await registered_bookies(admin.client.metadata.registration)
+        there = writable | read_only
+        ids, found = await self._scan(admin, after)
+        rows, last = [], after
+        for ledger_id in ids:
+            last = ledger_id
+            if ledger_id in found and wanted.fits(found[ledger_id], there):
+                rows.append(_row(ledger_id, found[ledger_id], there))
+                if len(rows) == ROWS:
+                    break
+        is_end = len(ids) < SCANNED and (not ids or last == ids[-1])
+        scanned = ids.index(last) + 1 if ids else 0
+        return json_answer({"ledgers": rows, "scanned": scanned, "next": None if is_end else last})
+
+    @routed(
+        Route("GET", "/api/v1/console/ledger_groups",
+              "numbers and bytes of the next ledgers, grouped by the value of a key of their custom metadata",
+              parameters=(_AFTER, Parameter("key", "the key", required=True),
+                          Parameter("depth", "how many parts of the value, between slashes, name a group; 0: all",
+                                    "integer")), refusals=(400,)),
+    )  # fmt: skip
+    async def _groups(self, question: ApiRequest) -> Answer:
+        """Answer with the groups of the next ledgers; a client adds up those of all answers."""
+        after, depth, key = question.number("after", -1), question.number("depth", 0), question.parameters.get("key")
+        if not key:
+            raise IncorrectParameterError("key is missing: the name of a custom metadata")
+        ids, found = await self._scan(await self._connect(), after)
+        groups: dict[str, dict[str, int]] = {}
+        for metadata in found.values():
+            value = _text(metadata.custom_metadata.get(key, b""))
+            name = "/".join(value.split("/")[:depth]) if depth > 0 else value
+            group = groups.setdefault(name, {"ledgers": 0, "open": 0, "bytes": 0})
+            group["ledgers"] += 1
+            group["open"] += not metadata.closed
+            group["bytes"] += metadata.length * metadata.write_quorum_size
+        return json_answer({"groups": groups, "scanned": len(ids), "next": ids[-1] if len(ids) == SCANNED else None})
+
+    async def _scan(self, admin: BookKeeperAdmin, after: int) -> tuple[list[int], Mapping[int, LedgerMetadata]]:
+        """Return the next ids after a ledger, and the metadata of those that were not deleted meanwhile."""
+        listing: Any = admin.client.metadata.ledgers.ledger_ids(after + 1)
+        try:
+            ids = await take(listing, SCANNED)
+        finally:
+            await listing.aclose()
+        found: dict[int, LedgerMetadata] = {}
+
+        async def read(ledger_id: int) -> None:
+            try:
+                found[ledger_id] = await admin.client.ledger_metadata(ledger_id)
+            except NoSuchLedgerMetadataError:
+                pass
+
+        await for_each(ids, read, _AT_ONCE)
+        return ids, {ledger_id: found[ledger_id] for ledger_id in ids if ledger_id in found}
+
+    @routed(
+        Route("GET", "/api/v1/console/ledger",
+              "one ledger: its ensembles, the state of their bookies, and why it is underreplicated",
+              parameters=(_LEDGER_ID,), refusals=(400, 404)),
+    )  # fmt: skip
+    async def _ledger(self, question: ApiRequest) -> Answer:
+        ledger_id = question.number("ledger_id", -1)
+        if ledger_id < 0:
+            raise IncorrectParameterError("ledger_id is missing")
+        admin = await self._connect()
+        try:
+            metadata = await admin.client.ledger_metadata(ledger_id)
+        except NoSuchLedgerMetadataError as error:
+            return Answer(f"Not Found\n{error}", _NOT_FOUND)
+        writable, read_only = await registered_bookies(admin.client.metadata.registration)
+        there = writable | read_only
+        states = {
+            bookie_id: "writable" if bookie_id in writable else "read-only" if bookie_id in read_only else "unavailable"
+            for bookie_id in metadata.bookies
+        }
+        return json_answer(
+            {
+                **_row(ledger_id, metadata, there),
+                "digest": metadata.digest_type.name,
+                "segments": [[each.first_entry_id, list(each.bookies)] for each in metadata.segments],
+                "states": states,
+                "mark": await _mark(admin, ledger_id, there),
+            }
+        )
+
+    @routed(
+        Route("GET", "/api/v1/console/entry",
+              "an entry as each of its bookies has it: payload, verdict of the digest, and the first difference",
+              parameters=(_LEDGER_ID, Parameter("entry_id", "the id of the entry", "integer", required=True)),
+              refusals=(400, 404), access=Access.ADMINISTRATOR, action=Permission.READ),
+    )  # fmt: skip
+    async def _entry(self, question: ApiRequest) -> Answer:
+        ledger_id, entry_id = question.number("ledger_id", -1), question.number("entry_id", -1)
+        if ledger_id < 0 or entry_id < 0:
+            raise IncorrectParameterError("ledger_id or entry_id is missing, or is negative")
+        admin = await self._connect()
+        try:
+            metadata = await admin.client.ledger_metadata(ledger_id)
+        except NoSuchLedgerMetadataError as error:
+            return Answer(f"Not Found\n{error}", _NOT_FOUND)
+        ensemble = metadata.ensemble_at(entry_id)
+        size = metadata.ensemble_size
+        chosen = [ensemble[(entry_id + number) % size] for number in range(metadata.write_quorum_size)]
+        asked = {bookie_id: SharedResult[bytes | BookKeeperError]() for bookie_id in chosen}
+        for bookie_id, result in asked.items():
+            result.run(_stored(admin, bookie_id, ledger_id, entry_id))
+        digester = Digester(metadata.digest_type, metadata.password)
+        replicas = [
+            judged(bookie_id, await result.wait(), digester, ledger_id, entry_id) for bookie_id, result in asked.items()
+        ]
+        return json_answer({"ledger": ledger_id, "entry": entry_id, **compared(replicas)})
+
+
+async def _stored(admin: BookKeeperAdmin, bookie_id: str, ledger_id: int, entry_id: int) -> bytes | BookKeeperError:
+    try:
+        reply = await admin.client.context.bookies.read(bookie_id, ledger_id, entry_id)
+    except BookKeeperError as error:
+        return error
+    return NoSuchEntryError(ledger_id, entry_id) if reply.entry is None else bytes(reply.entry)
+
+
+async def _mark(admin: BookKeeperAdmin, ledger_id: int, there: frozenset[str]) -> Mapping[str, object] | None:
+    try:
+        mark = (await admin.client.metadata.underreplication.read_mark(ledger_id)).value
+    except NotUnderreplicatedError:
+        return None
+    lock = (await AutorecoveryAdmin(admin.client.metadata).recovering()).get(ledger_id)
+    since = None if mark.ctime is None else mark.ctime / 1000
+    return {"missing": list(mark.replicas), "since": since, "lock": lock, "reason": mark_reason(mark, lock, there)}
+
+
+def _row(ledger_id: int, metadata: LedgerMetadata, there: frozenset[str]) -> dict[str, object]:
+    return {
+        "id": ledger_id, "state": metadata.state.name, "length": metadata.length, "last": metadata.last_entry_id,
+        "ensemble": metadata.ensemble_size, "writeQuorum": metadata.write_quorum_size,
+        "ackQuorum": metadata.ack_quorum_size, "ctime": None if metadata.ctime is None else metadata.ctime / 1000,
+        "replicas": live_replicas(metadata, there), "bookies": list(metadata.segments[-1].bookies),
+        "custom": {key: _text(value)[:_CUT] for key, value in metadata.custom_metadata.items()},
+    }  # fmt: skip
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")

@@ -1,0 +1,132 @@
+// Requests to the server, and the stream of events.
+
+const TOKEN = "console-token";
+const RETRY_MS = 2000;
+
+export class RequestError extends Error {
+  constructor(status, text) {
+    super(text);
+    this.status = status;
+  }
+}
+
+function headers(more) {
+  const token = sessionStorage.getItem(TOKEN);
+  return token ? { ...more, Authorization: `Bearer ${token}` } : { ...more };
+}
+
+/** Asks for a token; resolves when the user has given one. */
+function login(reason) {
+  const dialog = document.getElementById("login"),
+    input = document.getElementById("token");
+  document.getElementById("login-reason").textContent = reason;
+  return new Promise((resolve) => {
+    dialog.addEventListener(
+      "close",
+      () => {
+        if (input.value) sessionStorage.setItem(TOKEN, input.value.trim());
+        input.value = "";
+        resolve();
+      },
+      { once: true },
+    );
+    if (!dialog.open) dialog.showModal();
+  });
+}
+
+async function reasonOf(answer) {
+  const text = await answer.text();
+  try {
+    return JSON.parse(text).reason || text;
+  } catch {
+    return text;
+  }
+}
+
+async function request(method, path, options) {
+  for (;;) {
+    const answer = await fetch(path, { method, cache: "no-store", ...options, headers: headers(options?.headers) });
+    if (answer.status === 401) {
+      await login(await reasonOf(answer));
+      continue;
+    }
+    if (!answer.ok) throw new RequestError(answer.status, await reasonOf(answer));
+    return answer;
+  }
+}
+
+export const get = async (path) => (await request("GET", path)).json();
+
+export async function send(method, path, body) {
+  const answer = await request(method, path, body === undefined ? {} : { body: JSON.stringify(body) });
+  return answer.text();
+}
+
+export async function download(path, name) {
+  const blob = await (await request("GET", path)).blob();
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+const RECORDS = 10000;
+
+/** Puts an event into the state of the page: states are replaced, records appended. */
+export function merge(state, kind, data) {
+  for (const [name, value] of Object.entries(data)) {
+    const known = state[name];
+    const isRecords =
+      Array.isArray(value) && value.every((each) => each && typeof each === "object" && "records" in each);
+    if (!isRecords || kind === "snapshot" || !known || !value.length) {
+      state[name] = value;
+      continue;
+    }
+    state[name] = value.map((ring, index) => {
+      const before = known[index] || { last: 0, records: [] };
+      const fresh = ring.last - before.last;
+      const added = fresh > 0 ? ring.records.slice(-fresh) : [];
+      return { last: ring.last, records: [...before.records, ...added].slice(-RECORDS) };
+    });
+  }
+}
+
+/** Reads the stream for ever; after an interruption it goes on behind the last event. */
+export async function follow(onEvent, onLink) {
+  let last = "",
+    leaving = new AbortController();
+  // A page that a browser keeps for its back button would keep its connection, of which there are only six for a host.
+  window.addEventListener("pagehide", () => leaving.abort());
+  for (;;) {
+    if (leaving.signal.aborted) leaving = new AbortController();
+    try {
+      const more = { Accept: "text/event-stream", ...(last ? { "Last-Event-ID": last } : {}) };
+      const answer = await request("GET", "/api/v1/console/stream", { headers: more, signal: leaving.signal });
+      onLink("");
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      let held = "";
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done) break;
+        const events = (held + value).split("\n\n");
+        held = events.pop();
+        for (const event of events) last = dispatch(event, onEvent) || last;
+      }
+      onLink("the server has ended the connection; connecting again");
+    } catch (error) {
+      onLink(`not connected: ${error.message}; trying again`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}
+
+function dispatch(event, onEvent) {
+  const fields = {};
+  for (const line of event.split("\n")) {
+    const at = line.indexOf(": ");
+    if (at > 0) fields[line.slice(0, at)] = line.slice(at + 2);
+  }
+  if (fields.data) onEvent(fields.event, JSON.parse(fields.data));
+  return fields.id;
+}

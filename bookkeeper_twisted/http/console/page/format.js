@@ -1,0 +1,45 @@
+// Numbers and times as text.
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+export function bytes(value) {
+  if (value === null || value === undefined) return "unknown";
+  let unit = 0;
+  while (Math.abs(value) >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${unit ? value.toFixed(value < 10 ? 1 : 0) : value} ${UNITS[unit]}`;
+}
+
+export const count = (value) => (value === null || value === undefined ? "unknown" : value.toLocaleString("en"));
+
+export const millis = (value) =>
+  value === null || value === undefined ? "" : `${value.toFixed(value < 10 ? 2 : 0)} ms`;
+
+export const percent = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)} %` : "");
+
+/** A time of the local clock; the date is left out if it is today. */
+export function time(seconds) {
+  if (!seconds) return "unknown";
+  const at = new Date(seconds * 1000),
+    now = new Date();
+  const clock = at.toLocaleTimeString("en-GB");
+  return at.toDateString() === now.toDateString() ? clock : `${at.toLocaleDateString("en-CA")} ${clock}`;
+}
+
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined) return "unknown";
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} days`;
+}
+
+export const ago = (seconds) =>
+  seconds ? `${time(seconds)} (${duration(Date.now() / 1000 - seconds)} ago)` : "before the console was opened";
+
+export function days(disk) {
+  if (disk.daysUntilFull === 0) return "full now";
+  if (disk.daysUntilFull !== null) return `full in ${disk.daysUntilFull} days`;
+  return disk.growthPerDay === null ? "not known before half an hour of samples" : "not filling";
+}

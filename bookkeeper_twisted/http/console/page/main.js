@@ -1,0 +1,91 @@
+// The frame of the console: the line at the top, the pages, and the state that the stream keeps.
+
+import { follow, merge } from "/console/connection.js";
+import { h } from "/console/elements.js";
+import { bytes, count } from "/console/format.js";
+import { bookie } from "/console/page_bookie.js";
+import { events } from "/console/page_events.js";
+import { ledger, ledgers, entry } from "/console/page_ledgers.js";
+import { overview, bookies, safety } from "/console/page_overview.js";
+import { repair } from "/console/page_repair.js";
+import { disk, logs, work } from "/console/page_work.js";
+
+const PAGES = { overview, bookies, bookie, work, logs, disk, ledgers, ledger, entry, repair, safety, events };
+const OF_BOOKIE = ["bookie", "logs"]; // a process that runs autorecovery alone has no such parts
+const IN_MENU = ["overview", "bookies", "bookie", "work", "logs", "ledgers", "repair", "events"];
+
+const state = {};
+let shown = null;
+
+function report(error) {
+  document.getElementById("message").textContent = error ? error.message || String(error) : "";
+}
+
+/** Runs what a button does; an error becomes the message. */
+async function act(work) {
+  try {
+    report("");
+    return await work();
+  } catch (error) {
+    report(error);
+    return undefined;
+  }
+}
+
+function navigate() {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const name = PAGES[path] ? path : "overview";
+  for (const link of document.querySelectorAll("#pages a")) {
+    if (link.hash === `#/${name}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  report("");
+  const root = document.getElementById("content");
+  root.replaceChildren(h("h2", { id: "title" }, PAGES[name].title));
+  document.title = `${PAGES[name].title} - BookKeeper console`;
+  shown = PAGES[name].open(root, { state, act, parameters: new URLSearchParams(query || "") });
+  shown?.update?.(state);
+  return root;
+}
+
+function summary() {
+  const { bookie: own, cluster, repair: marks, operations } = state;
+  const parts = [];
+  if (own?.readOnly) parts.push(`this bookie is READ-ONLY: ${own.reasons.map((each) => each.text).join("; ")}`);
+  else if (own?.phase) parts.push(`this bookie is ${own.phase}`);
+  if (cluster?.bookies) {
+    const of = (wanted) => cluster.bookies.filter((each) => each.state === wanted);
+    const known = cluster.bookies.filter((each) => each.total !== null);
+    const total = known.reduce((sum, each) => sum + each.total, 0);
+    const free = known.reduce((sum, each) => sum + each.free, 0);
+    parts.push(
+      `${bytes(total - free)} of ${bytes(total)} used`,
+      `${of("writable").length} live`,
+      `${of("read-only").length} read-only`,
+      `${of("unavailable").length} lost`,
+    );
+  } else if (cluster?.error) parts.push(`the cluster cannot be read: ${cluster.error}`);
+  if (operations) parts.push(`${operations.filter((each) => each.name.startsWith("decommission")).length} draining`);
+  if (marks?.count !== undefined)
+    parts.push(`${count(marks.count)} ledgers under-replicated`, `${marks.unavailable} unavailable`);
+  return parts.join(", ") || "connected";
+}
+
+function changed(kind, data) {
+  merge(state, kind, data);
+  const line = document.getElementById("line"),
+    text = summary();
+  if (line.textContent !== text) line.textContent = text;
+  for (const name of OF_BOOKIE)
+    document.querySelector(`#pages a[href="#/${name}"]`).parentElement.hidden = !("work" in state);
+  shown?.update?.(state);
+}
+
+document
+  .getElementById("pages")
+  .append(...IN_MENU.map((name) => h("li", null, h("a", { href: `#/${name}` }, PAGES[name].title))));
+window.addEventListener("hashchange", () => navigate().focus({ preventScroll: true }));
+navigate();
+follow(changed, (text) => {
+  document.getElementById("link").textContent = text;
+});

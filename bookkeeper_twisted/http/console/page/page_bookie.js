@@ -1,0 +1,192 @@
+// One bookie: why it is read-only, when its disks are full, what is slow; its journals and slow requests.
+
+import { send } from "/console/connection.js";
+import { h, part, picture, smallTable, svg } from "/console/elements.js";
+import { ago, bytes, count, days, millis, percent, time } from "/console/format.js";
+
+const SHOWN_GROUPS = 300,
+  HEIGHT = 90;
+
+export const bookie = {
+  title: "This bookie",
+  open(root, { act }) {
+    const parts = {
+      state: part(stateOf),
+      disks: part((disks) =>
+        smallTable(
+          "Disks",
+          [
+            ["directory", (row) => row.directory],
+            ["used", (row) => bytes(row.total - row.free), true],
+            ["of", (row) => bytes(row.total), true],
+            ["share", (row) => percent(row.total - row.free, row.total), true],
+            ["grows a day", (row) => (row.growthPerDay === null ? "" : bytes(row.growthPerDay)), true],
+            ["full", (row) => days(row)],
+          ],
+          disks,
+        ),
+      ),
+      latency: part(latencyOf),
+      journals: part((journals) => journals.map((journal, index) => groupsOf(journal, index, journals.length))),
+      slow: part((records, threshold) =>
+        smallTable(
+          `Slow requests of ${threshold || 0} ms and more, the newest first`,
+          [
+            ["at", (row) => time(row[0])],
+            ["operation", (row) => row[1]],
+            ["client", (row) => row[2]],
+            ["ledger", (row) => h("a", { href: `#/ledger?id=${row[3]}` }, String(row[3]))],
+            [
+              "entry",
+              (row) =>
+                row[4] < 0 ? "" : h("a", { href: `#/entry?ledger=${row[3]}&entry=${row[4]}` }, String(row[4])),
+            ],
+            ["entries", (row) => count(row[5]), true],
+            ["took", (row) => millis(row[6]), true],
+            ["waited for", (row) => row[7]],
+          ],
+          records,
+        ),
+      ),
+    };
+    const set = (readOnly) => () => act(() => send("PUT", "/api/v1/bookie/state/readonly", { readOnly }));
+    root.append(
+      parts.state.element,
+      h(
+        "p",
+        null,
+        h("button", { id: "set-read-only", onclick: set(true) }, "Set read-only"),
+        h("button", { id: "set-writable", onclick: set(false) }, "Withdraw the request to be read-only"),
+      ),
+      h("h3", null, "When will the disk be full?"),
+      parts.disks.element,
+      h("h3", null, "What is slow?"),
+      parts.latency.element,
+      thresholdForm(act),
+      parts.journals.element,
+      parts.slow.element,
+    );
+    return {
+      update({ bookie: own, latency, journals, slow }) {
+        if (own) {
+          parts.state.update(own);
+          parts.disks.update(own.disks || []);
+        }
+        if (latency) parts.latency.update(latency);
+        if (journals)
+          parts.journals.update(journals.map((each) => ({ last: each.last, records: each.records.slice(-600) })));
+        if (slow) parts.slow.update((slow[0]?.records || []).slice(-100).reverse(), latency?.threshold);
+      },
+    };
+  },
+};
+
+function stateOf(own) {
+  if (own.error) return h("p", { class: "bad" }, own.error);
+  const reasons = own.reasons.map((each) => h("li", { class: "bad" }, `${each.text}, since ${ago(each.since)}`));
+  return [
+    h(
+      "p",
+      null,
+      `${own.id || "no id yet"} at ${own.address || "no address yet"} is ${own.phase}, `,
+      h("strong", { class: own.readOnly ? "bad" : "good" }, own.readOnly ? "read-only because" : "and writable"),
+      own.readOnly
+        ? own.highPriorityWrites
+          ? " (adds of a recovery are accepted)"
+          : " (adds of a recovery are refused)"
+        : "",
+    ),
+    reasons.length ? h("ul", { id: "reasons" }, reasons) : null,
+  ];
+}
+
+/** Sets from how many milliseconds on a request counts as slow, until the process ends. */
+function thresholdForm(act) {
+  const set = (event) => {
+    event.preventDefault();
+    const slowRequestThresholdMs = new FormData(event.target).get("threshold");
+    act(() => send("PUT", "/api/v1/config/server_config", { slowRequestThresholdMs }));
+  };
+  const field = h("input", { id: "threshold", name: "threshold", type: "number", min: 0, required: true });
+  return h(
+    "form",
+    { class: "search", onsubmit: set },
+    h("label", null, "A request is slow from ms on (0: none is)", field),
+    h("button", { id: "set-threshold" }, "Record slow requests"),
+  );
+}
+
+function latencyOf(latency) {
+  const waits = Object.entries(latency.seconds).sort((one, other) => other[1] - one[1]);
+  return [
+    h("p", { id: "verdict" }, h("strong", null, latency.text)),
+    h(
+      "p",
+      { class: "quiet" },
+      `Means of the last ten minutes, a journal group: in the queue ${millis(latency.queue_ms) || "-"}, ` +
+        `write ${millis(latency.write_ms) || "-"}, sync ${millis(latency.sync_ms) || "-"}.`,
+    ),
+    waits.length
+      ? smallTable(
+          "What slow requests waited for in the last ten minutes",
+          [
+            ["cause", (row) => row[0]],
+            ["seconds", (row) => row[1].toFixed(1), true],
+          ],
+          waits,
+        )
+      : null,
+  ];
+}
+
+/** The last groups as bars: time in the queue below, write and sync above it. */
+function groupsOf(journal, index, total) {
+  const groups = journal.records.slice(-SHOWN_GROUPS);
+  const name = total > 1 ? `Journal ${index}` : "Journal";
+  if (!groups.length) return h("p", { class: "quiet" }, `${name}: no group yet`);
+  const spent = groups.map((each) => each[3] + each[4] + (each[5] || 0));
+  const most = Math.max(...spent, 0.001);
+  const bars = groups.map((each, at) => {
+    const wait = (HEIGHT * each[3]) / most,
+      disk = (HEIGHT * (each[4] + (each[5] || 0))) / most;
+    return [
+      svg("rect", { class: "wait", x: at * 3, width: 2, y: HEIGHT - wait, height: wait }),
+      svg("rect", { class: "sync", x: at * 3, width: 2, y: HEIGHT - wait - disk, height: disk }),
+    ];
+  });
+  const entries = journal.records.reduce((sum, each) => sum + each[1], 0),
+    size = journal.records.reduce((sum, each) => sum + each[2], 0);
+  const seconds = Math.max(journal.records.at(-1)[0] - journal.records[0][0], 0.001);
+  return [
+    h("h3", null, `${name}: the last ${journal.records.length} groups`),
+    picture(
+      SHOWN_GROUPS * 3,
+      HEIGHT,
+      `${name}: queue below, write and sync above; the highest bar is ${millis(most)}`,
+      bars,
+    ),
+    h(
+      "p",
+      null,
+      `Highest bar ${millis(most)} (orange: queue, blue: write and sync). ` +
+        `${count(entries)} entries, ${bytes(size)}, in ${seconds.toFixed(1)} s.`,
+    ),
+    h(
+      "details",
+      null,
+      h("summary", null, "The newest groups as a table"),
+      smallTable(
+        "Groups",
+        [
+          ["at", (row) => time(row[0])],
+          ["entries", (row) => count(row[1]), true],
+          ["bytes", (row) => bytes(row[2]), true],
+          ["queue", (row) => millis(row[3]), true],
+          ["write", (row) => millis(row[4]), true],
+          ["sync", (row) => (row[5] === null ? "none" : millis(row[5])), true],
+        ],
+        journal.records.slice(-30).reverse(),
+      ),
+    ),
+  ];
+}

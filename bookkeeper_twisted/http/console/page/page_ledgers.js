@@ -1,0 +1,299 @@
+// The search for ledgers, one ledger, and one entry on all of its bookies.
+
+import { get } from "/console/connection.js";
+import { facts, h, picture, smallTable, svg } from "/console/elements.js";
+import { ago, bytes, count, time } from "/console/format.js";
+import { LongTable } from "/console/table.js";
+
+const NAMES = ["id", "bookie", "state", "key", "value"];
+
+const custom = (row) =>
+  Object.entries(row.custom)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(", ");
+
+export const ledgers = {
+  title: "Ledgers",
+  open(root, { act, parameters }) {
+    const field = (name, label, more) =>
+      h("label", null, label, h("input", { name, value: parameters.get(name), ...more }));
+    const states = ["", "open", "in_recovery", "closed"].map((each) =>
+      h("option", { value: each, selected: each === (parameters.get("state") || "") }, each || "any"),
+    );
+    const search = (event) => {
+      event.preventDefault();
+      const given = new FormData(event.target),
+        wanted = new URLSearchParams();
+      if (given.get("id")) {
+        location.hash = `#/ledger?id=${given.get("id")}`;
+        return;
+      }
+      for (const name of NAMES) if (given.get(name)) wanted.set(name, given.get(name));
+      location.hash = `#/ledgers?${wanted}`;
+    };
+    const seen = h("p", { role: "status", class: "quiet", id: "seen" });
+    root.append(
+      h(
+        "form",
+        { class: "search", onsubmit: search, role: "search" },
+        field("id", "Id", { inputmode: "numeric", pattern: "[0-9]*" }),
+        field("bookie", "Bookie"),
+        h("label", null, "State", h("select", { name: "state" }, states)),
+        field("key", "Metadata key"),
+        field("value", "Value begins with"),
+        h("button", null, "Search"),
+      ),
+      h(
+        "form",
+        {
+          class: "search",
+          onsubmit: (event) => {
+            event.preventDefault();
+            act(() => group(new FormData(event.target), groups));
+          },
+        },
+        h("label", null, "Group by metadata key", h("input", { name: "key", required: true })),
+        h("label", null, "Parts of the value", h("input", { name: "depth", type: "number", min: 0, value: 0 })),
+        h("button", null, "Group"),
+      ),
+      seen,
+    );
+    const groups = h("div", { role: "status" });
+    const wanted = new URLSearchParams([...parameters].filter(([name]) => NAMES.includes(name) && name !== "id"));
+    let after = -1,
+      scanned = 0;
+    const table = new LongTable(
+      "Ledgers in the order of their ids",
+      [
+        ["ledger", (row) => h("a", { href: `#/ledger?id=${row.id}` }, String(row.id))],
+        ["state", (row) => row.state],
+        ["bytes", (row) => (row.state === "CLOSED" ? bytes(row.length) : "still written"), true],
+        ["entries", (row) => (row.state === "CLOSED" ? count(row.last + 1) : ""), true],
+        ["replicas left", (row) => `${row.replicas} of ${row.writeQuorum}`, true],
+        ["created", (row) => time(row.ctime)],
+        ["bookies", (row) => row.bookies.join(", ")],
+        ["custom metadata: whose it is", custom],
+      ],
+      async () => {
+        if (after === null || !root.contains(table.element)) return false;
+        const answer = await act(() => get(`/api/v1/console/ledgers?after=${after}&${wanted}`));
+        if (!answer) return false;
+        after = answer.next;
+        scanned += answer.scanned;
+        table.rows.push(...answer.ledgers);
+        const all = after === null ? ", all" : "";
+        seen.textContent = `${count(table.rows.length)} found, ${count(scanned)} looked at${all}`;
+        queueMicrotask(() => setTimeout(() => table.draw()));
+        return after !== null;
+      },
+    );
+    root.append(groups, table.element);
+    table.set([]);
+    return null;
+  },
+};
+
+async function group(given, place) {
+  const totals = new Map();
+  let after = -1,
+    scanned = 0;
+  const query = new URLSearchParams({ key: given.get("key"), depth: given.get("depth") || "0" });
+  while (after !== null && place.isConnected) {
+    const answer = await get(`/api/v1/console/ledger_groups?${query}&after=${after}`);
+    for (const [name, add] of Object.entries(answer.groups)) {
+      const sum = totals.get(name) || { ledgers: 0, open: 0, bytes: 0 };
+      for (const part of Object.keys(sum)) sum[part] += add[part];
+      totals.set(name, sum);
+    }
+    scanned += answer.scanned;
+    after = answer.next;
+    const rows = [...totals].sort((one, other) => other[1].bytes - one[1].bytes).slice(0, 200);
+    place.replaceChildren(
+      smallTable(
+        `Groups of ${given.get("key")}, ${count(scanned)} ledgers looked at${after === null ? ", all" : ""}`,
+        [
+          ["value", ([name]) => name || "(none)"],
+          ["ledgers", ([, sum]) => count(sum.ledgers), true],
+          ["open", ([, sum]) => count(sum.open), true],
+          ["bytes of all replicas", ([, sum]) => bytes(sum.bytes), true],
+        ],
+        rows,
+      ),
+    );
+  }
+}
+
+export const ledger = {
+  title: "Ledger",
+  open(root, { act, parameters }) {
+    const id = parameters.get("id"),
+      place = h("div", { role: "status", id: "ledger" }, "reading");
+    root.append(place);
+    act(async () => {
+      const found = await get(`/api/v1/console/ledger?ledger_id=${encodeURIComponent(id)}`);
+      document.getElementById("title").textContent = `Ledger ${id}`;
+      place.replaceChildren(
+        found.mark
+          ? h(
+              "p",
+              { class: "bad", id: "why" },
+              `Under-replicated since ${ago(found.mark.since)}: ${found.mark.reason}`,
+            )
+          : h("p", { class: "good", id: "why" }, "It is not marked as under-replicated."),
+        facts([
+          ["state", found.state],
+          ["quorums", `ensemble ${found.ensemble}, write ${found.writeQuorum}, ack ${found.ackQuorum}`],
+          ["replicas left", `${found.replicas} of ${found.writeQuorum}`],
+          [
+            "size",
+            found.state === "CLOSED"
+              ? `${bytes(found.length)}, ${count(found.last + 1)} entries`
+              : "a writer has it open",
+          ],
+          ["created", time(found.ctime)],
+          ["digest", found.digest],
+          ["custom metadata", custom(found) || "none"],
+        ]),
+        ...ensembles(found),
+        askForEntry(id, "0"),
+      );
+    });
+    return null;
+  },
+};
+
+/** Segments as rows, bookies as boxes: green if writable, orange if read-only, red if unavailable. */
+function ensembles(found) {
+  const width = 150,
+    height = 22,
+    left = 130;
+  const kind = { writable: "live", "read-only": "dead", unavailable: "gone" };
+  const shown = found.segments.slice(-100);
+  const rows = shown.map(([first, bookies], row) => [
+    svg("text", { x: 0, y: row * height + 15 }, `from ${first}`),
+    bookies.map((id, column) => [
+      svg("rect", {
+        class: kind[found.states[id]],
+        x: left + column * width,
+        y: row * height + 3,
+        width: 8,
+        height: 14,
+      }),
+      svg("text", { x: left + column * width + 13, y: row * height + 15 }, id),
+    ]),
+  ]);
+  const described = ([first, bookies]) =>
+    `from entry ${first}: ${bookies.map((id) => `${id} ${found.states[id]}`).join(", ")}`;
+  const title = `Ensembles: ${shown.map(described).join("; ")}`;
+  return [
+    h("h3", null, `Ensembles (${found.segments.length})`),
+    picture(left + width * found.ensemble, height * shown.length, title, rows),
+  ];
+}
+
+function askForEntry(ledgerId, entryId) {
+  const go = (event) => {
+    event.preventDefault();
+    const given = new FormData(event.target);
+    location.hash = `#/entry?ledger=${given.get("ledger")}&entry=${given.get("entry")}`;
+  };
+  const digits = { inputmode: "numeric", pattern: "[0-9]+", required: true };
+  return h(
+    "form",
+    { class: "search", onsubmit: go },
+    h("label", null, "Ledger", h("input", { name: "ledger", value: ledgerId, ...digits })),
+    h("label", null, "Entry", h("input", { name: "entry", value: entryId, ...digits })),
+    h("button", null, "Compare its replicas"),
+  );
+}
+
+export const entry = {
+  title: "Is this entry the same on all replicas?",
+  open(root, { act, parameters }) {
+    const ledgerId = parameters.get("ledger"),
+      entryId = parameters.get("entry");
+    const place = h("div", { role: "status", id: "replicas" });
+    root.append(askForEntry(ledgerId || "", entryId || "0"), place);
+    if (ledgerId !== null && entryId !== null) {
+      place.textContent = "reading it from all of its bookies";
+      act(async () => {
+        const found = await get(
+          `/api/v1/console/entry?ledger_id=${encodeURIComponent(ledgerId)}&entry_id=${encodeURIComponent(entryId)}`,
+        );
+        place.replaceChildren(
+          h("p", { id: "same" }, h("strong", { class: found.same ? "good" : "bad" }, found.verdict)),
+          smallTable(
+            "Replicas",
+            [
+              ["bookie", (row) => row.bookie],
+              ["digest", (row) => h("span", { class: row.verdict === "ok" ? "good" : "bad" }, row.verdict)],
+              ["bytes", (row) => (row.size === null ? "" : count(row.size)), true],
+              [
+                "same",
+                (row) =>
+                  row.same === null
+                    ? ""
+                    : row.same
+                      ? "yes"
+                      : row.differsAt === null
+                        ? "payload, yes; LAC or length, no"
+                        : `no, from byte ${row.differsAt} on`,
+              ],
+              ["LAC", (row) => row.lac ?? "", true],
+              ["ledger bytes", (row) => row.length ?? "", true],
+            ],
+            found.replicas,
+          ),
+          ...contents(found.replicas),
+        );
+      });
+    }
+    return null;
+  },
+};
+
+/** Each different payload one time, as text, as JSON if it is JSON, and as hex. */
+function contents(replicas) {
+  const byHex = new Map();
+  for (const row of replicas) if (row.hex !== null) byHex.set(row.hex, [...(byHex.get(row.hex) || []), row]);
+  return [...byHex].map(([hex, rows]) => {
+    const data = new Uint8Array((hex.match(/../g) || []).map((pair) => parseInt(pair, 16)));
+    const text = new TextDecoder().decode(data);
+    let json = null;
+    try {
+      json = JSON.stringify(JSON.parse(text), null, 2);
+    } catch {
+      /* it is no JSON */
+    }
+    const views = [
+      ["text", text],
+      ...(json === null ? [] : [["JSON", json]]),
+      ["hex", dump(data, rows[0].differsAt)],
+    ];
+    const cut = rows[0].size > data.length ? `, the first ${count(data.length)} bytes` : "";
+    return h(
+      "section",
+      null,
+      h("h3", null, `${rows.map((row) => row.bookie).join(", ")}${cut}`),
+      views.map(([name, value], at) =>
+        h("details", { open: at === 0 }, h("summary", null, name), h("pre", { tabindex: 0 }, value)),
+      ),
+    );
+  });
+}
+
+function dump(data, differsAt) {
+  const lines = [];
+  for (let at = 0; at < Math.min(data.length, 16384); at += 16) {
+    const row = [...data.slice(at, at + 16)];
+    const mark = differsAt !== null && differsAt >= at && differsAt < at + 16 ? " <- differs" : "";
+    const text = row.map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : ".")).join("");
+    lines.push(
+      `${at.toString(16).padStart(6, "0")}  ${row
+        .map((byte) => byte.toString(16).padStart(2, "0"))
+        .join(" ")
+        .padEnd(48)} ${text}${mark}`,
+    );
+  }
+  return lines.join("\n");
+}

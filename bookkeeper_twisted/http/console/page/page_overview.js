@@ -1,0 +1,206 @@
+// The overview with the questions of an operator, the bookies of the cluster, and whether one more may be lost.
+
+import { get } from "/console/connection.js";
+import { facts, h, part, smallTable } from "/console/elements.js";
+import { ago, bytes, count, days, percent } from "/console/format.js";
+
+const mostBecause = (each) => (each.blockers?.length ? `, most because ${each.blockers[0].reason}` : "");
+
+const QUESTIONS = [
+  [
+    "Why is this bookie read-only?",
+    "#/bookie",
+    ({ bookie }) =>
+      !bookie
+        ? ""
+        : bookie.reasons.length
+          ? bookie.reasons.map((each) => `${each.text}, since ${ago(each.since)}`).join("; ")
+          : "it is not",
+  ],
+  [
+    "Why does the decommission not end?",
+    "#/work",
+    ({ operations }) =>
+      !operations
+        ? ""
+        : operations
+            .map((each) => `${each.name}: ${each.left ?? "?"} ledgers left${mostBecause(each)}`)
+            .join("; ") || "none runs in this process",
+  ],
+  [
+    "Why is this ledger under-replicated?",
+    "#/repair",
+    ({ repair }) =>
+      repair?.count === undefined
+        ? ""
+        : repair.count
+          ? `${count(repair.count)} are marked; the page has the reason of each`
+          : "none is",
+  ],
+  [
+    "Who holds this disk?",
+    "#/disk",
+    ({ bookie }) =>
+      (bookie?.disks || [])
+        .map((each) => `${each.directory}: ${percent(each.total - each.free, each.total)} used`)
+        .join("; "),
+  ],
+  ["What would a compaction win?", "#/logs", () => "live and dead space of the entry logs"],
+  ["What is slow, disk or network or queue?", "#/bookie", ({ latency }) => latency?.text || ""],
+  ["Is this entry the same on all replicas?", "#/entry", () => "reads it from each of its bookies"],
+  [
+    "When will the disk be full?",
+    "#/bookie",
+    ({ bookie }) => (bookie?.disks || []).map((each) => `${each.directory}: ${days(each)}`).join("; "),
+  ],
+  [
+    "What happened at 03:12?",
+    "#/events",
+    ({ events }) => {
+      const newest = events?.[0]?.records.at(-1);
+      return newest ? `last event: ${newest[3]}` : "no event since the start";
+    },
+  ],
+  [
+    "Which ledgers are still open, and who writes them?",
+    "#/ledgers?state=open",
+    () => "open ledgers with their custom metadata",
+  ],
+  ["What limits the repair?", "#/repair", ({ repair }) => repair?.limit || ""],
+  [
+    "Is the cluster safe to lose one more bookie?",
+    "#/safety",
+    ({ cluster }) => {
+      const against = (cluster?.safe || []).filter((each) => !each.safe);
+      return !cluster?.safe
+        ? ""
+        : against.length
+          ? against.map((each) => each.text).join("; ")
+          : "as far as bookies and marks tell, yes; the page checks the ledgers";
+    },
+  ],
+];
+
+export const overview = {
+  title: "Overview",
+  open(root) {
+    const cells = QUESTIONS.map(() => h("span"));
+    root.append(
+      smallTable(
+        "Questions",
+        [
+          ["question", ([text, href]) => h("a", { href }, text)],
+          ["answer", (row) => cells[QUESTIONS.indexOf(row)]],
+        ],
+        QUESTIONS,
+      ),
+    );
+    return {
+      update: (state) =>
+        QUESTIONS.forEach(([, , answer], index) => {
+          const text = answer(state);
+          if (cells[index].textContent !== text) cells[index].textContent = text;
+        }),
+    };
+  },
+};
+
+const itsConsole = (row) => h("a", { href: `${row.url}/console#/bookie` }, "its console");
+
+const ownRow = (own) =>
+  [...own.reasons.map((each) => `${each.text}, since ${ago(each.since)}`), ...own.disks.map(days)].join("; ");
+
+export const bookies = {
+  title: "Bookies",
+  open(root) {
+    const table = part((cluster, own) => {
+      if (!cluster) return h("p", { class: "quiet" }, "waiting for the cluster");
+      if (cluster.error) return h("p", { class: "bad" }, cluster.error);
+      return smallTable(
+        `${cluster.bookies.length} bookies`,
+        [
+          [
+            "bookie",
+            (row) => h("a", { href: `#/ledgers?bookie=${encodeURIComponent(row.id)}`, title: "its ledgers" }, row.id),
+          ],
+          [
+            "state",
+            (row) =>
+              h(
+                "span",
+                { class: row.state === "writable" ? "good" : row.state === "read-only" ? "warn" : "bad" },
+                row.state,
+              ),
+          ],
+          ["since", (row) => ago(row.since)],
+          ["rack", (row) => row.rack],
+          ["used", (row) => (row.total === null ? "" : bytes(row.total - row.free)), true],
+          ["free", (row) => (row.free === null ? "" : bytes(row.free)), true],
+          ["share", (row) => (row.total === null ? "" : percent(row.total - row.free, row.total)), true],
+          ["reason, disks", (row) => (row.id === own?.id ? ownRow(own) : row.url ? itsConsole(row) : "")],
+        ],
+        cluster.bookies,
+      );
+    });
+    root.append(
+      table.element,
+      h(
+        "p",
+        { class: "quiet" },
+        "Only a bookie itself knows why it is read-only and how fast its disks fill: its console says so.",
+      ),
+    );
+    return { update: (state) => table.update(state.cluster, state.bookie) };
+  },
+};
+
+export const safety = {
+  title: "Is the cluster safe to lose one more bookie?",
+  open(root, { act }) {
+    const verdict = part((cluster) =>
+      smallTable(
+        "What speaks for it and against it",
+        [
+          ["", (row) => h("span", { class: row.safe ? "good" : "bad" }, row.safe ? "yes" : "NO")],
+          ["", (row) => row.text],
+        ],
+        cluster?.safe || [],
+        "waiting for the cluster",
+      ),
+    );
+    const found = h("div", { role: "status", id: "scan" }, "looking through all ledgers");
+    root.append(verdict.element, h("h3", null, "Ledgers with one replica left"), found);
+    act(() => scanLedgers(found));
+    return { update: (state) => verdict.update(state.cluster) };
+  },
+};
+
+async function scanLedgers(found) {
+  const rows = [];
+  let after = -1,
+    scanned = 0,
+    lost = 0;
+  while (after !== null && found.isConnected) {
+    const answer = await get(`/api/v1/console/ledgers?at_risk=true&after=${after}`);
+    rows.push(...answer.ledgers.slice(0, Math.max(0, 100 - rows.length)));
+    scanned += answer.scanned;
+    lost += answer.ledgers.length;
+    after = answer.next;
+    found.replaceChildren(
+      facts([
+        ["ledgers looked at", count(scanned) + (after === null ? ", all of them" : " so far")],
+        ["would lose entries", h("span", { class: lost ? "bad" : "good" }, count(lost))],
+      ]),
+      smallTable(
+        "The first of them",
+        [
+          ["ledger", (row) => h("a", { href: `#/ledger?id=${row.id}` }, String(row.id))],
+          ["state", (row) => row.state],
+          ["replicas left", (row) => String(row.replicas), true],
+          ["bookies", (row) => row.bookies.join(", ")],
+        ],
+        rows,
+      ),
+    );
+  }
+}

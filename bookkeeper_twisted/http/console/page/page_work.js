@@ -1,0 +1,362 @@
+// Jobs with their progress, speed limits, the space in entry logs, and the ledgers that fill a disk.
+
+import { download, get, send } from "/console/connection.js";
+import { facts, h, part, picture, smallTable, svg } from "/console/elements.js";
+import { ago, bytes, count, duration, percent } from "/console/format.js";
+import { LongTable } from "/console/table.js";
+
+const API = "/api/v1/bookie";
+
+export const work = {
+  title: "Jobs and limits",
+  open(root, { act }) {
+    const jobs = part(jobsOf);
+    const operations = part(operationsOf);
+    const limits = limitsTable(act);
+    root.append(
+      h("h3", null, "Decommissions and recoveries of this process"),
+      operations.element,
+      h("h3", null, "Collection, compaction, scrub"),
+      jobs.element,
+      ...jobButtons(act),
+      h("h3", null, "Speed limits"),
+      limits.element,
+      h(
+        "p",
+        null,
+        h(
+          "button",
+          { id: "bundle", onclick: () => act(() => download("/api/v1/console/bundle", "bookie-debug.zip")) },
+          "Download a debug bundle",
+        ),
+      ),
+    );
+    return {
+      update(state) {
+        if (state.work !== undefined) jobs.update(state.work);
+        if (state.operations) operations.update(state.operations);
+        if (state.throttles) limits.update(state.throttles);
+      },
+    };
+  },
+};
+
+function operationsOf(operations) {
+  if (!operations.length) return h("p", { class: "quiet" }, "none");
+  return operations.map((each) => [
+    h(
+      "p",
+      null,
+      h("strong", null, each.name),
+      `, since ${ago(each.began)}`,
+      each.found === undefined ? ": at work" : `: ${count(each.left)} of ${count(each.found)} ledgers are left`,
+    ),
+    each.blockers?.length
+      ? smallTable(
+          "It waits for",
+          [
+            ["reason", (row) => row.reason],
+            ["ledgers", (row) => count(row.count), true],
+            [
+              "the first of them",
+              (row) => row.ledgers.map((id) => [h("a", { href: `#/ledger?id=${id}` }, String(id)), " "]),
+            ],
+          ],
+          each.blockers,
+        )
+      : null,
+  ]);
+}
+
+function progressOf(progress) {
+  if (!progress) return "not at work";
+  const all = progress.done + progress.left;
+  return `${bytes(progress.done)} of ${bytes(all)} (${percent(progress.done, all)}), ends in ${duration(progress.eta)}`;
+}
+
+function jobsOf(value) {
+  if (!value) return h("p", { class: "quiet" }, "the bookie does not serve");
+  const { collection, scrub } = value;
+  const kind = (name, each) =>
+    `${each.suspended ? "SUSPENDED, " : ""}${each.atWork ? "at work" : `last ended ${ago(each.last)}`}, ` +
+    `${each.total} since the start, logs below ${Math.round(100 * each.threshold)} % live`;
+  return facts([
+    [
+      "collection",
+      `${collection.phase}${collection.forced ? ", forced" : ""}; ` +
+        `${collection.runs} runs, ${collection.deletedLedgers} ledgers deleted`,
+    ],
+    ["last failure", collection.lastFailure ? h("span", { class: "bad" }, collection.lastFailure) : "none"],
+    ["major compaction", kind("major", collection.major)],
+    ["minor compaction", kind("minor", collection.minor)],
+    ...collection.directories.map((each) => [
+      each.directory,
+      [
+        progressOf(each.progress),
+        Object.entries(each.damaged).map(([log, text]) => h("div", { class: "bad" }, `${log}: ${text}`)),
+      ],
+    ]),
+    [
+      "scrub",
+      `${scrub.suspended ? "SUSPENDED, " : ""}${progressOf(scrub.progress)}; ` +
+        `${scrub.passes} passes, ${scrub.findings} findings`,
+    ],
+  ]);
+}
+
+function jobButtons(act) {
+  const button = (id, text, path, body) =>
+    h("button", { id, onclick: () => act(() => send("PUT", `${API}/${path}`, body)) }, text);
+  return [
+    h(
+      "p",
+      null,
+      button("force-gc", "Collect and compact now", "gc", { forceMajor: true, forceMinor: true }),
+      button("suspend-compaction", "Suspend compactions", "gc/suspend_compaction", {
+        suspendMajor: true,
+        suspendMinor: true,
+      }),
+      button("resume-compaction", "Resume compactions", "gc/resume_compaction", {
+        resumeMajor: true,
+        resumeMinor: true,
+      }),
+      button("cancel-compaction", "Cancel the compaction", "gc/cancel_compaction"),
+    ),
+    h(
+      "p",
+      null,
+      button("start-scrub", "Scrub now", "scrub"),
+      button("suspend-scrub", "Suspend the scrub", "scrub/suspend"),
+      button("resume-scrub", "Resume the scrub", "scrub/resume"),
+      button("cancel-scrub", "End the pass", "scrub/cancel"),
+    ),
+  ];
+}
+
+/** The limits: numbers follow the stream, but not those in a row that is being edited. */
+function limitsTable(act) {
+  const element = h("div");
+  const rows = new Map();
+  function rowOf(name) {
+    const entries = h("input", {
+      type: "number",
+      min: 0,
+      id: `entries-${name}`,
+      "aria-label": `${name}: entries a second, 0 for no limit`,
+    });
+    const size = h("input", {
+      type: "number",
+      min: 0,
+      id: `bytes-${name}`,
+      "aria-label": `${name}: bytes a second, 0 for no limit`,
+    });
+    const used = h("td"),
+      edited = () => row.contains(document.activeElement) || row.dataset.edited;
+    const set = () =>
+      act(async () => {
+        const limiters = { [name]: { entriesPerSecond: Number(entries.value), bytesPerSecond: Number(size.value) } };
+        await send("PUT", `${API}/throttles`, { limiters });
+        delete row.dataset.edited;
+      });
+    const row = h(
+      "tr",
+      null,
+      h("th", { scope: "row" }, name),
+      h("td", null, entries),
+      h("td", null, size),
+      h("td", null, h("button", { id: `set-${name}`, onclick: set }, "Set")),
+      used,
+    );
+    row.addEventListener("input", () => {
+      row.dataset.edited = "yes";
+    });
+    return {
+      row,
+      update(limit) {
+        used.textContent =
+          `${count(limit.grantedEntries)} entries and ${bytes(limit.grantedBytes)} granted, ` +
+          `waited ${limit.waitedSeconds} s, ${limit.waiters} waiting`;
+        if (!edited()) {
+          entries.value = limit.entriesPerSecond;
+          size.value = limit.bytesPerSecond;
+        }
+      },
+    };
+  }
+  return {
+    element,
+    update({ limiters }) {
+      if (!limiters) return;
+      if ([...rows.keys()].join() !== Object.keys(limiters).join()) {
+        rows.clear();
+        for (const name of Object.keys(limiters)) rows.set(name, rowOf(name));
+        const head = ["limit", "entries/s", "bytes/s", "", "use"].map((title) => h("th", { scope: "col" }, title));
+        element.replaceChildren(
+          h(
+            "table",
+            null,
+            h("caption", null, "0 is no limit; a change lasts until the process ends"),
+            h("thead", null, h("tr", null, head)),
+            h(
+              "tbody",
+              null,
+              [...rows.values()].map((each) => each.row),
+            ),
+          ),
+        );
+      }
+      for (const [name, limit] of Object.entries(limiters)) rows.get(name).update(limit);
+    },
+  };
+}
+
+export const logs = {
+  title: "Entry logs",
+  open(root, { act }) {
+    const place = h("div", { role: "status" }, "measuring");
+    root.append(place);
+    act(async () => {
+      const first = await get("/api/v1/console/entry_logs");
+      const table = new LongTable(
+        "Entry logs that get no more entries",
+        [
+          ["directory", (row) => row[0]],
+          ["log", (row) => row[1].toString(16)],
+          ["bytes", (row) => bytes(row[2]), true],
+          ["live", (row) => bytes(row[3]), true],
+          ["dead", (row) => bytes(row[2] - row[3]), true],
+          ["live share", (row) => percent(row[3], row[2]), true],
+        ],
+        async () => {
+          if (table.rows.length >= first.logs) return false;
+          table.append(
+            (await get(`/api/v1/console/entry_logs?page=${Math.floor(table.rows.length / 1000) + 1}`)).page,
+          );
+          return true;
+        },
+      );
+      const gain = (each) =>
+        `would free ${bytes(each.freed)} of ${count(each.logs)} logs and copy ${bytes(each.copied)}`;
+      place.replaceChildren(
+        facts([
+          [
+            "entry logs",
+            `${count(first.logs)}, ${bytes(first.bytes)}: ${bytes(first.live)} live, ` +
+              `${bytes(first.bytes - first.live)} dead`,
+          ],
+          ["a major compaction", h("strong", { id: "gain-major" }, gain(first.major))],
+          ["a minor compaction", gain(first.minor)],
+          ["a collection alone", `deletes logs without live bytes: ${bytes(first.deletable)}`],
+        ]),
+        space(first),
+        h(
+          "p",
+          null,
+          h(
+            "button",
+            { onclick: () => act(() => send("PUT", `${API}/gc`, { forceMajor: true, forceMinor: true })) },
+            "Collect and compact now",
+          ),
+        ),
+        table.element,
+      );
+      table.set(first.page);
+    });
+    return null;
+  },
+};
+
+/** Live and dead space of each log as a column; of many logs, neighbours share a column. */
+function space(answer) {
+  const width = 900,
+    height = 110,
+    rows = answer.page;
+  if (!rows.length) return h("p", { class: "quiet" }, "no log is sealed yet");
+  const columns = Math.min(rows.length, 300),
+    step = width / columns,
+    most = Math.max(...rows.map((row) => row[2]), 1);
+  const bars = [];
+  for (let at = 0; at < columns; at += 1) {
+    const part = rows.slice(Math.floor((at * rows.length) / columns), Math.floor(((at + 1) * rows.length) / columns));
+    const size = part.reduce((sum, row) => sum + row[2], 0) / part.length,
+      live = part.reduce((sum, row) => sum + row[3], 0) / part.length;
+    const all = (height * size) / most,
+      alive = (height * live) / most,
+      x = at * step,
+      inner = Math.max(step - 1, 1);
+    bars.push(
+      svg("rect", { class: "dead", x, width: inner, y: height - all, height: all - alive }),
+      svg("rect", { class: "live", x, width: inner, y: height - alive, height: alive }),
+    );
+  }
+  return picture(width, height, `Live (green) and dead (orange) bytes of ${rows.length} entry logs`, bars);
+}
+
+export const disk = {
+  title: "Who holds this disk?",
+  open(root, { state, act }) {
+    const found = h("div", { role: "status", id: "holders" }, "waiting for the bookie");
+    let begun = false;
+    root.append(found);
+    return {
+      update({ work: value }) {
+        if (begun || !value) return;
+        begun = true;
+        found.replaceChildren(
+          ...value.collection.directories.map(({ directory }) => {
+            const place = h("div", null, "counting");
+            act(() => countLedgers(directory, place));
+            return h("section", null, h("h3", null, directory), place);
+          }),
+        );
+      },
+    };
+  },
+};
+
+async function countLedgers(directory, place) {
+  const totals = new Map();
+  let after = -1,
+    logsSeen = 0;
+  do {
+    const answer = await get(
+      `/api/v1/console/disk_ledgers?directory=${encodeURIComponent(directory)}&after=${after}`,
+    );
+    for (const [id, size] of Object.entries(answer.ledgers)) totals.set(id, (totals.get(id) || 0) + size);
+    logsSeen += answer.logs;
+    after = answer.next;
+    place.textContent = `${count(logsSeen)} entry logs counted, ${count(answer.left)} left`;
+  } while (after !== null && place.isConnected);
+  const all = [...totals.values()].reduce((sum, each) => sum + each, 0);
+  const top = [...totals].sort((one, other) => other[1] - one[1]).slice(0, 50);
+  const owners = new Map();
+  await Promise.all(
+    top.map(async ([id]) => {
+      try {
+        owners.set(id, await get(`/api/v1/console/ledger?ledger_id=${id}`));
+      } catch {
+        owners.set(id, null);
+      }
+    }),
+  );
+  place.replaceChildren(
+    h("p", null, `${count(totals.size)} ledgers hold ${bytes(all)} in ${count(logsSeen)} entry logs.`),
+    smallTable(
+      "The largest",
+      [
+        ["ledger", ([id]) => h("a", { href: `#/ledger?id=${id}` }, id)],
+        ["bytes here", ([, size]) => bytes(size), true],
+        ["share", ([, size]) => percent(size, all), true],
+        ["state", ([id]) => owners.get(id)?.state || h("span", { class: "warn" }, "deleted: a collection frees it")],
+        [
+          "whose",
+          ([id]) =>
+            Object.entries(owners.get(id)?.custom || {})
+              .map(([key, value]) => `${key}=${value}`)
+              .join(", "),
+        ],
+      ],
+      top,
+    ),
+  );
+}

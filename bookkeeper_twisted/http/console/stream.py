@@ -1,0 +1,127 @@
+"""The stream of the console: server-sent events over one response for each viewer."""
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IPushProducer
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.pages import errorPage
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request
+from zope.interface import implementer
+
+from ..api import Answer, begin_answer, json_answer
+from ..routes import Route
+from .feed import MAX_VIEWERS, ConsoleFeed
+
+_EVENTS = b"text/event-stream"
+
+
+@implementer(IPushProducer)
+class EventStream:
+    """The response to one viewer.
+
+    It holds no events: while its connection is full, they are dropped, and a new snapshot follows when there is room.
+    """
+
+    def __init__(self, request: Request, feed: ConsoleFeed, clock: Any) -> None:
+        self.stuck_since: float | None = None
+        self._request = request
+        self._feed = feed
+        self._clock = clock
+        self._is_behind = False
+
+    def begin(self) -> None:
+        """Send the headers and the first events."""
+        request = self._request
+        request.setHeader(b"Content-Type", b"text/event-stream; charset=utf-8")
+        request.setHeader(b"Cache-Control", b"no-store")
+        request.setHeader(b"X-Accel-Buffering", b"no")
+        request.registerProducer(self, True)
+        request.notifyFinish().addErrback(self._gone)
+        self._feed.join(self, (request.getHeader("Last-Event-ID") or "")[:100])
+
+    def _gone(self, failure: Failure) -> None:
+        self._feed.leave(self)
+
+    # -- as a viewer --
+
+    def send(self, event: bytes) -> None:
+        """Write an ``event`` to the connection; if it is full, drop the event, and send a snapshot later."""
+        if self.stuck_since is None:
+            self._request.write(event)
+        else:
+            self._is_behind = True
+
+    def end(self) -> None:
+        """End the response, because the server stops."""
+        if self._request.channel is not None:
+            self._request.unregisterProducer()
+            self._request.finish()
+
+    def drop(self) -> None:
+        """Abort the connection, because the viewer does not read."""
+        if self._request.channel is not None:
+            transport: Any = self._request.channel.transport
+            transport.abortConnection()
+
+    # -- as a producer --
+
+    def pauseProducing(self) -> None:
+        if self.stuck_since is None:
+            self.stuck_since = self._clock.seconds()
+
+    def resumeProducing(self) -> None:
+        self.stuck_since = None
+        is_behind, self._is_behind = self._is_behind, False
+        if is_behind:
+            self.send(self._feed.snapshot())
+
+    def stopProducing(self) -> None:
+        self._feed.leave(self)
+
+
+class StreamPage(Resource):
+    """The page with the stream: a client that accepts ``text/event-stream`` gets it, any other a snapshot as JSON.
+
+    :param feed: sends the events.
+    :param clock: the reactor.
+    """
+
+    isLeaf = True
+    routes = (
+        Route("GET", "/api/v1/console/stream", "all parts of the console as JSON; with ``Accept: text/event-stream``, "
+              "server-sent events: a snapshot, then changes", refusals=(503,)),
+    )  # fmt: skip
+    _log = Logger()
+
+    def __init__(self, feed: ConsoleFeed, clock: Any) -> None:
+        super().__init__()
+        self._feed = feed
+        self._clock = clock
+
+    def render(self, request: Request) -> object:
+        """Answer a GET or HEAD ``request``; refuse other methods (405), and too many viewers (503)."""
+        if request.method not in (b"GET", b"HEAD"):
+            request.setHeader(b"Allow", b"GET, HEAD")
+            return errorPage(405, "Method Not Allowed", "This page can only be read.").render(request)
+        if request.method == b"GET" and _EVENTS in (request.getHeader(b"accept") or b""):
+            if self._feed.is_full:
+                return begin_answer(request, Answer(f"There are {MAX_VIEWERS} viewers already\n", 503))
+            EventStream(request, self._feed, self._clock).begin()
+            return NOT_DONE_YET
+        reading = Deferred.fromCoroutine(self._feed.read_all())
+        request.notifyFinish().addErrback(lambda _: reading.cancel())
+        reading.addCallbacks(json_answer, self._failed).addCallback(_answer, request)
+        return NOT_DONE_YET
+
+    def _failed(self, failure: Failure) -> Answer:
+        self._log.failure("the console could not be read", failure)
+        return Answer("Internal Server Error", 500)
+
+
+def _answer(answer: Answer, request: Request) -> None:
+    if request.channel is not None:
+        request.write(begin_answer(request, answer))
+        request.finish()

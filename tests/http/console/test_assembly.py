@@ -1,0 +1,61 @@
+"""The console of a process that runs autorecovery alone."""
+
+import json
+
+from twisted.logger import globalLogPublisher
+
+from bookkeeper_twisted.autorecovery.operations.decommission import MARKED
+from bookkeeper_twisted.http.site import make_autorecovery_site
+from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, SpeedLimits
+from bookkeeper_twisted.limits.ratelimit import Rate
+from bookkeeper_twisted.limits.throttle import Throttles
+
+from .cluster_case import ConsoleClusterCase
+
+
+class AutorecoveryConsoleTests(ConsoleClusterCase):
+    """Over a cluster in memory."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        throttles = Throttles(self.clock, {"replication-read": Rate(7)})
+        limits = SpeedLimits(throttles, AdaptiveThrottles(self.clock, throttles, lambda: None))
+        self.site = make_autorecovery_site(lambda: iter([b"auditor 1\n"]), limits, self.shared, self.clock)
+
+    def test_parts(self) -> None:
+        """It has the cluster, repairs, operations, limits and events, and none of the parts of a bookie."""
+        found = self.json("stream")
+        self.assertEqual(set(found), {"throttles", "cluster", "repair", "operations", "events"})
+        self.assertEqual(found["throttles"]["limiters"]["replication-read"]["entriesPerSecond"], 7)
+        self.assertEqual(len(found["cluster"]["bookies"]), 4)
+        self.assertEqual(self.ask("/api/v1/console/entry_logs").status, 404)
+
+    def test_operations(self) -> None:
+        """A decommission says for which ledgers it waits, and why, until it has ended."""
+        self.client.metadata.auditing.stand("bookie-2", lambda elected: None)
+        self.result(self.marks.mark(3, ("gone:1",), 5))
+        body = '{"bookie_src": "gone:1"}'
+        self.assertEqual(self.ask("/api/v1/autorecovery/decommission", "PUT", body).status, 200)
+        self.clock.pump([1.0] * 3)
+        (found,) = self.json("stream")["operations"]
+        self.assertEqual((found["name"], found["found"], found["left"]), ("decommission of bookie gone:1", 1, 1))
+        self.assertEqual(found["blockers"], [{"reason": MARKED, "count": 1, "ledgers": [3]}])
+        self.result(self.marks.remove_mark(3, 0))
+        self.clock.pump([1.0] * 5)
+        self.assertEqual(self.json("stream")["operations"], [])
+
+    def test_pages(self) -> None:
+        """It has the page, the ledgers, and a bundle."""
+        ledger_id = self.ledger(b"x")
+        self.assertEqual(self.json("ledgers")["ledgers"][0]["id"], ledger_id)
+        self.assertIn("<title>BookKeeper console</title>", self.ask("/console").body)
+        self.assertEqual(self.ask("/api/v1/console/bundle").status, 200)
+
+    def test_life(self) -> None:
+        """The log is observed while the server listens, and not before and after."""
+        before = len(globalLogPublisher._observers)
+        self.site.doStart()
+        self.assertEqual(len(globalLogPublisher._observers), before + 1)
+        self.site.doStop()
+        self.assertEqual(len(globalLogPublisher._observers), before)
+        self.assertEqual(json.loads(self.ask("/api/v1/console/events").body), [])

@@ -1,0 +1,135 @@
+"""The pages of the console about one bookie."""
+
+import json
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from bookkeeper_twisted.autorecovery.operations.decommission import OPEN, UNMARKED, Remaining
+from bookkeeper_twisted.bookie.admin import DirectoryUsage, Phase, WorkProgress
+from bookkeeper_twisted.bookie.requests.slow_requests import DISK, SlowRequest
+from bookkeeper_twisted.http.autorecovery_api import RunningOperation
+from bookkeeper_twisted.http.console.bookie_pages import LOGS_A_PAGE, LOGS_A_STEP
+from bookkeeper_twisted.http.console.bookie_parts import BookieParts, operations_value
+from bookkeeper_twisted.http.site import make_site
+from bookkeeper_twisted.metrics import JournalGroup
+from bookkeeper_twisted.testing.admin import FakeBookieAdmin
+
+from ..http_case import HttpCase
+
+DIRECTORY = "/ledgers/current"
+
+
+class BookieConsoleCase(HttpCase):
+    """Over a fake administration."""
+
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.admin = FakeBookieAdmin()
+        self.site = make_site(self.admin, self.clock)
+
+    def json(self, path: str) -> Any:
+        """The body of a GET."""
+        answer = self.ask(f"/api/v1/console/{path}")
+        self.assertEqual(answer.status, 200, answer.body)
+        return json.loads(answer.body)
+
+
+class BookiePagesTests(BookieConsoleCase):
+    """Its state, records and space."""
+
+    def test_read_only(self) -> None:
+        """Why the bookie is read-only, and since when each reason holds."""
+        self.assertEqual((self.json("bookie")["readOnly"], self.json("bookie")["reasons"]), (False, []))
+        self.admin.other_reasons, self.admin.since = ("a disk is full",), 1234.5
+        self.assertEqual(self.json("bookie")["reasons"], [{"text": "a disk is full", "since": 1234.5}])
+
+    def test_disks(self) -> None:
+        """Each disk has its growth and the days until it is full, if they are known."""
+        self.admin.usage = (DirectoryUsage("/a", 1000, 250, 100 / 86400), DirectoryUsage("/b", 1000, 250))
+        first, second = self.json("bookie")["disks"]
+        self.assertEqual((first["growthPerDay"], first["daysUntilFull"]), (100, 2.0))
+        self.assertEqual((second["growthPerDay"], second["daysUntilFull"]), (None, None))
+
+    def test_journals(self) -> None:
+        """Each group is a row; those after a number are new."""
+        for number in range(3):
+            self.admin.groups[0].append(JournalGroup(100.0 + number, 5, 500, 0.001, 0.002, None if number else 0.004))
+        (journal,) = self.json("journals")
+        self.assertEqual((journal["last"], journal["records"][0]), (3, [100.0, 5, 500, 1.0, 2.0, 4.0]))
+        self.assertEqual(self.json("journals?after=2")[0]["records"], [[102.0, 5, 500, 1.0, 2.0, None]])
+        self.assertEqual(self.ask("/api/v1/console/journals?after=x").status, 400)
+
+    def test_slow(self) -> None:
+        """Slow requests name their client, ledger, entry and cause; the verdict names what most waited for."""
+        self.assertEqual(self.json("latency")["cause"], "none")
+        self.admin.slow.append(SlowRequest(0.0, "ADD_ENTRY", "10.0.0.7:5", 7, 3, 20, 250.04, DISK))
+        (found,) = self.json("slow_requests")
+        self.assertEqual(found["records"], [[0.0, "ADD_ENTRY", "10.0.0.7:5", 7, 3, 20, 250.0, DISK]])
+        self.assertEqual(self.json("latency")["cause"], "disk")
+
+    def test_work(self) -> None:
+        """What is at work, with its progress and end; nothing while the bookie does not serve."""
+        self.admin.work.progress = WorkProgress(10, 30, 12.34)
+        self.admin.work.suspended_minor = True
+        found = self.json("work")
+        self.assertEqual(found["scrub"]["progress"], {"done": 10, "left": 30, "eta": 12.3})
+        self.assertEqual(found["collection"]["directories"][0]["directory"], DIRECTORY)
+        self.assertEqual((found["collection"]["minor"]["suspended"], found["collection"]["major"]["threshold"]),
+                         (True, 0.8))  # fmt: skip
+        self.admin.phase = Phase.STOPPING
+        self.assertIsNone(self.json("work"))
+
+    def test_entry_logs(self) -> None:
+        """Live and dead bytes of each log, and what each kind of compaction would free; pages bound the list."""
+        self.admin.work.logs = {0: {7: 100, 8: 50}, 10: {7: 20}, 11: {8: 70}}
+        found = self.json("entry_logs")
+        self.assertEqual(found["page"], [[DIRECTORY, 0, 150, 100], [DIRECTORY, 10, 20, 20], [DIRECTORY, 11, 70, 0]])
+        self.assertEqual((found["bytes"], found["live"], found["deletable"]), (240, 120, 70))
+        self.assertEqual(found["major"], {"logs": 1, "freed": 50, "copied": 100})
+        self.assertEqual(found["minor"], {"logs": 0, "freed": 0, "copied": 0})
+        self.admin.work.logs = {number: {7: 1} for number in range(LOGS_A_PAGE + 1)}
+        self.assertEqual([len(self.json(f"entry_logs?page={n}")["page"]) for n in (1, 2, 3)], [LOGS_A_PAGE, 1, 0])
+
+    def test_disk_ledgers(self) -> None:
+        """The bytes of each ledger of a directory are counted some logs at a time, each log once."""
+        self.admin.work.logs = {number: {7: 1, number: 10} for number in range(100, 100 + 2 * LOGS_A_STEP + 1)}
+        total, after, steps = 0, -1, 0
+        while after is not None:
+            found = self.json(f"disk_ledgers?directory={DIRECTORY}&after={after}")
+            total, after, steps = total + found["ledgers"]["7"], found["next"], steps + 1
+        self.assertEqual((total, steps, found["left"]), (2 * LOGS_A_STEP + 1, 3, 0))
+        self.assertEqual(self.ask("/api/v1/console/disk_ledgers?directory=/else").status, 400)
+
+    def test_not_serving(self) -> None:
+        """While the bookie starts, its state is there, and its entry logs are not."""
+        self.admin.phase = Phase.STARTING
+        self.assertEqual(self.json("bookie")["phase"], "starting")
+        self.assertEqual(self.ask("/api/v1/console/entry_logs").status, 503)
+
+
+class BookiePartsTests(BookieConsoleCase):
+    """What the stream sends beyond the pages."""
+
+    def read(self, name: str) -> Any:
+        """The state of a part."""
+        (source,) = [each for each in BookieParts(self.admin, self.clock.seconds).sources() if each.name == name]
+        return self.successResultOf(Deferred.fromCoroutine(source.read()))  # type: ignore[union-attr,arg-type]
+
+    def test_throttles(self) -> None:
+        """The limits are those of the page about limits; there are none while the bookie does not serve."""
+        self.assertEqual(self.read("throttles")["limiters"]["gc-metadata"]["entriesPerSecond"], 1000)
+        self.admin.phase = Phase.STOPPED
+        self.assertIsNone(self.read("throttles"))
+
+    def test_operations(self) -> None:
+        """A decommission says what it still waits for, the most frequent reason first."""
+        operation = RunningOperation("decommission of bookie b", 5.0)
+        self.assertEqual(operations_value({"d": operation}), [{"name": "decommission of bookie b", "began": 5.0}])
+        operation.remaining = Remaining({1: OPEN, **dict.fromkeys(range(2, 50), UNMARKED)}, 60)
+        (found,) = operations_value({"d": operation})
+        assert isinstance(found, dict)
+        self.assertEqual((found["found"], found["left"]), (60, 49))
+        self.assertEqual([each["reason"] for each in found["blockers"]], [UNMARKED, OPEN])
+        self.assertEqual((found["blockers"][0]["count"], len(found["blockers"][0]["ledgers"])), (48, 20))

@@ -1,0 +1,169 @@
+"""The bookies of the cluster in the console, and what limits a repair."""
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.client.production import system_chance
+from bookkeeper_twisted.http.console.cluster_parts import (
+    MOST_MARKS,
+    ListedBookie,
+    ClusterParts,
+    mark_reason,
+    repair_limit,
+    risks,
+)
+from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, SpeedLimits
+from bookkeeper_twisted.limits.ratelimit import Rate
+from bookkeeper_twisted.limits.throttle import Throttles
+from bookkeeper_twisted.model import BookieServiceInfo, Endpoint, UnderreplicatedLedger
+from bookkeeper_twisted.placement.rack_aware import RackAwarePlacement
+from bookkeeper_twisted.placement.racks import BookieRacks, MappingResolver
+
+from .cluster_case import ConsoleClusterCase
+
+THERE = frozenset({"a", "b"})
+
+
+class ClusterTests(ConsoleClusterCase):
+    """Over a cluster in memory."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.throttles = Throttles(self.clock, {"replication-read": Rate(1)})
+        limits = SpeedLimits(self.throttles, AdaptiveThrottles(self.clock, self.throttles, lambda: None))
+        self.parts = ClusterParts(self.shared, self.clock.seconds, lambda: limits)
+
+    def read(self, name: str) -> Any:
+        """The state of a part."""
+        (source,) = [each for each in self.parts.sources() if each.name == name]
+        return self.result(Deferred.fromCoroutine(source.read()))  # type: ignore[union-attr,arg-type]
+
+    def test_states(self) -> None:
+        """Each bookie with a cookie or a registration has its state, and since when, if it has changed."""
+        rows = {row["id"]: row for row in self.read("cluster")["bookies"]}
+        self.assertEqual([row["state"] for row in rows.values()], ["writable"] * 4)
+        self.assertEqual({row["since"] for row in rows.values()}, {None})
+        self.clock.advance(50)
+        info = BookieServiceInfo((Endpoint("h", "10.0.0.9", 8080, "http"),))
+        registration = self.cluster._registration
+        self.result(registration.write_cookie("bookie-3", b"4\nbookieHost: \"x\"\n", None))
+        self.result(self.cluster.stop_bookie("bookie-3"))
+        self.result(registration.register_bookie("bookie-2", True, info))
+        rows = {row["id"]: row for row in self.read("cluster")["bookies"]}
+        self.assertEqual((rows["bookie-3"]["state"], rows["bookie-3"]["since"]), ("unavailable", 50.0))
+        self.assertEqual((rows["bookie-2"]["state"], rows["bookie-2"]["url"]), ("read-only", "http://10.0.0.9:8080"))
+        self.assertIsNone(rows["bookie-0"]["since"])
+        self.assertEqual(rows["bookie-0"]["free"], 1 << 39)
+
+    def test_addresses(self) -> None:
+        """The address of a bookie is not read again for each sample, but it is when the state has changed."""
+        admin = self.result(self.shared())
+        asked: list[str] = []
+        read = admin.service_info
+
+        async def service_info(bookie_id: str) -> BookieServiceInfo:
+            asked.append(bookie_id)
+            found: BookieServiceInfo = await read(bookie_id)
+            return found
+
+        self.patch(admin, "service_info", service_info)
+        for _ in range(3):
+            self.read("cluster")
+        self.assertEqual(sorted(asked), [f"bookie-{number}" for number in range(4)])
+        asked.clear()
+        self.result(self.cluster._registration.register_bookie("bookie-1", True, BookieServiceInfo()))
+        self.read("cluster")
+        self.assertEqual(asked, ["bookie-1"])
+
+    def test_racks(self) -> None:
+        """A bookie has its rack, if the client of the process knows racks and that of the bookie."""
+
+        async def host_of(bookie_id: str) -> str:
+            return bookie_id
+
+        resolver = MappingResolver(lambda: "bookie-1 /room/7")
+        racks = BookieRacks(self.clock, resolver, host_of)
+        placement = RackAwarePlacement(system_chance(), racks)
+        admin = self.result(self.shared())
+        admin.client.context.watcher.placement = placement
+        rows = {row["id"]: row["rack"] for row in self.read("cluster")["bookies"]}
+        self.assertEqual((rows["bookie-1"], rows["bookie-2"]), ("/room/7", ""))
+
+    def test_safe(self) -> None:
+        """A cluster without an auditor is not safe, for that reason."""
+        unsafe = [each["text"] for each in self.read("cluster")["safe"] if not each["safe"]]
+        self.assertEqual(unsafe, ["no auditor is elected: a loss would not be noticed"])
+
+    def test_repair(self) -> None:
+        """Marked ledgers are shown with their replicas and reasons; those that no bookie has count as unavailable."""
+        self.assertEqual(self.read("repair")["count"], 0)
+        ledger_id = self.ledger(b"x")
+        bookies = self.bookies_of(ledger_id)
+        for gone in bookies[:2]:
+            self.result(self.cluster.stop_bookie(gone))
+        self.result(self.marks.mark(ledger_id, bookies[:2], 7000))
+        found = self.read("repair")
+        self.assertEqual((found["count"], found["unavailable"], found["enabled"], found["auditor"]), (1, 1, True, None))
+        (row,) = found["ledgers"]
+        self.assertEqual((row["id"], row["missing"], row["since"], row["replicas"]), (ledger_id, bookies[:2], 7.0, 0))
+        self.assertIn("no replication worker is at work", found["limit"])
+
+    def test_many(self) -> None:
+        """Marks beyond a bound are counted alone; a mark of a deleted ledger is left out."""
+        for number in range(MOST_MARKS + 5):
+            self.result(self.marks.mark(number, (), None))
+        found = self.read("repair")
+        self.assertEqual((found["count"], found["ledgers"]), (MOST_MARKS + 5, []))
+
+    def test_waiting(self) -> None:
+        """If replication waits for a speed limit of this process, that is what limits the repair."""
+        self.result(self.marks.mark(self.ledger(b"x"), ("bookie-0",), None))
+        for _ in range(3):
+            self.throttles.get("replication-read").acquire().addErrback(lambda _: None)
+        self.assertEqual(self.read("repair")["limit"], "the speed limit replication-read")
+
+
+class ReasonTests(SynchronousTestCase):
+    """Sentences for an operator."""
+
+    def test_mark(self) -> None:
+        """A bookie that is gone and one that lacks entries are told apart; the lock says what a worker does."""
+        mark = UnderreplicatedLedger(("a", "x"), None)
+        self.assertEqual(
+            mark_reason(mark, "host: waits", THERE),
+            "x is not registered; a lacks entries that it should have; worker: host: waits",
+        )
+        self.assertEqual(
+            mark_reason(UnderreplicatedLedger(), None, THERE),
+            "a check found too few replicas; no worker has begun its repair",
+        )
+
+    def test_limit(self) -> None:
+        """The first obstacle of a repair is named: the switch, workers that wait, limits, no workers, their number."""
+        for arguments, text in (
+            ((0, {}, True, "a", 3, ""), "nothing has to be repaired"),
+            ((0, {}, False, "a", 3, ""), "nothing has to be repaired; autorecovery is disabled"),
+            ((5, {1: "h"}, False, "a", 3, ""), "autorecovery is disabled: enable it"),
+            ((5, {1: "h: too few", 2: "h: too few", 3: "h"}, True, "a", 3, "w"),
+             "2 of 3 ledgers at work wait, most of them: too few"),
+            ((5, {1: "h"}, True, "a", 3, "replication-write"), "the speed limit replication-write"),
+            ((5, {}, True, "a", 3, ""), "no replication worker is at work: does a process run autorecovery?"),
+            ((5, {1: "h"}, True, "a", 3, ""),
+             "the workers: 1 of 5 ledgers are being repaired, onto 3 writable bookies"),
+        ):  # fmt: skip
+            self.assertEqual(repair_limit(*arguments), text)  # type: ignore[arg-type]
+
+    def test_risks(self) -> None:
+        """Each condition for the loss of one more bookie is judged on its own."""
+        rows = [ListedBookie(str(n), "writable", None, "", "", 100, 60) for n in range(4)]
+        self.assertEqual([each.safe for each in risks(rows, False, True, "a")], [True] * 6)
+        full = [ListedBookie(str(n), "writable", None, "", "", 100, 10) for n in range(4)]
+        for changed, marked, enabled, auditor, wrong in (
+            ([*rows, ListedBookie("x", "unavailable", None, "", "", None, None)], False, True, "a", 0),
+            (rows, True, True, "a", 1), (rows, False, False, "a", 2), (rows, False, True, None, 3),
+            (rows[:3], False, True, "a", 4), (full, False, True, "a", 5),
+        ):  # fmt: skip
+            found = risks(changed, marked, enabled, auditor)
+            self.assertEqual([number for number, each in enumerate(found) if not each.safe], [wrong])

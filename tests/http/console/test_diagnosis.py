@@ -1,0 +1,74 @@
+"""Verdicts on measured values."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.admin import DirectoryUsage, EntryLogSpace
+from bookkeeper_twisted.bookie.group_commit import QUEUE, REACTOR, SYNC
+from bookkeeper_twisted.bookie.requests.slow_requests import DISK, ROOM, TURN, SlowRequest
+from bookkeeper_twisted.http.console.diagnosis import WINDOW, bottleneck, compaction_gain, days_until_full
+from bookkeeper_twisted.metrics import JournalGroup
+
+NOW = 1000.0 + WINDOW
+
+
+def slow(waited_for: str, millis: float = 1000, ended: float = NOW) -> SlowRequest:
+    """A slow add."""
+    return SlowRequest(ended, "ADD_ENTRY", "10.0.0.7:5", 7, 0, 1, millis, waited_for)
+
+
+def group(waited: float, synced: float | None, ended: float = NOW) -> JournalGroup:
+    """A group of one entry."""
+    return JournalGroup(ended, 1, 100, waited, 0.0, synced)
+
+
+class BottleneckTests(SynchronousTestCase):
+    """What is slow: disk, network or queue."""
+
+    def test_causes(self) -> None:
+        """The cause for which slow requests waited longest in all decides, with a sentence that names it."""
+        for waited_for, cause in (
+            (DISK, "disk"), (SYNC, "disk"), (QUEUE, "queue"), (ROOM, "queue"), (TURN, "network"),
+            (REACTOR, "processor"),
+        ):  # fmt: skip
+            found = bottleneck((), [slow(waited_for, 3000), slow(DISK, 1000)], NOW, "500")
+            self.assertEqual((found.cause, found.seconds[cause] >= 3), (cause, True))
+            self.assertIn(cause, found.text)
+
+    def test_old(self) -> None:
+        """What was slow long ago does not count."""
+        found = bottleneck([group(9, 9, 1.0)], [slow(DISK, 9000, 1.0)], NOW, "500")
+        self.assertEqual((found.cause, found.queue_ms), ("none", None))
+        self.assertIn("no request took 500 ms", found.text)
+
+    def test_without_threshold(self) -> None:
+        """If no request counts as slow, the groups of the journal decide, and the verdict says so."""
+        for groups, cause in (([group(0.5, 0.1)], "queue"), ([group(0.1, 0.5)], "disk"), ([], "none")):
+            found = bottleneck(groups, (), NOW, "0")
+            self.assertEqual(found.cause, cause)
+            self.assertIn("slowRequestThresholdMs is 0", found.text)
+
+    def test_means(self) -> None:
+        """The mean times are those of the groups; groups without a sync do not count for its mean."""
+        found = bottleneck([group(0.1, None), group(0.3, 0.5)], (), NOW, "1")
+        self.assertEqual((found.queue_ms, found.write_ms, found.sync_ms), (200.0, 0.0, 500.0))
+
+
+class SpaceTests(SynchronousTestCase):
+    """What a compaction wins, and when a disk is full."""
+
+    def test_gain(self) -> None:
+        """Logs below the threshold are copied, and their dead bytes are freed; logs without live bytes are not."""
+        logs = [EntryLogSpace("/l", number, 100, live) for number, live in enumerate((0, 10, 50, 90))]
+        found = compaction_gain(logs, 0.5)
+        self.assertEqual((found.logs, found.freed, found.copied), (1, 90, 10))
+        found = compaction_gain(logs, 0.8)
+        self.assertEqual((found.logs, found.freed, found.copied), (2, 140, 60))
+        self.assertEqual(compaction_gain(logs, 0.0).logs, 0)
+
+    def test_full(self) -> None:
+        """A disk is full at the threshold, not when its last byte is used; one that does not grow is never full."""
+        day = 86400.0
+        self.assertEqual(days_until_full(DirectoryUsage("/l", 1000, 250, 100 / day), 0.95), 2.0)
+        self.assertEqual(days_until_full(DirectoryUsage("/l", 1000, 50, 0.0), 0.95), 0.0)
+        for growth in (None, 0.0, -5.0):
+            self.assertIsNone(days_until_full(DirectoryUsage("/l", 1000, 250, growth), 0.95))

@@ -1,0 +1,114 @@
+"""Events in the console."""
+
+import json
+from typing import Any
+
+from twisted.internet.task import Clock
+from twisted.logger import LogEvent, Logger, LogLevel
+
+from bookkeeper_twisted.http.console.events import EVENTS_A_PAGE, KEPT_SECONDS, LONGEST, EventLog
+from bookkeeper_twisted.http.site import make_site
+from bookkeeper_twisted.masking import MASK
+from bookkeeper_twisted.testing.admin import FakeBookieAdmin
+
+from ..http_case import HttpCase
+
+STATE = "bookkeeper_twisted.bookie.lifecycle.registration"
+NOW = 1_800_000_000.0
+
+
+def logged(text: str, namespace: str = STATE, level: Any = LogLevel.info, **more: Any) -> LogEvent:
+    """A log event."""
+    return {"log_format": text, "log_namespace": namespace, "log_level": level, **more}
+
+
+class EventLogTests(HttpCase):
+    """Which log events are events for an operator."""
+
+    def setUp(self) -> None:
+        self.log = EventLog(lambda: NOW)
+
+    def kinds(self, *namespaces: str, level: LogLevel = LogLevel.info) -> list[str]:
+        """The kinds of the events that lines of some modules make."""
+        before = self.log.events.count
+        for namespace in namespaces:
+            self.log(logged("text", f"bookkeeper_twisted.{namespace}", level))
+        return [event.kind for event in self.log.events.after(before)]
+
+    def test_kinds(self) -> None:
+        """Changes have the kind of their room; lines about requests are none, whatever their level."""
+        found = self.kinds(
+            "bookie.lifecycle.registration", "bookie.lifecycle.disk_monitor", "bookie.lifecycle.admin",
+            "bookie.maintenance.garbage_collector", "autorecovery.auditing.loss_log", "http.limits_api",
+        )  # fmt: skip
+        self.assertEqual(found, ["state", "disk", "bookie", "space", "repair", "change"])
+        self.assertEqual(self.kinds("bookie.requests.slow_requests", "protocol.server.x", level=LogLevel.error), [])
+        self.assertEqual((self.kinds("client.x"), self.kinds("client.x", level=LogLevel.warn)), ([], ["other"]))
+        self.assertEqual(self.kinds("bookie.lifecycle.admin", level=LogLevel.debug), [])
+
+    def test_cause(self) -> None:
+        """An event has the text of its line, with the cause; credentials are masked, long texts cut off."""
+        self.log(logged("read-only: {reason}", reason="zk://user:sesame@host/l"))
+        self.log(logged("x" * 2 * LONGEST))
+        first, second = self.log.events.after(0)
+        self.assertEqual(first[:4], (NOW, "info", "state", f"read-only: zk://{MASK}@host/l"))
+        self.assertEqual(len(second.text), LONGEST)
+
+    def test_lines(self) -> None:
+        """All lines of the log are kept as JSON, of bounded length, with masked secrets."""
+        self.log(logged("x", "other.program", password="sesame"))
+        self.log(logged("x" * 2 * LONGEST))
+        first, second = self.log.lines.after(0)
+        found = json.loads(first)
+        self.assertEqual((found["module"], found["fields"]), ("other.program", {"password": MASK}))
+        self.assertEqual((len(second), second[-1]), (LONGEST + 1, "\n"))
+
+
+class EventPagesTests(HttpCase):
+    """Events of a server."""
+
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.clock.advance(NOW)
+        self.site = make_site(FakeBookieAdmin(), self.clock)
+        self.site.doStart()
+        self.addCleanup(self._stop)
+        self.running = True
+
+    def _stop(self) -> None:
+        if self.running:
+            self.running = False
+            self.site.doStop()
+
+    def json(self, query: str = "") -> Any:
+        """The events that a request gets."""
+        return json.loads(self.ask(f"/api/v1/console/events{query}").body)
+
+    def say(self, text: str) -> None:
+        """Log a line about the state."""
+        Logger(STATE).info(text)
+
+    def test_found(self) -> None:
+        """Events are found by time and kind, the newest first; those of a stopped server are none."""
+        self.say("early")
+        self.clock.advance(100)
+        self.say("late")
+        found = self.json()
+        self.assertEqual([row[3] for row in found], ["late", "early"])
+        self.assertEqual(self.json(f"?until={int(NOW) + 50}")[0][1:], ["info", "state", "early"])
+        self.assertEqual([row[3] for row in self.json(f"?from={int(NOW) + 50}")], ["late"])
+        self.assertEqual((len(self.json("?kind=state")), self.json("?kind=disk")), (2, []))
+        self.assertEqual(self.ask("/api/v1/console/events?from=x").status, 400)
+        self._stop()
+        self.say("too late")
+        self.assertEqual(len(self.json()), 2)
+
+    def test_bounds(self) -> None:
+        """One answer has a bounded number of events; those of more than thirty days ago are not shown."""
+        self.say("old")
+        self.clock.advance(KEPT_SECONDS + 1)
+        self.assertEqual(self.json(), [])
+        for number in range(EVENTS_A_PAGE + 10):
+            self.say(f"{number}")
+        found = self.json()
+        self.assertEqual((len(found), found[0][3]), (EVENTS_A_PAGE, f"{EVENTS_A_PAGE + 9}"))

@@ -1,0 +1,263 @@
+"""One feed for all viewers: what it samples, sends and keeps."""
+
+import json
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.errors import MetadataError
+from bookkeeper_twisted.http.console.feed import (
+    INTERVAL,
+    KEEP_ALIVE,
+    KEPT_BYTES,
+    KEPT_CHANGES,
+    MAX_VIEWERS,
+    PATIENCE,
+    ConsoleFeed,
+)
+from bookkeeper_twisted.http.console.sources import RecordSource, StateSource
+from bookkeeper_twisted.instruments import Ring
+
+
+class ListViewer:
+    """Keeps the events that it gets."""
+
+    def __init__(self) -> None:
+        self.stuck_since: float | None = None
+        self.raw: list[bytes] = []
+        self.ended = self.dropped = False
+
+    def send(self, event: bytes) -> None:
+        self.raw.append(event)
+
+    def end(self) -> None:
+        self.ended = True
+
+    def drop(self) -> None:
+        self.dropped = True
+
+    def events(self) -> list[tuple[str, str, Any]]:
+        """Id, kind and data of each event; what came before is forgotten."""
+        raw, self.raw = self.raw, []
+        found = []
+        for event in raw:
+            if not event.startswith(b":"):
+                fields = dict(line.split(": ", 1) for line in event.decode().strip().splitlines())
+                found.append((fields["id"], fields["event"], json.loads(fields["data"])))
+        return found
+
+
+class FeedCase(SynchronousTestCase):
+    """A state that a test sets, and a ring."""
+
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.clock.advance(100)
+        self.value: object = 1
+        self.reads = self.rare = 0
+        self.ring: Ring[str] = Ring(5)
+        self.feed = ConsoleFeed(
+            self.clock,
+            [StateSource("state", self._read), StateSource("rare", self._read_rarely, 5),
+             RecordSource("ring", lambda: [self.ring], str, 3)],
+        )  # fmt: skip
+
+    async def _read(self) -> object:
+        self.reads += 1
+        if isinstance(self.value, Exception):
+            raise self.value
+        if isinstance(self.value, Deferred):
+            return await self.value
+        return self.value
+
+    async def _read_rarely(self) -> object:
+        self.rare += 1
+        return None
+
+    def viewer(self, last_event_id: str = "") -> ListViewer:
+        """A viewer that has joined."""
+        viewer = ListViewer()
+        self.feed.join(viewer, last_event_id)
+        return viewer
+
+    def tick(self, count: int = 1) -> None:
+        """Some intervals pass."""
+        self.clock.pump([INTERVAL] * count)
+
+
+class SampleTests(FeedCase):
+    """What is read, and when."""
+
+    def test_nobody(self) -> None:
+        """While nobody looks, nothing is read and no timer runs; it is the same after the last viewer has left."""
+        self.tick(5)
+        self.assertEqual((self.reads, self.clock.getDelayedCalls()), (0, []))
+        viewer = self.viewer()
+        self.tick(3)
+        self.feed.leave(viewer)
+        read = self.reads
+        self.tick(5)
+        self.assertEqual((self.reads, self.clock.getDelayedCalls()), (read, []))
+
+    def test_shared(self) -> None:
+        """Ten viewers cost one sample an interval, and get the same bytes."""
+        viewers = [self.viewer() for _ in range(10)]
+        for viewer in viewers:
+            viewer.raw.clear()
+        before, self.value = self.reads, 2
+        self.tick(2)
+        self.assertEqual(self.reads - before, 2)
+        self.assertEqual(len({id(viewer.raw[0]) for viewer in viewers}), 1)
+
+    def test_rare(self) -> None:
+        """A source is read as often as it says."""
+        self.viewer()
+        self.tick(9)
+        self.assertEqual((self.reads, self.rare), (10, 2))
+
+    def test_late(self) -> None:
+        """A reading that takes long delays no other part, and is not begun again."""
+        viewer, waiting = self.viewer(), Deferred[object]()
+        self.value = waiting
+        viewer.events()
+        self.tick(3)
+        self.ring.append("a")
+        self.tick()
+        self.assertEqual([list(data) for _, _, data in viewer.events()], [["ring"]])
+        self.assertEqual(self.reads, 2)
+        self.value = 7
+        waiting.callback(7)
+        self.tick()
+        self.assertEqual([data for _, _, data in viewer.events()], [{"state": 7}])
+
+    def test_failure(self) -> None:
+        """A part that cannot be read says why, until it can be read again; what should not happen is logged."""
+        self.value = MetadataError("no store")
+        viewer = self.viewer()
+        self.assertEqual(viewer.events()[0][2]["state"], {"error": "no store"})
+        self.value = 3
+        self.tick(2)
+        self.assertEqual(viewer.events()[-1][2], {"state": 3})
+        self.value = ZeroDivisionError()
+        self.tick(2)
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 2)
+
+    def test_full(self) -> None:
+        """There is a bound of viewers."""
+        viewers = [self.viewer() for _ in range(MAX_VIEWERS)]
+        self.assertTrue(self.feed.is_full)
+        self.feed.leave(viewers[0])
+        self.assertFalse(self.feed.is_full)
+
+
+class EventTests(FeedCase):
+    """What viewers get."""
+
+    def test_snapshot(self) -> None:
+        """The first event has all parts; of records, as many of the newest as the source says."""
+        for record in "abcd":
+            self.ring.append(record)
+        ((_, kind, data),) = self.viewer().events()
+        self.assertEqual(kind, "snapshot")
+        self.assertEqual(data, {"state": 1, "rare": None, "ring": [{"last": 4, "records": ["b", "c", "d"]}]})
+
+    def test_changes(self) -> None:
+        """Later events have what has changed alone: of states the new value, of records the new ones."""
+        viewer = self.viewer()
+        viewer.events()
+        self.tick(3)
+        self.assertEqual(viewer.events(), [])
+        self.value = 2
+        self.ring.append("x")
+        self.tick(2)
+        self.assertEqual(
+            [(kind, data) for _, kind, data in viewer.events()],
+            [("change", {"ring": [{"last": 1, "records": ["x"]}]}), ("change", {"state": 2})],
+        )
+
+    def test_second_viewer(self) -> None:
+        """A snapshot and the changes after it have each record one time."""
+        first = self.viewer()
+        first.events()
+        self.ring.append("x")
+        second = self.viewer()
+        self.assertEqual(second.events()[0][2]["ring"], [{"last": 1, "records": ["x"]}])
+        self.tick()
+        self.assertEqual((len(first.events()), second.events()), (1, []))
+
+    def test_keep_alive(self) -> None:
+        """Without a change, viewers get a comment now and then."""
+        viewer = self.viewer()
+        viewer.raw.clear()
+        self.tick(int(KEEP_ALIVE / INTERVAL) + 1)
+        self.assertEqual(viewer.raw, [b":\n\n"])
+
+    def test_reconnect(self) -> None:
+        """A viewer that names its last event gets the changes after it, in order; without one, none."""
+        viewer = self.viewer()
+        ((known, _, _),) = viewer.events()
+        for record in "xyz":
+            self.ring.append(record)
+            self.tick()
+        wanted = viewer.events()
+        self.assertEqual(self.viewer(known).events(), wanted)
+        self.assertEqual(self.viewer(wanted[0][0]).events(), wanted[1:])
+        self.assertEqual(self.viewer(wanted[-1][0]).events(), [])
+
+    def test_unknown_event(self) -> None:
+        """An id of another process, nonsense, and an event whose successors are not kept lead to a snapshot."""
+        viewer = self.viewer()
+        ((known, _, _),) = viewer.events()
+        start = known.partition("-")[0]
+        for wrong in ("abc-1", f"{start}-999", f"{start}-x", f"{start}-", "1", f"{start}-{'9' * 90}"):
+            self.assertEqual(self.viewer(wrong).events()[0][1], "snapshot", wrong)
+        for number in range(KEPT_CHANGES + 1):
+            self.ring.append(str(number))
+            self.tick()
+        self.assertEqual(self.viewer(known).events()[0][1], "snapshot")
+
+    def test_kept_bytes(self) -> None:
+        """Few large changes are kept, so that their memory is bounded."""
+        viewer = self.viewer()
+        ((known, _, _),) = viewer.events()
+        for number in range(4):
+            self.value = str(number) * (KEPT_BYTES // 3)
+            self.tick(2)
+        self.assertEqual(self.viewer(known).events()[0][1], "snapshot")
+        self.assertLessEqual(sum(len(event) for _, event in self.feed._kept), KEPT_BYTES)
+
+    def test_stuck(self) -> None:
+        """A viewer that does not read for long is dropped; one that reads again in time is not."""
+        slow, dead = self.viewer(), self.viewer()
+        slow.stuck_since = dead.stuck_since = self.clock.seconds()
+        self.ring.append("x")
+        self.tick(int(PATIENCE / INTERVAL) - 1)
+        self.assertEqual((slow.dropped, dead.dropped), (False, False))
+        slow.stuck_since = None
+        self.ring.append("x")
+        self.tick(2)
+        self.assertEqual((slow.dropped, dead.dropped), (False, True))
+        self.ring.append("x")
+        dead.raw.clear()
+        self.tick(2)
+        self.assertEqual(dead.raw, [])
+
+    def test_last_is_stuck(self) -> None:
+        """Nothing is sampled after the only viewer was dropped."""
+        dead = self.viewer()
+        dead.stuck_since = self.clock.seconds()
+        self.ring.append("x")
+        self.tick(int(PATIENCE + KEEP_ALIVE / INTERVAL))
+        self.assertEqual((dead.dropped, self.clock.getDelayedCalls()), (True, []))
+
+    def test_close(self) -> None:
+        """At the stop all responses end, and so do readings; no timer is left."""
+        waiting: Deferred[object] = Deferred()
+        self.value = waiting
+        viewers = [self.viewer(), self.viewer()]
+        self.feed.close()
+        self.assertEqual([viewer.ended for viewer in viewers], [True, True])
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        self.assertTrue(waiting.called)

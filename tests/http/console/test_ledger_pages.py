@@ -1,0 +1,148 @@
+"""Ledgers in the console: the search, groups, one ledger, one entry on all of its bookies."""
+
+from typing import Any
+
+from bookkeeper_twisted.http.console.ledger_pages import ROWS, SCANNED
+from bookkeeper_twisted.http.console.replicas import MOST_SHOWN
+from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
+
+from .cluster_case import ConsoleClusterCase
+
+
+class SearchTests(ConsoleClusterCase):
+    """Conditions, and pages."""
+
+    def ids(self, query: str = "") -> list[int]:
+        """The ledgers that a search finds."""
+        return [row["id"] for row in self.json(f"ledgers?{query}")["ledgers"]]
+
+    def test_rows(self) -> None:
+        """A row has state, sizes, quorums and custom metadata as text, and no password."""
+        ledger_id = self.ledger(b"abc", password=b"sesame", custom_metadata={"application": b"pulsar"})
+        answer = self.json("ledgers")
+        (row,) = answer["ledgers"]
+        self.assertEqual((answer["next"], answer["scanned"]), (None, 1))
+        self.assertEqual((row["id"], row["state"], row["length"], row["last"]), (ledger_id, "CLOSED", 3, 0))
+        self.assertEqual((row["custom"], row["replicas"]), ({"application": "pulsar"}, 2))
+        self.assertNotIn("sesame", str(answer))
+
+    def test_conditions(self) -> None:
+        """Ledgers are found by bookie, state, and the begin of custom metadata; all conditions hold together."""
+        first = self.ledger(custom_metadata={"name": b"tenant/one"})
+        second = self.ledger(close=False, custom_metadata={"name": b"tenant/two"})
+        self.assertEqual(self.ids("state=open"), [second])
+        self.assertEqual(self.ids("key=name&value=tenant/"), [first, second])
+        self.assertEqual(self.ids("value=tenant/o"), [first])
+        self.assertEqual(self.ids("key=other"), [])
+        self.assertEqual(self.ids("state=closed&value=tenant/two"), [])
+        bookie = self.bookies_of(first)[0]
+        found = [each for each in (first, second) if bookie in self.bookies_of(each)]
+        self.assertEqual(self.ids(f"bookie={bookie}"), found)
+        self.assertEqual(self.ask("/api/v1/console/ledgers?state=shut").status, 400)
+
+    def test_at_risk(self) -> None:
+        """A ledger whose entries have one live replica is at risk; with two it is not."""
+        ledger_id = self.ledger(b"x")
+        self.assertEqual(self.ids("at_risk=true"), [])
+        self.result(self.cluster.stop_bookie(self.bookies_of(ledger_id)[0]))
+        self.assertEqual(self.ids("at_risk=true"), [ledger_id])
+
+    def many(self, count: int) -> None:
+        """Ledgers without entries, odd ones open."""
+        metadata = LedgerMetadata(1, 1, 1, (Segment(0, ("bookie-0",)),), state=LedgerState.CLOSED)
+        opened = LedgerMetadata(1, 1, 1, (Segment(0, ("bookie-0",)),))
+        for number in range(count):
+            self.result(self.client.metadata.ledgers.create(number, opened if number % 2 else metadata))
+
+    def test_pages(self) -> None:
+        """An answer has a bounded number of rows and of ledgers that were looked at; all answers have each row once."""
+        self.many(SCANNED + 3 * ROWS)
+        found: list[int] = []
+        after: Any = -1
+        while after is not None:
+            answer = self.json(f"ledgers?state=open&after={after}")
+            self.assertLessEqual(len(answer["ledgers"]), ROWS)
+            self.assertLessEqual(answer["scanned"], SCANNED)
+            found += [row["id"] for row in answer["ledgers"]]
+            after = answer["next"]
+        self.assertEqual(found, list(range(1, SCANNED + 3 * ROWS, 2)))
+        first = self.json("ledger_groups?key=name")
+        self.assertEqual((first["scanned"], first["next"]), (SCANNED, SCANNED - 1))
+        second = self.json(f"ledger_groups?key=name&after={first['next']}")
+        self.assertEqual((second["scanned"], second["next"]), (3 * ROWS, None))
+
+    def test_groups(self) -> None:
+        """Numbers and bytes by a key of the metadata, or by the first parts of its value."""
+        for name, payload in ((b"a/one", b"xyz"), (b"a/two", b"xy"), (b"b/one", b"x")):
+            self.ledger(payload, custom_metadata={"name": name})
+        self.ledger(close=False)
+        found = self.json("ledger_groups?key=name&depth=1")
+        self.assertEqual((found["next"], found["scanned"]), (None, 4))
+        self.assertEqual(found["groups"]["a"], {"ledgers": 2, "open": 0, "bytes": 10})
+        self.assertEqual(found["groups"][""]["open"], 1)
+        self.assertLess({"a/one", "a/two", "b/one"}, set(self.json("ledger_groups?key=name")["groups"]))
+        self.assertEqual(self.ask("/api/v1/console/ledger_groups").status, 400)
+
+
+class LedgerTests(ConsoleClusterCase):
+    """One ledger, and its entries."""
+
+    def test_ledger(self) -> None:
+        """Ensembles with the states of their bookies; no mark if nothing is wrong."""
+        ledger_id = self.ledger(b"x", password=b"sesame")
+        found = self.json(f"ledger?ledger_id={ledger_id}")
+        self.assertEqual(found["segments"], [[0, self.bookies_of(ledger_id)]])
+        self.assertEqual((set(found["states"].values()), found["mark"]), ({"writable"}, None))
+        self.assertNotIn("sesame", str(found))
+        self.assertEqual(self.ask("/api/v1/console/ledger?ledger_id=77").status, 404)
+        self.assertEqual(self.ask("/api/v1/console/ledger").status, 400)
+
+    def test_underreplicated(self) -> None:
+        """The mark says which replicas are missing and why; the lock, why the ledger is not repaired yet."""
+        ledger_id = self.ledger(b"x")
+        gone = self.bookies_of(ledger_id)[1]
+        self.result(self.cluster.stop_bookie(gone))
+        self.result(self.marks.mark(ledger_id, (gone,), 5000))
+        found = self.json(f"ledger?ledger_id={ledger_id}")
+        self.assertEqual((found["mark"]["missing"], found["mark"]["since"], found["replicas"]), ([gone], 5.0, 1))
+        self.assertEqual(found["mark"]["reason"], f"{gone} is not registered; no worker has begun its repair")
+        self.assertEqual(found["states"][gone], "unavailable")
+
+    def test_same(self) -> None:
+        """An entry that is the same everywhere says so, with its payload and the verdict of each digest."""
+        ledger_id = self.ledger(b"one", b"two")
+        found = self.json(f"entry?ledger_id={ledger_id}&entry_id=1")
+        self.assertEqual((found["verdict"], found["same"]), ("all 2 replicas are the same", True))
+        bookies = self.bookies_of(ledger_id)
+        self.assertEqual([row["bookie"] for row in found["replicas"]], [bookies[1], bookies[2]])
+        for row in found["replicas"]:
+            self.assertEqual((bytes.fromhex(row["hex"]), row["verdict"], row["size"]), (b"two", "ok", 3))
+
+    def test_different(self) -> None:
+        """A damaged replica has a wrong digest and the first byte that differs; one that is missing says so."""
+        ledger_id = self.ledger(b"one")
+        first, second, _ = self.bookies_of(ledger_id)
+        entries = self.cluster.bookies[first].entries[ledger_id]
+        entries[0] = entries[0][:-1] + b"X"
+        found = self.json(f"entry?ledger_id={ledger_id}&entry_id=0")
+        self.assertEqual((found["verdict"], found["same"]), ("1 of 2 replicas are the same", False))
+        damaged, whole = found["replicas"]
+        self.assertTrue(damaged["verdict"].startswith("wrong digest"), damaged)
+        self.assertEqual((damaged["same"], damaged["differsAt"] is None, whole["verdict"]), (False, False, "ok"))
+        self.cluster.bookies[second].up = False
+        found = self.json(f"entry?ledger_id={ledger_id}&entry_id=0")
+        self.assertEqual((found["verdict"], found["replicas"][1]["hex"]), ("no replica is valid", None))
+
+    def test_no_entry(self) -> None:
+        """Entries and ledgers that do not exist are answered with what is known."""
+        ledger_id = self.ledger(b"one")
+        found = self.json(f"entry?ledger_id={ledger_id}&entry_id=5")
+        self.assertEqual((found["verdict"], found["same"]), ("no replica is valid", False))
+        self.assertEqual(self.ask("/api/v1/console/entry?ledger_id=77&entry_id=0").status, 404)
+        self.assertEqual(self.ask("/api/v1/console/entry?ledger_id=0").status, 400)
+
+    def test_large(self) -> None:
+        """Of a large entry the first bytes are shown."""
+        ledger_id = self.ledger(b"x" * (MOST_SHOWN + 10))
+        row = self.json(f"entry?ledger_id={ledger_id}&entry_id=0")["replicas"][0]
+        self.assertEqual((row["size"], len(row["hex"])), (MOST_SHOWN + 10, 2 * MOST_SHOWN))

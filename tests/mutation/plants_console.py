@@ -1,0 +1,158 @@
+"""Plants in the console, and in what a bookie records for it."""
+
+from .plant import Plant
+
+_RING = ["tests.test_instruments"]
+_HISTORY, _GROWS = "bookie/lifecycle/disk_history.py", ["tests.bookie.lifecycle.test_disk_history"]
+_VERDICTS, _JUDGED = "http/console/diagnosis.py", ["tests.http.console.test_diagnosis"]
+_FEED, _FED = "http/console/feed.py", ["tests.http.console.test_feed"]
+_STREAMED = ["tests.http.console.test_stream"]
+_LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_ledger_pages"]
+_CLUSTER, _SURVEYED = "http/console/cluster_parts.py", ["tests.http.console.test_cluster_parts"]
+_EVENTS = "http/console/events.py"
+
+PLANTS = (
+    Plant(
+        "a ring gives records again", "instruments.py",
+        "self.count - number", "len(self._records)", _RING, where="Ring.after",
+    ),
+    Plant(
+        "a group is not recorded for the console", "bookie/group_commit.py",
+        "metrics.groups.append(JournalGroup(group.ended, n_entries, n_bytes, waited, written, synced))", "pass",
+        ["tests.bookie.test_group_commit_metrics"], where="GroupCommit._measure",
+    ),
+    Plant(
+        "a reason that is given again begins again", "bookie/lifecycle/registration.py",
+        "self._reasons.setdefault(reason, self._clock.seconds())", "self._reasons[reason] = self._clock.seconds()",
+        ["tests.bookie.lifecycle.test_registration"], where="BookieRegistration.set_read_only",
+    ),
+    Plant(
+        "a disk's growth is guessed from a few seconds", _HISTORY,
+        "self._samples[-1][0] - self._samples[0][0] < LEAST_SPAN", "len(self._samples) < 2", _GROWS,
+        where="DiskHistory.growth",
+    ),
+    Plant(
+        "a disk is full only when nothing is free", _VERDICTS,
+        "disk.free - (1 - threshold) * disk.total", "disk.free", _JUDGED, where="days_until_full",
+    ),
+    Plant(
+        "a log without live bytes is copied", _VERDICTS,
+        "log.live and log.live / log.n_bytes < threshold", "log.live / log.n_bytes < threshold", _JUDGED,
+        where="compaction_gain",
+    ),
+    Plant(
+        "what was slow long ago is a cause", _VERDICTS,
+        "now - request.ended <= WINDOW", "True", _JUDGED, where="bottleneck",
+    ),
+    Plant(
+        "entry logs are counted twice", "http/console/bookie_pages.py",
+        "log_id > after", "log_id >= after", ["tests.http.console.test_bookie_pages"],
+        where="BookiePages._disk_ledgers",
+    ),
+    Plant(
+        "each viewer has its own sample", _FEED,
+        "if self._timer is None: ...", "self._sample()", _FED, where="ConsoleFeed.join",
+    ),
+    Plant(
+        "samples go on while nobody looks", _FEED,
+        "if self._viewers: ...", "self._sample()", _FED, where="ConsoleFeed._tick",
+    ),
+    Plant(
+        "a timer is left when the last viewer goes", _FEED,
+        "self._timer.cancel()", "pass", _FED, where="ConsoleFeed.leave",
+    ),
+    Plant(
+        "a viewer that reconnects misses changes that are not kept", _FEED,
+        "not oldest - 1 <= number <= self._number", "number > self._number", _FED, where="ConsoleFeed._missed",
+    ),
+    Plant(
+        "the changes of another process count as missed", _FEED,
+        "start != self._start", "False", _FED, where="ConsoleFeed._missed",
+    ),
+    Plant(
+        "kept changes may have any size", _FEED,
+        "sum([len(each) for _, each in self._kept]) > KEPT_BYTES", "False", _FED, where="ConsoleFeed._keep",
+    ),
+    Plant(
+        "a viewer that never reads stays", _FEED,
+        "now - viewer.stuck_since >= PATIENCE", "False", _FED, where="ConsoleFeed._send",
+    ),
+    Plant(
+        "a full connection gets more events", "http/console/stream.py",
+        "self.stuck_since is None", "True", _STREAMED, where="EventStream.send",
+    ),
+    Plant(
+        "a viewer that was behind misses a snapshot", "http/console/stream.py",
+        "self.send(self._feed.snapshot())", "pass", _STREAMED, where="EventStream.resumeProducing",
+    ),
+    Plant(
+        "viewers stay at the stop of the server", "http/console/feed.py",
+        "viewer.end()", "pass", _STREAMED, where="ConsoleFeed.close",
+    ),
+    Plant(
+        "a search reads all ledgers at once", _LEDGERS,
+        "take(listing, SCANNED)", "take(listing, 10**9)", _SEARCHED, where="LedgerPages._scan",
+    ),
+    Plant(
+        "a search forgets the ledgers after a full page", _LEDGERS,
+        "len(ids) < SCANNED and (not ids or last == ids[-1])", "len(ids) < SCANNED", _SEARCHED,
+        where="LedgerPages._ledgers",
+    ),
+    Plant(
+        "a ledger with one replica left is safe", _LEDGERS,
+        "live_replicas(metadata, there) <= 1", "live_replicas(metadata, there) < 1", _SEARCHED,
+        where="LedgerFilter.fits",
+    ),
+    Plant(
+        "the best kept entries of a ledger count", "http/console/replicas.py",
+        "min", "max", ["tests.http.console.test_cluster_parts"], where="live_replicas",
+    ),
+    Plant(
+        "a damaged replica counts as valid", "http/console/replicas.py",
+        'Replica(bookie_id, f"wrong digest: {error.detail}", stored)', 'Replica(bookie_id, "ok", stored)', _SEARCHED,
+        where="judged",
+    ),
+    Plant(
+        "a disabled autorecovery limits no repair", _CLUSTER,
+        "not enabled", "False", _SURVEYED, where="repair_limit",
+    ),
+    Plant(
+        "a bookie has its state since now", _CLUSTER,
+        "before is None or before[0] != state", "True", _SURVEYED, where="ClusterParts._note",
+    ),
+    Plant(
+        "a bookie whose rack is not known has one", _CLUSTER,
+        '"" if rack == DEFAULT_RACK else rack', "rack", _SURVEYED, where="ClusterParts._row",
+    ),
+    Plant(
+        "nobody learns for what a decommission waits", "http/autorecovery_api.py",
+        "self.operations[name].remaining = remaining", "pass", ["tests.http.console.test_assembly"],
+        where="AutorecoveryApi._finish",
+    ),
+    Plant(
+        "events show credentials", _EVENTS,
+        "without_credentials(formatEvent(event))", "formatEvent(event)", ["tests.http.console.test_events"],
+        where="EventLog.__call__",
+    ),
+    Plant(
+        "each request is an event", _EVENTS,
+        "module.startswith(_OF_REQUESTS)", "False", ["tests.http.console.test_events"], where="_kind_of",
+    ),
+    Plant(
+        "a bundle shows credentials", "http/console/bundle.py",
+        "without_credentials(await make())", "(await make())", ["tests.http.console.test_bundle"],
+        where="BundlePage._bundle",
+    ),
+    Plant(
+        "a bundle has any size", "http/console/bundle.py",
+        "left -= len(text)", "pass", ["tests.http.console.test_bundle"], where="BundlePage._bundle",
+    ),
+    Plant(
+        "the page may load from elsewhere", "http/console/files.py",
+        "_HEADERS", "{}", ["tests.http.console.test_files"], where="ConsoleFiles.__init__",
+    ),
+    Plant(
+        "each check of a disk is kept", _HISTORY,
+        "not self._samples or now - self._samples[-1][0] >= STEP", "True", _GROWS, where="DiskHistory.record",
+    ),
+)  # fmt: skip
