@@ -32,7 +32,7 @@ _HTTP = ("http", "https")
 
 
 @attrs.frozen
-class ListedBookie:
+class ClusterBookie:
     """A bookie of the cluster, as other processes see it.
 
     :ivar state: ``writable``, ``read-only`` or ``unavailable``.
@@ -115,7 +115,7 @@ class ClusterParts:
         for gone in self._states.keys() - states.keys():
             del self._states[gone]
 
-    async def _row(self, admin: BookKeeperAdmin, bookie_id: str, state: str, rack: str) -> ListedBookie:
+    async def _row(self, admin: BookKeeperAdmin, bookie_id: str, state: str, rack: str) -> ClusterBookie:
         space = self._spaces.get(bookie_id)
         total, free = (space.total, space.free) if isinstance(space, DiskSpace) else (None, None)
         if bookie_id not in self._urls and state != "unavailable":
@@ -125,7 +125,7 @@ class ClusterParts:
                 pass  # the bookie has gone meanwhile
         url = self._urls.get(bookie_id, "")
         rack = "" if rack == DEFAULT_RACK else rack
-        return ListedBookie(bookie_id, state, self._states[bookie_id][1], rack, url, total, free)
+        return ClusterBookie(bookie_id, state, self._states[bookie_id][1], rack, url, total, free)
 
     async def repair(self) -> object:
         """Return the underreplicated ledgers, why each is not repaired yet, and what limits the repair."""
@@ -183,7 +183,7 @@ class RiskReason:
     text: str
 
 
-def risks(rows: Iterable[ListedBookie], marked: bool, enabled: bool, auditor: str | None) -> list[RiskReason]:
+def risks(rows: Iterable[ClusterBookie], marked: bool, enabled: bool, auditor: str | None) -> list[RiskReason]:
     """Say whether the cluster can lose one more bookie, as far as it follows from bookies and marks alone.
 
     :param rows: the bookies of the cluster.

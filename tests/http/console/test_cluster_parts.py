@@ -8,8 +8,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.client.production import system_chance
 from bookkeeper_twisted.http.console.cluster_parts import (
     MOST_MARKS,
-    ListedBookie,
     ClusterParts,
+    ClusterBookie,
     mark_reason,
     repair_limit,
     risks,
@@ -157,11 +157,11 @@ class ReasonTests(SynchronousTestCase):
 
     def test_risks(self) -> None:
         """Each condition for the loss of one more bookie is judged on its own."""
-        rows = [ListedBookie(str(n), "writable", None, "", "", 100, 60) for n in range(4)]
+        rows = [ClusterBookie(str(n), "writable", None, "", "", 100, 60) for n in range(4)]
         self.assertEqual([each.safe for each in risks(rows, False, True, "a")], [True] * 6)
-        full = [ListedBookie(str(n), "writable", None, "", "", 100, 10) for n in range(4)]
+        full = [ClusterBookie(str(n), "writable", None, "", "", 100, 10) for n in range(4)]
         for changed, marked, enabled, auditor, wrong in (
-            ([*rows, ListedBookie("x", "unavailable", None, "", "", None, None)], False, True, "a", 0),
+            ([*rows, ClusterBookie("x", "unavailable", None, "", "", None, None)], False, True, "a", 0),
             (rows, True, True, "a", 1), (rows, False, False, "a", 2), (rows, False, True, None, 3),
             (rows[:3], False, True, "a", 4), (full, False, True, "a", 5),
         ):  # fmt: skip
