@@ -8,8 +8,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.client.production import system_chance
 from bookkeeper_twisted.http.console.cluster_parts import (
     MOST_MARKS,
-    ClusterParts,
     ClusterBookie,
+    ClusterParts,
     mark_reason,
     repair_limit,
     risks,
