@@ -9,6 +9,9 @@ from .routes import ANY_METHOD, JSON, TEXT, Access, Parameter, Route, routed
 _METHODS = ("get", "put", "post", "delete", "options", "patch", "trace")
 """The methods that an OpenAPI document can name; HEAD, which is answered where GET is, is left out."""
 
+_OF_ALL, _OF_BODIES = (421,), (413,)
+"""Statuses with which the server refuses any request (its Host is not accepted), and one with too long a body."""
+
 _ABOUT = (
     "The operations of this server.  HEAD is answered where GET is.  If the server checks its requests, x-access says "
     "who may ask for an operation: anyone, any principal, or an administrator.  A request with a Host that is not "
@@ -73,8 +76,12 @@ def _operation(route: Route, method: str) -> Mapping[str, object]:
     if route.parameters:
         described["parameters"] = [_of_query(parameter) for parameter in route.parameters]
     if route.body:
-        described["requestBody"] = {"content": {"application/json": {"schema": _schema(route.body)}}}
-    return described | {"responses": {str(status): _response(route, status) for status in route.statuses}}
+        described["requestBody"] = {
+            "required": any(each.required for each in route.body),
+            "content": {"application/json": {"schema": _schema(route.body)}},
+        }
+    statuses = [*route.statuses, *_OF_BODIES * bool(route.body), *_OF_ALL]
+    return described | {"responses": {str(status): _response(route, status) for status in statuses}}
 
 
 def _of_query(parameter: Parameter) -> Mapping[str, object]:

@@ -171,9 +171,17 @@ class DocumentTests(DescribedCase):
         open_to_all = Route("GET", "/y", "y", access=Access.ANYONE, content=TEXT)
         found: Any = openapi_document([route, open_to_all, Route(ANY_METHOD, "/y", "y")])["paths"]
         self.assertEqual(found["/y"]["get"]["security"], [{}])
-        self.assertEqual(sorted(found["/y"]["get"]["responses"]), ["200", "500"])
+        self.assertEqual(sorted(found["/y"]["get"]["responses"]), ["200", "421", "500"])
         self.assertEqual(found["/y"]["post"]["x-access"], "administrator")
         self.assertEqual(found["/x"]["put"]["security"], [{"token": []}, {"certificate": []}])
+        self.assertEqual(sorted(found["/x"]["put"]["responses"]), ["200", "401", "403", "413", "421", "500"])
+
+    def test_bodies(self) -> None:
+        """A body is required if one of its members is."""
+        members = Parameter("a", "any"), Parameter("b", "any", required=True)
+        routes = [Route("PUT", f"/{count}", "x", body=members[:count]) for count in (1, 2)]
+        found: Any = openapi_document(routes)["paths"]
+        self.assertEqual([found[f"/{count}"]["put"]["requestBody"]["required"] for count in (1, 2)], [False, True])
 
     def _operations(self, document: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
         for path, operations in document["paths"].items():
