@@ -192,6 +192,8 @@ class IndexBatch:
         (safety rule S8).
     :ivar complete: whether the index covers all entry logs of its directory from this commit on.
     :ivar without_runs: whether to delete all index rows first, and to mark the index as incomplete; ledger states stay.
+    :ivar least_commits: the number that the index counts as its commits afterwards, at least.  A new index begins with
+        the number in the replay marks, because they would be newer than the index otherwise.
     """
 
     runs: list[IndexRow] = attrs.field(factory=list)
@@ -202,6 +204,7 @@ class IndexBatch:
     moved_from: frozenset[int] = frozenset()
     complete: bool = False
     without_runs: bool = False
+    least_commits: int = 0
 
     def __bool__(self) -> bool:
         return self != IndexBatch(moved_from=self.moved_from)
@@ -214,13 +217,11 @@ class IRunIndex(Interface):
     :class:`~bookkeeper_twisted.errors.DamageError` if the index is damaged (safety rule S5).
     """
 
-    complete: bool = Attribute(
-        "Whether a batch said so.  An index that is not complete knows nothing of what it does not hold (S5)."
-    )
+    complete: bool = Attribute("Whether a batch said so.  If not, what the index does not hold may still exist (S5).")
 
-    checked: bool = Attribute(
-        "Whether its structure was verified.  Until then an absence raises a StorageError: rows may be hidden (S5)."
-    )
+    checked: bool = Attribute("Whether its structure was verified.  Until then an absence raises a StorageError (S5).")
+
+    commits: int = Attribute("How many batches were committed; each commit stores it.  It never becomes lower.")
 
     def check() -> int:
         """Verify that no damage of the file hides index rows; slow for a large index.  Called on the maintenance lane.

@@ -27,6 +27,7 @@ from .interfaces import (
     JournalPosition,
     LedgerRow,
 )  # fmt: skip
+from .journal.log_mark import marked_commits
 from .ledger_dirs import DirectoryMap, directory_index
 from .ledger_states import LedgerStates
 from .rebuild import known_elsewhere, logs_with_data, rebuild_index
@@ -365,19 +366,28 @@ def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFa
     """Open the run index of a ledger directory, which tells where in the entry logs each entry is.
 
     The index must cover all entry logs of the directory, because an entry without an index row counts as missing
-    (safety rule S5).
+    (safety rule S5).  An older copy of the index does not cover the newer entry logs: garbage collection would even
+    delete them.
 
-    :raises StorageError: the directory has entry logs that its index does not cover.
+    :raises StorageError: the directory has entry logs that its index does not cover, or the index is older than the
+        replay mark in the directory.
     """
     index = make_index(fs, index_path, False)
     try:
+        marked = marked_commits(fs, path)
+        if index.complete and index.commits < marked:
+            raise StorageError(
+                f"the index in {index_path} is older than the mark in {path}: it has {index.commits:,} commits, and had"
+                f" {marked:,} when the mark was written; put its newest copy back, or start once with rebuildIndex=true"
+                " to make it from the entry logs"
+            )
         if not index.complete:
             if logs_with_data(fs, path):
                 raise StorageError(
                     f"{path} holds entry logs, but {index_path} no complete index of them;"
                     " start once with rebuildIndex=true to make it from the logs"
                 )
-            index.commit(IndexBatch(complete=True))
+            index.commit(IndexBatch(complete=True, least_commits=marked))
     except BaseException:
         index.close()
         raise

@@ -27,6 +27,7 @@ from .entry_log.writer import MAX_ROW_BYTES, MAX_ROW_ENTRIES
 from .index.index_file import IndexDamageError
 from .index.rows import pack_sizes
 from .interfaces import IFileSystem, IndexBatch, IndexFactory, IndexRow, IRunIndex, LedgerRow
+from .journal.log_mark import marked_commits
 from .ledger_dirs import entry_log_ids, entry_log_name
 
 BATCH_ROWS = 1000
@@ -114,8 +115,9 @@ def rebuild_index(
         ignored.
     :raises DamageError: a sealed log ends inside a record, or has other records than its ledgers map says.
     """
+    marked = marked_commits(fs, directory)
     if states is None:
-        index = _without_runs(fs, index_directory, make_index)
+        index = _without_runs(fs, index_directory, make_index, marked)
     else:
         index = _anew(fs, index_directory, make_index, states)
     rebuilt = Rebuilt(index)
@@ -128,16 +130,20 @@ def rebuild_index(
             scan = LogScan(fs, directory, log_id)
             _take_log(rebuilt, scan, log_id, known, dead, not unfenced_because)
             advance(scan.file_size)
-        rebuilt.index.commit(IndexBatch(complete=True))
+        rebuilt.index.commit(IndexBatch(complete=True, least_commits=marked))
     except BaseException:
         rebuilt.index.close()
         raise
     return rebuilt
 
 
-def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactory) -> IRunIndex:
+def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactory, marked: int) -> IRunIndex:
     """Delete all index rows of entries from the old index; the ledger states stay (safety rule S3).
 
+    If the old index is older than the replay marks, a ledger may have been fenced, or have come back after a deletion,
+    since then.  So all its ledgers become fenced, and none counts as deleted.
+
+    :param marked: the number of commits that the replay marks have.
     :returns: the old index; if it is damaged or cannot be opened, a new index with the readable ledger states.
     """
     states: list[LedgerRow] = []
@@ -149,9 +155,12 @@ def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactor
         return _anew(fs, index_directory, make_index, states)
     try:
         states += index.ledgers()
+        outdated: list[LedgerRow] = []
+        if index.commits < marked:
+            outdated = states = [attrs.evolve(row, fenced=True, forgotten_at=0) for row in states]
         if not index.checked:
             index.check()
-        index.commit(IndexBatch(without_runs=True))
+        index.commit(IndexBatch(without_runs=True, ledgers=outdated))
     except DamageError:
         index.close()
         return _anew(fs, index_directory, make_index, states)

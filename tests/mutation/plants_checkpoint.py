@@ -6,6 +6,9 @@ _CHECKPOINT = ["tests.storage.test_checkpoint", "tests.bookie.test_checkpointer"
 _REBUILD = ["tests.storage.test_rebuild"]
 _FULL = ["tests.storage.files.test_space_reserve"]
 _FULL_LIVES = ["tests.bookie.maintenance.test_full_disk_lives"]
+_OLDER = ["tests.storage.test_older_index"]
+_STORE = ["tests.bookie.lifecycle.test_store"]
+_CONTRACT = ["tests.storage.index.test_run_index.SqliteContractTests"]
 _INDEX_FILES = ["tests.storage.apache.test_index_files"]
 
 PLANTS = (
@@ -150,7 +153,7 @@ PLANTS = (
     ),
     Plant(
         "a rebuild forgets the fences of the old index", "storage/rebuild.py",
-        "IndexBatch(without_runs=True)",
+        "IndexBatch(without_runs=True, ledgers=outdated)",
         "IndexBatch(without_runs=True, deleted_ledgers=[row.ledger_id for row in states])", _REBUILD,
         where="_without_runs",
     ),
@@ -165,7 +168,7 @@ PLANTS = (
     ),
     Plant(
         "a rebuild is complete before it ends", "storage/rebuild.py",
-        "IndexBatch(without_runs=True)", "IndexBatch(without_runs=True, complete=True)", _REBUILD,
+        "IndexBatch(without_runs=True, ledgers=outdated)", "IndexBatch(without_runs=True, complete=True)", _REBUILD,
         where="_without_runs",
     ),
     Plant(
@@ -207,5 +210,35 @@ PLANTS = (
         "self._held[directory] > 0 or self._fs.usage(directory)[1] < PLENTY",
         "self._held[directory] > 0 and self._fs.usage(directory)[1] < PLENTY",
         ["tests.storage.files.test_space_reserve"], where="SpaceReserve._is_due",
+    ),
+    Plant(
+        "an older copy of an index is served", "storage/ledger_storage.py",
+        "index.complete and index.commits < marked", "False", _OLDER, where="_open_index",
+    ),
+    Plant(
+        "an index that is as new as the mark is refused", "storage/ledger_storage.py",
+        "index.commits < marked", "index.commits <= marked", _OLDER, where="_open_index",
+    ),
+    Plant(
+        "the marks do not have the commits of the indexes", "bookie/lifecycle/store.py",
+        "mark.advance(position, commits)", "mark.advance(position)", _STORE, where="Store.open",
+    ),
+    Plant(
+        "a new index is older than the mark", "storage/rebuild.py",
+        "IndexBatch(complete=True, least_commits=marked)", "IndexBatch(complete=True)", [*_OLDER, *_REBUILD],
+        where="rebuild_index",
+    ),
+    Plant(
+        "the states in an outdated index are taken for the present ones", "storage/rebuild.py",
+        "if index.commits < marked: ...", "pass", _REBUILD, where="_without_runs",
+    ),
+    Plant(
+        "the number of commits is only in memory", "storage/index/run_index.py",
+        "save_commits(self._writer, self._next(batch))", "pass", _CONTRACT, where="SqliteRunIndex._commit",
+    ),
+    Plant(
+        "only the mark of one journal is looked at", "storage/journal/log_mark.py",
+        "filter(_NAME.fullmatch, fs.list(directory))", "['lastMark']",
+        ["tests.storage.journal.test_log_mark", *_STORE], where="marked_commits",
     ),
 )  # fmt: skip

@@ -279,16 +279,17 @@ PLANTS = (
     ),
     Plant(
         "a mark moves before every directory has it", "storage/journal/log_mark.py",
-        "for directory in self._directories: ...",
-        "self.position = position\nfor directory in self._directories: ...", _MARK, where="LogMark.advance",
+        "for directory, count in zip(self._directories, commits or repeat(0), strict=False): ...",
+        "self.position = position\nfor directory, count in zip(self._directories, commits or repeat(0)): ...",
+        _MARK, where="LogMark.advance",
     ),
     Plant(
         "a longer mark file passes for a mark", "storage/journal/log_mark.py",
-        "_SIZE + 1", "_SIZE", _MARK, where="read_mark",
+        "_SIZE + 1", "_SIZE", _MARK, where="_valid",
     ),
     Plant(
         "a damaged mark passes for a mark", "storage/journal/log_mark.py",
-        "data == _checked(data[: _MARK.size])", "len(data) == _SIZE", _MARK, where="read_mark",
+        "data == _checked(numbers)", "len(data) > _MARK.size", _MARK, where="_valid",
     ),
     Plant(
         "the cookie of a directory is not compared", "storage/cookies.py",

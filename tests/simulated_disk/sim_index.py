@@ -31,6 +31,7 @@ class _State:
     rows: dict[int, tuple[IndexRow, ...]] = attrs.field(factory=dict)
     ledgers: dict[int, LedgerRow] = attrs.field(factory=dict)
     complete: bool = False
+    commits: int = 0
     digest: bytes = b""
 
 
@@ -59,6 +60,10 @@ class SimIndex:
     @property
     def complete(self) -> bool:
         return self._state.complete
+
+    @property
+    def commits(self) -> int:
+        return self._state.commits
 
     checked = True
 
@@ -92,7 +97,7 @@ class SimIndex:
         ledgers.update((row.ledger_id, row) for row in batch.ledgers)
         digest = blake2b(before.digest + repr(batch).encode(), digest_size=16).digest()
         complete = batch.complete or (before.complete and not batch.without_runs)
-        state = _State(rows, ledgers, complete, digest)
+        state = _State(rows, ledgers, complete, max(before.commits + 1, batch.least_commits), digest)
         try:
             self._disk.commit(self._path, state, digest)
         except OSError as e:

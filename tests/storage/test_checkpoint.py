@@ -169,12 +169,15 @@ class Work:
 
     def __init__(self, disk: SimDisk, began: Callable[[Promised], None], ended: Callable[[int], None]) -> None:
         self.mark = LogMark(disk, DIRECTORIES, "lastMark")
-        self.storage = open_storage(disk, lambda marks: self.mark.advance(marks[0]), TINY)
+        self.storage = open_storage(disk, self._persist, TINY)
         self.entries: dict[tuple[int, int], bytes] = {}
         self.states: dict[int, LedgerRow] = {}
         self._began = began
         self._ended = ended
         self._number = 0
+
+    def _persist(self, marks: Sequence[JournalPosition]) -> None:
+        self.mark.advance(marks[0], [directory.index.commits for directory in self.storage.directories])
 
     def add(self, entries: EntryRun) -> None:
         self.storage.add(entries)

@@ -14,7 +14,8 @@ from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
 from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.index_file import IndexDamageError
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
-from bookkeeper_twisted.storage.interfaces import IFileSystem, IndexBatch, IndexRow, LedgerRow
+from bookkeeper_twisted.storage.interfaces import IFileSystem, IndexBatch, IndexRow, JournalPosition, LedgerRow
+from bookkeeper_twisted.storage.journal.log_mark import LogMark
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
 from bookkeeper_twisted.storage.rebuild import Rebuilt, logs_with_data, rebuild_index, rows_of
 
@@ -129,6 +130,18 @@ class RebuildTests(SynchronousTestCase):
         index = rebuild(disk).index
         self.assertEqual((index.last_entry(1), index.last_entry(2)), (-1, 4))
         self.assertEqual([*index.ledgers()], [known[0], LedgerRow(2, b"", True)])
+
+    def test_outdated_states(self) -> None:
+        """States in an index that is older than the mark may be outdated: fenced meanwhile, or not deleted (S3, S5)."""
+        disk = SimDisk()
+        write_log(disk, [run(1, 0, 5), run(2, 0, 5)])
+        known = [LedgerRow(1, b"key"), LedgerRow(2, b"two", True, forgotten_at=1_700_000_000)]
+        SimIndex.open(disk, "/").commit(IndexBatch(ledgers=known, complete=True))
+        LogMark(disk, ["/"], "lastMark").advance(JournalPosition(1, 1), [40])
+        index = rebuild(disk).index
+        self.assertEqual([*index.ledgers()], [LedgerRow(1, b"key", True), LedgerRow(2, b"two", True)])
+        self.assertEqual((index.last_entry(1), index.last_entry(2), index.complete), (4, 4, True))
+        self.assertGreaterEqual(index.commits, 40)
 
     def test_cut_sealed_log(self) -> None:
         """A sealed log that ends inside a record, its ledgers map gone, has lost entries (S5)."""

@@ -4,7 +4,7 @@ All methods block.  The bookie's service calls them on a worker thread, the flus
 has served.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import attrs
 
@@ -86,8 +86,15 @@ class Store:
         count = len(paths.journals)
         ledger_dirs = [current(path) for path in paths.ledgers]
         marks = [LogMark(fs, ledger_dirs, mark_name(index, count)) for index in range(count)]
+
+        def persist(positions: Sequence[JournalPosition]) -> None:
+            # after the commits of the checkpoint: the marks have the number of commits that a start must find
+            commits = [directory.index.commits for directory in storage.directories]
+            for mark, position in zip(marks, positions, strict=True):
+                mark.advance(position, commits)
+
         storage = storages.open(
-            fs, ledger_dirs, [current(path) for path in paths.indexes], storage_settings, make_index, _persist(marks)
+            fs, ledger_dirs, [current(path) for path in paths.indexes], storage_settings, make_index, persist
         )
         journals: list[IJournal] = []
         try:
@@ -127,11 +134,3 @@ class Store:
                 failures.append(error)
         if failures:
             raise failures[0]
-
-
-def _persist(marks: Sequence[LogMark]) -> Callable[[Sequence[JournalPosition]], None]:
-    def persist(positions: Sequence[JournalPosition]) -> None:
-        for mark, position in zip(marks, positions, strict=True):
-            mark.advance(position)
-
-    return persist

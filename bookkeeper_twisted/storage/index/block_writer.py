@@ -99,7 +99,8 @@ class BlockWriter(StoredBlocks):
     def save(self) -> None:
         """Write the list of generations of blocks to the index file if the list has changed."""
         if self.generations != self._saved:
-            self._connection.execute("UPDATE state SET generations = ?", (pack_generations(self.generations),))
+            packed = pack_generations(self.generations)
+            self._connection.execute("UPDATE state SET generations = ? WHERE rowid = 1", (packed,))
 
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
         """Return, for each given ledger that has packed index rows, its highest entry id in the blocks.

@@ -2,10 +2,12 @@
 
 import posixpath
 import sqlite3
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from urllib.parse import quote
 
+from ...crc32c import crc32c
 from ...errors import DamageError, NoWritableDirectoryError, StorageError
 from ..files.filesystem import make_private_file
 from ..interfaces import IFileSystem, LedgerRow
@@ -42,6 +44,8 @@ Each start of the bookie compares the stored schema with this one, because the s
 EVERY_TABLE = ("1",)
 """The argument for SQLite's structure check that makes it check all tables and stop at the first problem."""
 READ_AT_START = ("ledgers", "state")
+
+_COMMITS = struct.Struct(">QI")
 
 # number of instructions after which SQLite calls the progress handler, about every 10 ms
 _INSTRUCTIONS = 100_000
@@ -122,8 +126,44 @@ def is_complete(connection: sqlite3.Connection) -> bool:
 
     :param connection: a connection to the index file.
     """
-    (complete,) = connection.execute("SELECT complete FROM state").fetchone()
-    return bool(complete)
+    return bool(_state(connection, "complete", 1))
+
+
+def read_commits(connection: sqlite3.Connection) -> int:
+    """Return the number of commits of the index; 0 if only earlier versions of this bookie have written it.
+
+    The number is in a second row of the table ``state``, in the column of the list of generations.  Earlier versions
+    read the first row only, but a change of the list also overwrites the number, with another length.
+
+    :param connection: a connection to the index file.
+    :raises DamageError: the number is damaged.
+    """
+    packed = _state(connection, "generations", 2)
+    if not isinstance(packed, bytes) or len(packed) != _COMMITS.size:
+        return 0
+    (commits, _) = _COMMITS.unpack(packed)
+    if packed != _packed_commits(commits):
+        raise DamageError("the number of commits of an index is damaged")
+    return int(commits)
+
+
+def save_commits(connection: sqlite3.Connection, commits: int) -> None:
+    """Store the number of commits of the index, within a transaction.
+
+    :param connection: the connection that commits to the index file.
+    """
+    statement = "INSERT OR REPLACE INTO state(rowid, complete, generations) VALUES (2, 0, ?)"
+    connection.execute(statement, (_packed_commits(commits),))
+
+
+def _packed_commits(commits: int) -> bytes:
+    return _COMMITS.pack(commits, crc32c(commits.to_bytes(8, "big")))
+
+
+def _state(connection: sqlite3.Connection, column: str, row: int) -> object:
+    """Return a value of the table ``state``; None if it does not have this row."""
+    found = connection.execute(f"SELECT {column} FROM state WHERE rowid = ?", (row,)).fetchone()
+    return None if found is None else found[0]
 
 
 def read_generations(connection: sqlite3.Connection) -> list[Generation]:
@@ -133,8 +173,7 @@ def read_generations(connection: sqlite3.Connection) -> list[Generation]:
     :raises DamageError: the list of generations is damaged.
     """
     kept = "CASE typeof(generations) WHEN 'blob' THEN generations END"
-    (packed,) = connection.execute(f"SELECT {kept} FROM state").fetchone()
-    return generations_from(packed)
+    return generations_from(_state(connection, kept, 1))
 
 
 def file_size(connection: sqlite3.Connection) -> int:
@@ -210,6 +249,7 @@ def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) 
     try:
         check_structure(writer, path, tables)
         read_generations(writer)
+        read_commits(writer)
     except DamageError as error:
         raise IndexDamageError(str(error), _readable_ledgers(writer)) from error
 

@@ -6,6 +6,7 @@
     blocks(id, packed, crc)     primary key (id)
     block_keys(generation, first, block)     primary key (generation, first)
     ledgers(ledger, master_key, fenced, explicit_lac, forgotten_at, crc)    primary key (ledger)
+    state(complete, generations)    a second row has the number of commits
 
 ``sizes`` is an integer or a blob (:mod:`.row_values`).  ``packed`` is a block of packed rows, which one flush wrote for
 many ledgers (:mod:`.blocks`).  Each entry is in only one row of ``runs`` and ``blocks``.  ``crc`` is a CRC32C over the
@@ -56,6 +57,8 @@ from .index_file import (
     file_size,
     is_complete,
     prepare,
+    read_commits,
+    save_commits,
     set_aside,
     snapshot_of,
     storage_errors,
@@ -91,6 +94,7 @@ class SqliteRunIndex:
 
     See the module docstring.  :meth:`open` creates this object.
 
+    :ivar commits: number of commits of the file since it was created.
     :ivar lookups: number of searches for entries so far.
     :ivar unmoved_commits: number of commits that stayed in the write-ahead log, because moving them to the file failed.
     :param unchecked: a connection that sees the file as it was opened, if its structure must still be checked.
@@ -105,6 +109,7 @@ class SqliteRunIndex:
         self._structure = StructureCheck(path)
         self._read_only = read_only
         self.complete = complete
+        self.commits = read_commits(writer)
         self.lookups = 0
         self.unmoved_commits = 0
         self._in_doubt = False  # whether a commit has failed that a restart may find complete
@@ -179,8 +184,13 @@ class SqliteRunIndex:
                 self._overwrite()
             raise
         self._in_doubt = False
+        self.commits = self._next(batch)
         self.complete = batch.complete or (self.complete and not batch.without_runs)
         self._move_wal()
+
+    def _next(self, batch: IndexBatch) -> int:
+        """Return the number of commits after the commit of ``batch``."""
+        return max(self.commits + 1, batch.least_commits)
 
     def _overwrite(self) -> None:
         """Overwrite a failed commit in the write-ahead log with an empty commit."""
@@ -216,6 +226,7 @@ class SqliteRunIndex:
             blocks.save()
             if batch.complete:
                 execute("UPDATE state SET complete = 1")
+            save_commits(self._writer, self._next(batch))
             execute("COMMIT")
         except BaseException:
             if self._writer.in_transaction:

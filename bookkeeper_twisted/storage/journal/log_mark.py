@@ -2,14 +2,23 @@
 
     0   i64  id of a journal file
     8   i64  offset in it
-    16  u32  CRC32C of these 16 bytes
+    16  u64  commits of the index of this directory, when the mark was written
+    24  u32  CRC32C of 0-23
 
-Apache's bookie writes and reads only the first 16 bytes; a file of this length is valid without a checksum.
+Records before the mark are not replayed, so the index must know their entries.  An older copy of the index file that
+somebody has put back does not.  So the mark also has the number of commits that the index of the directory had: an
+index with fewer commits is older than the mark (safety rule S5).
+
+Apache's bookie writes and reads only the first 16 bytes; a file of this length is valid without a checksum.  Earlier
+versions of this bookie wrote 20 bytes, without the number of commits.  If one of them wrote the mark, or Apache's
+bookie did, nothing is known of the index.
 """
 
 import posixpath
+import re
 import struct
 from collections.abc import Sequence
+from itertools import repeat
 
 from ...crc32c import crc32c
 from ..files.replace import replace_file
@@ -17,9 +26,11 @@ from ..interfaces import IFileSystem, JournalPosition
 from ..ledger_dirs import mark_name
 
 _MARK = struct.Struct(">qq")
+_COMMITS = struct.Struct(">Q")
 _SUM = struct.Struct(">I")
-_SIZE = _MARK.size + _SUM.size
-assert _SIZE == 20
+_SIZE = _MARK.size + _COMMITS.size + _SUM.size
+assert _SIZE == 28
+_NAME = re.compile(r"lastMark(\.\d+)?")
 
 
 def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> JournalPosition:
@@ -37,17 +48,39 @@ def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> Journal
     """
     found = []
     for directory in directories:
-        path = posixpath.join(directory, name)
-        if fs.exists(path):
-            file = fs.open(path)
-            try:
-                data = file.pread(_SIZE + 1, 0)
-            finally:
-                file.close()
-            if len(data) == _MARK.size or data == _checked(data[: _MARK.size]):
-                found.append(JournalPosition(*_MARK.unpack_from(data)))
+        data = _valid(fs, posixpath.join(directory, name))
+        if data:
+            found.append(JournalPosition(*_MARK.unpack_from(data)))
     valid = [mark for mark in found if mark.file_id >= 0 and mark.offset >= 0]
     return min(valid, default=JournalPosition())
+
+
+def marked_commits(fs: IFileSystem, directory: str) -> int:
+    """Return the number of commits that the index of a ledger directory must have at least; 0 if it is unknown.
+
+    It is the highest number in all marks of the directory, even in those of journals that were removed: an index never
+    has fewer commits than before.
+
+    :param directory: path of the ledger directory, ending in ``current``.
+    :raises OSError: a mark cannot be read.
+    """
+    names = filter(_NAME.fullmatch, fs.list(directory))
+    found = [_valid(fs, posixpath.join(directory, name)) for name in names]
+    return max((_COMMITS.unpack_from(data, _MARK.size)[0] for data in found if len(data) == _SIZE), default=0)
+
+
+def _valid(fs: IFileSystem, path: str) -> bytes:
+    """Return the content of the file of a mark; empty if the file is missing, torn or damaged."""
+    if not fs.exists(path):
+        return b""
+    file = fs.open(path)
+    try:
+        data = file.pread(_SIZE + 1, 0)
+    finally:
+        file.close()
+    numbers = data[: -_SUM.size]
+    known = len(numbers) in (_MARK.size, _MARK.size + _COMMITS.size)
+    return data if len(data) == _MARK.size or (known and data == _checked(numbers)) else b""
 
 
 def read_marks(fs: IFileSystem, directories: Sequence[str], count: int) -> list[JournalPosition]:
@@ -59,7 +92,7 @@ def read_marks(fs: IFileSystem, directories: Sequence[str], count: int) -> list[
 
 
 def _checked(numbers: bytes) -> bytes:
-    """Return the content of a mark's file: ``numbers`` (file id and offset), followed by their checksum."""
+    """Return the content of a mark's file: ``numbers`` (encoded), followed by their checksum."""
     return numbers + _SUM.pack(crc32c(numbers))
 
 
@@ -82,15 +115,18 @@ class LogMark:
         self.position = read_mark(fs, directories, name)
         self._durable = JournalPosition()
 
-    def advance(self, position: JournalPosition) -> None:
+    def advance(self, position: JournalPosition, commits: Sequence[int] = ()) -> None:
         """Write a new mark to all directories; it is durable on return.  A mark never moves back (safety rule S7).
 
         :param position: the new mark; a position below the present mark is ignored.
+        :param commits: for each directory, the number of commits that its index has now; empty for a storage without
+            indexes.
         :raises OSError: a file could not be written; :attr:`position` is unchanged.
         """
         if position < self.position or position <= self._durable:
             return
-        data = _checked(_MARK.pack(position.file_id, position.offset))
-        for directory in self._directories:
+        numbers = _MARK.pack(position.file_id, position.offset)
+        for directory, count in zip(self._directories, commits or repeat(0), strict=False):
+            data = _checked(numbers + _COMMITS.pack(count))
             replace_file(self._fs, posixpath.join(directory, self._name), data)
         self.position = self._durable = position

@@ -108,6 +108,23 @@ class RunIndexContract(SynchronousTestCase):
         index.commit(IndexBatch(runs=[_row(1, 0, 3)]))
         self.assertTrue(self.reopen(index).complete)
 
+    def test_commits(self) -> None:
+        """Each commit is counted; the number is still there after a restart, and a commit can raise it."""
+        index = self.make()
+        self.assertEqual(index.commits, 0)
+        for number, batch in enumerate(
+            (IndexBatch(complete=True), IndexBatch(runs=[_row(1, 0, 3)]), IndexBatch(deleted_ledgers=[1])), 1
+        ):
+            index.commit(batch)
+            self.assertEqual(index.commits, number)
+        index = self.reopen(index)
+        self.assertEqual(index.commits, 3)
+        for least, expected in ((3, 4), (90, 90), (0, 91)):
+            index.commit(IndexBatch(without_runs=True, least_commits=least))
+            self.assertEqual(index.commits, expected)
+            index = self.reopen(index)
+            self.assertEqual(index.commits, expected)
+
     def test_without_runs(self) -> None:
         """One call removes all index rows and the mark that the index is complete; the states of ledgers stay."""
         index = self.make()

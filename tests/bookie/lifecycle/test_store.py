@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.bookie.records import key_record
 from bookkeeper_twisted.errors import StorageError
-from bookkeeper_twisted.storage.interfaces import JournalPosition
+from bookkeeper_twisted.storage.interfaces import IndexBatch, JournalPosition
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 
@@ -94,6 +94,30 @@ class StoreTests(SynchronousTestCase):
                 self.assertEqual(again.n_replayed, 16 if name == "rename" else 32)  # one of two marks was written
                 for ledger_id in range(4):
                     self.assertEqual(again.storage.last_entry(ledger_id), 7)
+
+    def test_older_index(self) -> None:
+        """The marks of both journals tell that an index is older than them; a newer index is none (S5)."""
+        disk = self._with_journals()
+        indexes = [f"/ledger{number}/current/index.sim" for number in range(2)]
+        first = [disk.committed(path) for path in indexes]
+        self._start(disk.crash()).close()
+        for path, state in zip(indexes, first, strict=True):
+            for journal in range(2):
+                after = self._recovered()
+                after.unlink(f"{path.rpartition('/')[0]}/lastMark.{journal}")
+                after.commit(path, state, b"")
+                self.assertRaisesRegex(StorageError, f"the index in {path[:8]}.* is older", self._start, after)
+        after = self._recovered()
+        store = self._start(after)
+        store.storage.directories[0].index.commit(IndexBatch(deleted_ledgers=[99]))  # as a crash before the mark leaves
+        store.close()
+        self._start(after.crash())
+
+    def _recovered(self) -> SimDisk:
+        """A disk after a start that has replayed both journals."""
+        disk = self._with_journals().crash()
+        self._start(disk).close()
+        return disk
 
     def test_close(self) -> None:
         """Everything is closed whatever fails, and the failure is told."""

@@ -70,7 +70,7 @@ class _Flushes(InADirectory):
             self.index.commit(IndexBatch(mixed=packed_rows(rows)))
 
     def generations(self) -> list[blocks.Generation]:
-        ((packed,),) = self.index._writer.execute("SELECT generations FROM state").fetchall()
+        ((packed,),) = self.index._writer.execute("SELECT generations FROM state WHERE rowid = 1").fetchall()
         return blocks.generations_from(packed)
 
     def count(self, table: str) -> int:

@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.crc32c import crc32c
 from bookkeeper_twisted.storage.interfaces import JournalPosition
-from bookkeeper_twisted.storage.journal.log_mark import LogMark, read_mark
+from bookkeeper_twisted.storage.journal.log_mark import LogMark, marked_commits, read_mark
 
 from ...simulated_disk.crash import Facts, enumerate_crashes
 from ...simulated_disk.sim_disk import SimDisk
@@ -42,11 +42,13 @@ class LogMarkTests(SynchronousTestCase):
         self.assertEqual(self.read(), JournalPosition(0, 0))
 
     def test_layout(self) -> None:
-        """Two big-endian numbers of eight bytes, as Apache's bookie has them, and their checksum in each directory."""
-        LogMark(self.disk, DIRECTORIES, "lastMark.1").advance(JournalPosition(0x1A1FBB5930E, 5632))
-        for directory in DIRECTORIES:
-            data = self.disk.open(f"{directory}/lastMark.1").pread(100, 0)
-            self.assertEqual(data.hex(), "000001a1fbb5930e0000000000001600d1494df1")
+        """Two big-endian numbers, as Apache's bookie has them, the commits of the index, and their checksum (S5)."""
+        LogMark(self.disk, DIRECTORIES, "lastMark.1").advance(JournalPosition(0x1A1FBB5930E, 5632), [7, 0, 300])
+        written = [self.disk.open(f"{directory}/lastMark.1").pread(100, 0) for directory in DIRECTORIES]
+        self.assertEqual({data[:16].hex() for data in written}, {"000001a1fbb5930e0000000000001600"})
+        self.assertEqual([int.from_bytes(data[16:24], "big") for data in written], [7, 0, 300])
+        self.assertEqual([data[24:] for data in written], [struct.pack(">I", crc32c(data[:24])) for data in written])
+        self.assertEqual([marked_commits(self.disk, directory) for directory in DIRECTORIES], [7, 0, 300])
         self.assertEqual(
             (self.read("lastMark.1"), self.read()), (JournalPosition(0x1A1FBB5930E, 5632), JournalPosition())
         )
@@ -57,14 +59,30 @@ class LogMarkTests(SynchronousTestCase):
         self.put(1, struct.pack(">qq", 6, 9000))
         self.assertEqual(self.read(), JournalPosition(6, 9000))
         whole = struct.pack(">qqI", 5, 1, crc32c(struct.pack(">qq", 5, 1)))
-        flipped = [whole[:i] + bytes([whole[i] ^ 1]) + whole[i + 1 :] for i in range(20)]
+        counted = struct.pack(">qqQ", 5, 1, 3)
+        counted += struct.pack(">I", crc32c(counted))
+        both = [(data, i) for data in (whole, counted) for i in range(len(data))]
+        flipped = [data[:i] + bytes([data[i] ^ 1]) + data[i + 1 :] for data, i in both]
         for bad in (
             b"", b"\0" * 15, b"\0" * 17, b"\0" * 20, struct.pack(">qq", -1, 5), struct.pack(">qq", 5, -1),
-            whole + b"\0", whole[:19], *flipped,
+            whole + b"\0", whole[:19], counted + b"\0", counted[:27], counted[:20], *flipped,
         ):  # fmt: skip
             self.put(2, bad)
-            self.assertEqual(self.read(), JournalPosition(6, 9000))
+            self.assertEqual((self.read(), marked_commits(self.disk, DIRECTORIES[2])), (JournalPosition(6, 9000), 0))
             self.disk.unlink(f"{DIRECTORIES[2]}/lastMark")
+        self.put(2, counted)
+        self.assertEqual((self.read(), marked_commits(self.disk, DIRECTORIES[2])), (JournalPosition(5, 1), 3))
+
+    def test_commits_of_several_marks(self) -> None:
+        """The highest number of commits counts, whichever journal's mark has it; other files and forms have none."""
+        for number, name in ((4, "lastMark.0"), (9, "lastMark.11"), (6, "lastMark"), (99, "lastMark.tmp")):
+            LogMark(self.disk, DIRECTORIES[:1], name).advance(JournalPosition(5, 1), [number])
+        self.assertEqual(marked_commits(self.disk, DIRECTORIES[0]), 9)
+        numbers = struct.pack(">qq", 5, 1)
+        self.put(1, numbers)
+        self.put(1, numbers + struct.pack(">I", crc32c(numbers)), "lastMark.0")
+        self.assertEqual(marked_commits(self.disk, DIRECTORIES[1]), 0)
+        self.assertEqual(read_mark(self.disk, DIRECTORIES[1:2], "lastMark.0"), JournalPosition(5, 1))
 
     def test_never_back(self) -> None:
         """A mark that is not ahead is not written (S7)."""
