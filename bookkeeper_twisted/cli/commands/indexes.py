@@ -147,8 +147,8 @@ def _scan(
 COMMANDS = (
     Command(
         "rebuild-db-ledger-locations-index",
-        "Make the indexes anew from the entry logs; the bookie must not run.  A ledger that was deleted and then created"
-        " with the same id gets back older entries that are still in entry logs",
+        "Make the indexes anew from the entry logs; the bookie must not run.  A ledger that was deleted and created"
+        " again with the same id gets back older entries that are still in entry logs",
         rebuild_locations, (PROGRESS,),
     ),
     Command(

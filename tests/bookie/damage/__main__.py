@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Sequence
 
 from ...silence import log_nothing
-from .worlds import sweep_collected, sweep_real, sweep_simulated
+from .worlds import sweep_collected, sweep_older, sweep_real, sweep_simulated
 
 MOST_TEXTS = 20
 
@@ -27,6 +27,7 @@ def main(arguments: Sequence[str]) -> int:
             sweep_simulated(count - count // 5, seed),
             sweep_real(count // 10, seed, f"{directory}/real"),
             sweep_collected(count // 10, seed, f"{directory}/collected"),
+            sweep_older(f"{directory}/older"),
         ]
     for tally in tallies:
         print(tally)

@@ -18,20 +18,23 @@ KINDS = {".txn": "journal", ".spare": "spare", ".log": "entry log", ".sqlite": "
 """Kinds of files by the end of their names; every other file is a kind of its own."""
 
 REFUSALS = frozenset({"journal", "index", "index log", "IDENTITY"})
-"""Kinds whose damage may keep a bookie from starting."""
+"""Kinds whose damage may keep a bookie from starting; an older mark may, too, if its journal file is gone."""
 
 
 @attrs.frozen
 class Case:
     """One damaged file.
 
-    :ivar way: ``flip`` (of the bits ``mask`` at ``offset``), ``zero`` (a sector from ``offset`` on) or ``cut``.
+    :ivar way: ``flip`` (of the bits ``mask`` at ``offset``), ``zero`` (a sector from ``offset`` on), ``cut``, or
+        ``older`` (the file is as it was earlier).
+    :ivar content: of the file, for ``older``.
     """
 
     path: str
     way: str
     offset: int
     mask: int = 0
+    content: bytes = attrs.field(default=b"", repr=False)
 
     @property
     def kind(self) -> str:
@@ -47,6 +50,10 @@ class Case:
         file = fs.open(self.path)
         try:
             size = file.size()
+            if self.way == "older":
+                file.truncate(0)
+                file.pwrite(self.content, 0)
+                return 0, max(size, len(self.content))
             if self.way == "cut":
                 file.truncate(self.offset)
                 return self.offset, size
@@ -76,6 +83,19 @@ def cases(sizes: dict[str, int], count: int, rng: Random) -> Iterator[Case]:
         way = ("flip", "flip", "zero", "cut")[number // len(by_kind) % 4]
         offset = rng.randrange(sizes[path])
         yield Case(path, way, offset // SECTOR * SECTOR if way == "zero" else offset, 1 << rng.randrange(8))
+
+
+def older_cases(older: dict[str, bytes], newest: dict[str, bytes]) -> list[Case]:
+    """Each file that has changed, as it was.
+
+    :param older: contents of the files at some time, by path.
+    :param newest: their contents when the bookie was killed.
+    """
+    return [
+        Case(path, "older", 0, content=content)
+        for path, content in sorted(older.items())
+        if path in newest and newest[path] != content
+    ]
 
 
 @attrs.define
@@ -162,7 +182,7 @@ class Verdict:
         try:
             return open_bookie()
         except (BookKeeperError, OSError) as error:
-            if self._case.kind not in REFUSALS:
+            if self._case.kind not in REFUSALS and not (self._case.way == "older" and self._case.kind == "lastMark"):
                 self._violated(f"the bookie did not start: {error!r}")
             self._tally.count(self._tally.refused, self._case)
         except Exception as error:  # any other kind would be a crash with a traceback

@@ -157,8 +157,11 @@ def _usage() -> "Deferred[tuple[int, int]]":
     return succeed((1, 1))
 
 
-def fill(open_bookie: Callable[[], Bookie]) -> Promises:
-    """Entries in several logs, deleted and fenced ledgers, and, in journal files only, some more of everything."""
+def fill(open_bookie: Callable[[], Bookie], midway: Callable[[], object] = lambda: None) -> Promises:
+    """Entries in several logs, deleted and fenced ledgers, and, in journal files only, some more of everything.
+
+    :param midway: called after the first of several checkpoints.
+    """
     promises = Promises()
     bookie = open_bookie()
     for turn in range(3):
@@ -171,6 +174,8 @@ def fill(open_bookie: Callable[[], Bookie]) -> Promises:
             bookie.fence(promises, 2)
             bookie.fence(promises, 5)
         bookie.checkpoint()
+        if turn == 0:
+            midway()
     bookie.engine.bookie.forget([5], 1)
     promises.deleted.add(5)
     bookie.checkpoint()

@@ -4,13 +4,14 @@ from random import Random
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.storage import ledger_storage
 from bookkeeper_twisted.storage.entry_log.reader import EntryLogReader
 from bookkeeper_twisted.storage.index import index_file, run_index
 from bookkeeper_twisted.storage.interfaces import IndexRow
 from bookkeeper_twisted.storage.maintenance import row_reader
 
 from .cases import Case, Tally, cases
-from .worlds import sweep_collected, sweep_real, sweep_simulated
+from .worlds import sweep_collected, sweep_older, sweep_real, sweep_simulated
 
 
 class DamageTests(SynchronousTestCase):
@@ -48,6 +49,13 @@ class DamageTests(SynchronousTestCase):
         self.assertLess(tally.refused["index"], 40)
 
 
+    def test_older_files(self) -> None:
+        """An older copy of a file that is put back loses nothing in silence (S5, S8)."""
+        tally = sweep_older(self.mktemp())
+        self._good(tally, {"entry log", "index", "journalSizes", "lastId", "lastMark"})
+        self.assertEqual(tally.refused["index"], tally.cases["index"])
+
+
 class NoticedTests(SynchronousTestCase):
     """The sweep notices storage that does not check what it reads."""
 
@@ -61,6 +69,11 @@ class NoticedTests(SynchronousTestCase):
         self.patch(run_index, "check_to_open", lambda *_: None)
         self.patch(index_file, "check_structure", lambda *_: None)
         self.assertIn("is denied", "".join(sweep_collected(60, 2, self.mktemp()).violations))
+
+    def test_unnoticed_older_index(self) -> None:
+        """What was flushed after the copy of an index was made is denied."""
+        self.patch(ledger_storage, "marked_commits", lambda *_: 0)
+        self.assertIn("is denied", "".join(sweep_older(self.mktemp()).violations))
 
     def test_blind_scrub(self) -> None:
         """A scrub that compares no checksums finds nothing."""

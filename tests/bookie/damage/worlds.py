@@ -6,8 +6,9 @@ later; there garbage is collected by the damaged index, and the entry logs that 
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from random import Random
 
 from twisted.internet.task import Clock
@@ -25,7 +26,7 @@ from bookkeeper_twisted.storage.rebuild import rebuild_index
 from ...simulated_disk.sim_disk import SimDisk
 from ...simulated_disk.sim_index import SimIndex
 from ..maintenance.crash_case import OPTIONS, Ledgers, Locks
-from .cases import Case, Places, Tally, Verdict, cases
+from .cases import Case, Places, Tally, Verdict, cases, older_cases
 from .stored import LARGE, Bookie, Promises, fill
 
 INDEX_KINDS = ("index", "index log")
@@ -94,6 +95,19 @@ def sweep_collected(count: int, seed: int, directory: str) -> Tally:
     return world.tally
 
 
+def sweep_older(directory: str) -> Tally:
+    """Put an older copy of each file back, with an index that is checked at the start and then with one that is not.
+
+    :param directory: an empty one, for two copies of the bookie.
+    """
+    world = _RealWorld(directory)
+    for is_large in (False, True):
+        with _large_indexes() if is_large else nullcontext():
+            for case in world.older_cases():
+                _judge(case, world.fs, world.open, world.promises, world.places, world.tally, _collect)
+    return world.tally
+
+
 class _RealWorld:
     """A bookie that was filled, and copies of it to be damaged."""
 
@@ -101,7 +115,8 @@ class _RealWorld:
         self.fs, self.tally = RealFileSystem(), Tally()
         self._kept, self._root = f"{directory}/kept", f"{directory}/bookie"
         os.makedirs(self._root)
-        self.promises = fill(self.open)
+        self._older: dict[str, bytes] = {}
+        self.promises = fill(self.open, lambda: self._older.update(self._contents()))
         shutil.copytree(self._root, self._kept)
         self.places = places_of(self.fs, self._root)
 
@@ -113,10 +128,26 @@ class _RealWorld:
         """Cases of damage, each on a new copy."""
         sizes = sizes_below(self.fs, self._root)
         of_index = {path: size for path, size in sizes.items() if Case(path, "", 0).kind in INDEX_KINDS}
-        for case in cases(of_index, count, Random(seed)):
-            shutil.rmtree(self._root)
-            shutil.copytree(self._kept, self._root)
+        yield from self._on_copies(cases(of_index, count, Random(seed)))
+
+    def older_cases(self) -> Iterator[Case]:
+        """Cases in which a file is as it was before most checkpoints, each on a new copy."""
+        self._restore()
+        yield from self._on_copies(older_cases(self._older, self._contents()))
+
+    def _on_copies(self, chosen: Iterable[Case]) -> Iterator[Case]:
+        for case in chosen:
+            self._restore()
             yield case
+
+    def _restore(self) -> None:
+        shutil.rmtree(self._root)
+        shutil.copytree(self._kept, self._root)
+
+    def _contents(self) -> dict[str, bytes]:
+        """The contents of all files, but not of those that SQLite has beside an index while it is open."""
+        paths = [path for path in sizes_below(self.fs, self._root) if not path.endswith(("-wal", "-shm"))]
+        return {path: Path(path).read_bytes() for path in paths}
 
     def rebuilt(self) -> Bookie:
         """Start the bookie with indexes that were made anew."""
