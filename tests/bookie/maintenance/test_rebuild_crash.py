@@ -227,7 +227,7 @@ class RebuildCrashTests(SynchronousTestCase):
         self.assertNotEqual(enumerate_rebuild("locations", whole=False).violations, [])
 
 
-def _states_in_memory(fs: IFileSystem, path: str, make_index: IndexFactory) -> IRunIndex:
+def _states_in_memory(fs: IFileSystem, path: str, make_index: IndexFactory, marked: int) -> IRunIndex:
     index = make_index(fs, path, False)
     states = list(index.ledgers())
     index.close()
