@@ -220,7 +220,6 @@ class IRunIndex(Interface):
     complete: bool = Attribute("Whether a batch said so.  If not, what the index does not hold may still exist (S5).")
 
     checked: bool = Attribute("Whether its structure was verified.  Until then an absence raises a StorageError (S5).")
-
     commits: int = Attribute("How many batches were committed; each commit stores it.  It never becomes lower.")
 
     def check() -> int:
