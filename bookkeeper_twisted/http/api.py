@@ -24,6 +24,7 @@ from ..errors import (
     NoSuchThrottleError,
     NotServingError,
 )
+from ..model import MAX_ENTRY_ID
 from ..protocol.peer_lines import peer_name
 from ..security.principals import NOBODY, Principal
 from .channel import BoundedSite
@@ -43,6 +44,7 @@ _REFUSALS: Mapping[type[BookKeeperError], int] = {
 _CHANGING: Mapping[bytes, Permission] = {b"PUT": Permission.ADMIN_PUT, b"DELETE": Permission.ADMIN_DELETE}
 _OF_LEDGERS = (Permission.READ, Permission.DELETE)
 
+_FIRST_REFUSAL = 400
 _SHOWN = 100
 """The most characters of a wrong value that an error message repeats to the sender."""
 
@@ -81,11 +83,14 @@ class ApiRequest:
     def number(self, name: str, default: int) -> int:
         """Return the query parameter ``name`` as an integer, or ``default`` if it is missing.
 
-        :raises IncorrectParameterError: the parameter is no whole number.
+        :raises IncorrectParameterError: the parameter is no whole number of 64 bits.
         """
         text = self.parameters.get(name)
         try:
-            return default if text is None else whole_number(text)
+            value = default if text is None else whole_number(text)
+            if abs(value) <= MAX_ENTRY_ID:
+                return value
+            raise ValueError("too large")
         except ValueError:
             shown = repr(text) if len(text or "") <= _SHOWN else f"a text of {len(text or '')} characters"
             raise IncorrectParameterError(f"{name} = {shown} is not a number") from None
@@ -231,8 +236,21 @@ class ApiPage(Resource):
             handler = partial(_if_permitted, handler, access, action)
         answering = Deferred.fromCoroutine(handler(_question(request)))
         request.notifyFinish().addErrback(lambda _: answering.cancel())
+        if request.method in _CHANGING:
+            answering.addCallback(self._say, request)
         answering.addErrback(self._failed).addCallback(_finish, request)
         return NOT_DONE_YET
+
+    def _say(self, answer: Answer, request: Request) -> Answer:
+        """Log a request that has changed something, and who has made it."""
+        is_logged = any(route.is_logged for route in self.routes if route.method.encode() == request.method)
+        if answer.status < _FIRST_REFUSAL and not is_logged:
+            self._log.info(
+                "{method} {path} of {peer} was done, for {who}", method=request.method.decode("ascii", "replace"),
+                path=request.path.decode("ascii", "replace")[:_SHOWN], who=principal_of(request).name or "nobody known",
+                peer=peer_name(request.getClientAddress()),
+            )  # fmt: skip
+        return answer
 
     def _failed(self, failure: Failure) -> Answer:
         """Return the answer for a failed handler, whatever its failure; without an answer, the client would wait on."""

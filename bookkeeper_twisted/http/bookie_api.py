@@ -76,7 +76,8 @@ class BookieApi:
     @routed(
         Route("PUT", "/api/v1/bookie/state/readonly",
               "makes the bookie read-only or writable, until the end of its process",
-              body=(Parameter("readOnly", "what it should be", "boolean", required=True),), refusals=(400, 503)),
+              body=(Parameter("readOnly", "what it should be", "boolean", required=True),), refusals=(400, 503),
+              is_logged=True),
     )  # fmt: skip
     async def _set_read_only(self, question: ApiRequest) -> Answer:
         """Make the bookie read-only or writable, as the body says.

@@ -84,7 +84,7 @@ class LimitsApi:
               body=(Parameter(_LIMITERS, "for each, ``entriesPerSecond``, ``bytesPerSecond``; 0: no limit", "object"),
                     Parameter(_ADAPTIVE, "``latencyBoundMs`` of a bookie's background work", "object"),
                     Parameter(_REPLICATION_ADAPTIVE, "``latencyBoundMs`` of autorecovery", "object")),
-              refusals=(400, 404, 503)),
+              refusals=(400, 404, 503), is_logged=True),
     )  # fmt: skip
     async def _set_limits(self, question: ApiRequest) -> Answer:
         """Change the limits that the body of the request names; answer with all limits, as after a GET request."""
@@ -121,7 +121,7 @@ class ConfigurationApi:
         Route("PUT", "/api/v1/config/server_config", "changes keys of garbage collection, compaction, scrub, speed "
               "limits, disk checks and the log, until the end of the process or SIGHUP",
               body=(Parameter("*", "the value of the key of this name"),),
-              refusals=(400, 404, 503), content=TEXT),
+              refusals=(400, 404, 503), content=TEXT, is_logged=True),
     )  # fmt: skip
     async def _configure(self, question: ApiRequest) -> Answer:
         if not question.body.strip():
@@ -155,7 +155,7 @@ class LogLevelsApi:
     @routed(
         Route("PUT", _LEVELS_PATH, "changes levels of the log, until the end of the process; the answer is that of GET",
               body=(Parameter("*", "the level of the namespace of this name; null: that of the namespace above it"),),
-              refusals=(400,)),
+              refusals=(400,), is_logged=True),
     )  # fmt: skip
     async def _set(self, question: ApiRequest) -> Answer:
         """Change the levels that the body names, drop those that are null there; answer with all, as for GET."""

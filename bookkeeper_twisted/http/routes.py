@@ -59,6 +59,7 @@ class Route:
     :ivar access: who may ask for it; by default any principal for GET, only an administrator for other methods.
     :ivar changes: whether the operation changes a state; by default all do whose method is not GET.
     :ivar action: the permission that an authorizer has to give for it, if this does not follow from the method.
+    :ivar is_logged: whether what it changes is logged with more than that the operation was done.
     :ivar hint: what the path answers to another method, after "Not found method."; if empty, the methods.
     """
 
@@ -72,6 +73,7 @@ class Route:
     access: Access = attrs.field()
     changes: bool = attrs.field()
     action: Permission | None = None
+    is_logged: bool = False
     hint: str = ""
 
     @access.default

@@ -7,14 +7,16 @@ from typing import Any
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.testing import StringTransport
+from twisted.logger import capturedLogs
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.server import Site
 
 from bookkeeper_twisted.errors import IncorrectParameterError, MetadataError
 from bookkeeper_twisted.http.api import Answer, ApiPage, ApiRequest, json_answer
+from bookkeeper_twisted.http.routes import Route
 
-from .http_case import HttpCase, captured
+from .http_case import HttpCase, captured, lines
 
 
 class JsonTests(SynchronousTestCase):
@@ -71,11 +73,21 @@ class PageTests(HttpCase):
         """Numbers and flags of the query; a text that is no number is refused."""
         self.assertEqual(self.ask("/").body, "7 False")
         self.assertEqual(self.ask("/?n=1&n=2&f=true").body, "2 True")
-        for text in ("x", "1_0", "%D9%A1%D9%A0", "+%D9%A1", "%201", "0x1", "1.0", "", "-", "9" * 5000):
+        for text in ("x", "1_0", "%D9%A1%D9%A0", "+%D9%A1", "%201", "0x1", "1.0", "", "-", "9" * 5000, str(1 << 63)):
             with self.subTest(text[:9]):
                 self.assertEqual(self.ask(f"/?n={text}").status, 400)
         self.assertEqual(self.ask("/?n=-012").body, "-12 False")
+        self.assertEqual(self.ask(f"/?n={(1 << 63) - 1}").body, f"{(1 << 63) - 1} False")
         self.assertLess(len(self.ask("/?n=" + "x" * 5000).body), 200)
+
+    def test_changes_are_logged(self) -> None:
+        """A line says who has changed something; not if it was refused, and not if the operation says more."""
+        routes = [Route("PUT", "/x", "x"), Route("DELETE", "/x", "x", is_logged=True)]
+        self.site = Site(ApiPage(self._get, self._get, self._get, routes=routes))
+        with capturedLogs() as events:
+            for method, query in (("PUT", ""), ("PUT", "?n=x"), ("DELETE", ""), ("GET", "")):
+                self.ask(f"/{query}", method)
+        self.assertEqual(lines(events), ["info: PUT / of 192.168.1.1:54321 was done, for nobody known"])
 
     def test_methods(self) -> None:
         """HEAD is GET without a body; a method without a handler is not found, as with Apache's bookie."""

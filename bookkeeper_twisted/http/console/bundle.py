@@ -10,6 +10,7 @@ from io import BytesIO
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from twisted.internet.defer import DeferredLock
 from twisted.internet.task import deferLater
 
 from ...authorization.interfaces import Permission
@@ -33,12 +34,12 @@ class BundlePage:
     :param log: has the events and log lines.
     :param configuration: returns the configuration by key; secrets are masked.
     :param metrics: yields the text of the metrics.
-    :param read_all: returns all parts of the console.
+    :param read_all: returns all parts of the console as JSON.
     """
 
     def __init__(
         self, clock: Any, log: EventLog, configuration: Callable[[], Mapping[str, str]],
-        metrics: Callable[[], Iterator[bytes]], read_all: Callable[[], Awaitable[object]],
+        metrics: Callable[[], Iterator[bytes]], read_all: Callable[[], Awaitable[str]],
     ) -> None:  # fmt: skip
         self._clock = clock
         self._log = log
@@ -46,6 +47,7 @@ class BundlePage:
         self._metrics = metrics
         self._read_all = read_all
         self._began = clock.seconds()
+        self._turn = DeferredLock()
 
     @routed(
         Route("GET", "/api/v1/console/bundle", "a zip archive: configuration with masked secrets, metrics, events, "
@@ -53,7 +55,17 @@ class BundlePage:
               content="application/zip", access=Access.ADMINISTRATOR, action=Permission.ADMIN_GET),
     )  # fmt: skip
     async def _bundle(self, question: ApiRequest) -> Answer:
-        """Make the members one by one; between them, the reactor does other work."""
+        """Make the members one by one; between them, the reactor does other work.
+
+        Several bundles are made one after the other.
+        """
+        await self._turn.acquire()
+        try:
+            return await self._made()
+        finally:
+            self._turn.release()
+
+    async def _made(self) -> Answer:
         archive, left = BytesIO(), MOST_BYTES
         with ZipFile(archive, "w", ZIP_DEFLATED, compresslevel=1) as file:
             for name, make in self._members().items():
@@ -99,7 +111,7 @@ class BundlePage:
         )
 
     async def _console(self) -> str:
-        return _dumped(await self._read_all())
+        return await self._read_all()
 
     async def _metrics_text(self) -> str:
         pieces = []

@@ -229,7 +229,7 @@ def mark_reason(mark: UnderreplicatedLedger, lock: str | None, there: frozenset[
     if gone:
         parts.append(f"{', '.join(gone)} {'is' if len(gone) == 1 else 'are'} not registered")
     if lacking:
-        parts.append(f"{', '.join(lacking)} lacks entries that it should have")
+        parts.append(f"{', '.join(lacking)} lacked entries, or was away, when the ledger was marked")
     if not mark.replicas:
         parts.append("a check found too few replicas")
     parts.append("no worker has begun its repair" if lock is None else f"worker: {lock}")

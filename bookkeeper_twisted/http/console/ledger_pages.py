@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import attrs
+from twisted.internet.defer import DeferredLock
 
 from ...authorization.interfaces import Permission
 from ...autorecovery.operations.admin import AutorecoveryAdmin
@@ -22,7 +23,7 @@ from ...errors import (
     NotUnderreplicatedError,
 )
 from ...metadata.registered import registered_bookies
-from ...model import LedgerMetadata
+from ...model import MAX_ENTRY_ID, LedgerMetadata
 from ...shared_result import SharedResult
 from ..api import Answer, ApiRequest, json_answer
 from ..cluster_api import Connect
@@ -36,7 +37,9 @@ SCANNED = 500
 ROWS = 100
 """Most ledgers in one answer."""
 
-_AT_ONCE = 50
+_AT_ONCE = 8
+"""Most metadata that are read at a time: their answers must not come for the reactor all at once."""
+
 _CUT = 200
 _NOT_FOUND = 404
 _LEDGER_ID = Parameter("ledger_id", "the id of the ledger", "integer", required=True)
@@ -95,6 +98,7 @@ class LedgerPages:
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
+        self._turn = DeferredLock()
 
     @routed(
         Route("GET", "/api/v1/console/ledgers", "the next ledgers that fulfil all conditions, a hundred at most",
@@ -147,7 +151,19 @@ class LedgerPages:
         return json_answer({"groups": groups, "scanned": len(ids), "next": ids[-1] if len(ids) == SCANNED else None})
 
     async def _scan(self, admin: BookKeeperAdmin, after: int) -> tuple[list[int], Mapping[int, LedgerMetadata]]:
-        """Return the next ids after a ledger, and the metadata of those that were not deleted meanwhile."""
+        """Return the next ids after a ledger, and the metadata of those that were not deleted meanwhile.
+
+        Scans take turns, so that many of them take no more of the reactor's time than one.
+        """
+        if after >= MAX_ENTRY_ID:
+            return [], {}
+        await self._turn.acquire()
+        try:
+            return await self._next(admin, after)
+        finally:
+            self._turn.release()
+
+    async def _next(self, admin: BookKeeperAdmin, after: int) -> tuple[list[int], Mapping[int, LedgerMetadata]]:
         listing: Any = admin.client.metadata.ledgers.ledger_ids(after + 1)
         try:
             ids = await take(listing, SCANNED)

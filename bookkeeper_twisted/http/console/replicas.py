@@ -1,5 +1,6 @@
 """The replicas of ledgers and entries: how many are left, and whether those of an entry are the same."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 import attrs
@@ -8,6 +9,10 @@ from ...codec.digest import Digester
 from ...errors import BookKeeperError, DigestMatchError
 from ...ledger.schedule import Schedule
 from ...model import LedgerMetadata
+
+_OK = "ok"
+_SIZE_WORD = 4
+"""Bytes in front of an entry in a record, which a reply to a read does not have."""
 
 MOST_SHOWN = 64 * 1024
 """Most bytes of an entry that are shown; a difference beyond them is still found."""
@@ -35,7 +40,7 @@ class Replica:
     """The answer of one bookie that should have an entry.
 
     :ivar verdict: ``ok``, ``wrong digest``, or the error of the bookie.
-    :ivar data: the payload; with a wrong digest, all stored bytes; None if the bookie gave none.
+    :ivar data: the payload, also with a wrong digest; None if the bookie gave none.
     :ivar lac: last add confirmed of the writer when it sent the entry; None if the entry is not valid.
     :ivar length: bytes of the ledger up to and with this entry; None if the entry is not valid.
     """
@@ -45,6 +50,11 @@ class Replica:
     data: bytes | None = None
     lac: int | None = None
     length: int | None = None
+
+    @property
+    def content(self) -> tuple[bytes | None, int | None, int | None]:
+        """What must be the same in all valid replicas."""
+        return self.data, self.lac, self.length
 
 
 def judged(
@@ -60,18 +70,22 @@ def judged(
     try:
         entry = digester.entry(ledger_id, entry_id, stored)
     except DigestMatchError as error:
-        return Replica(bookie_id, f"wrong digest: {error.detail}", stored)
-    return Replica(bookie_id, "ok", bytes(entry.data), entry.last_add_confirmed, entry.length)
+        payload_at = digester.payload_at - _SIZE_WORD
+        return Replica(bookie_id, f"wrong digest: {error.detail}", stored[payload_at:])
+    return Replica(bookie_id, _OK, bytes(entry.data), entry.last_add_confirmed, entry.length)
 
 
 def compared(replicas: Sequence[Replica]) -> Mapping[str, object]:
     """Say whether replicas of an entry are the same, as JSON.
 
-    Each replica that differs names the first byte at which it differs from the first valid replica.
+    They are compared with what most valid replicas have.  Each replica whose payload differs names the first byte that
+    differs.
 
     :param replicas: the answers of all bookies that should have the entry.
     """
-    whole = next((each for each in replicas if each.verdict == "ok"), None)
+    valid = [each for each in replicas if each.verdict == _OK]
+    alike = Counter([each.content for each in valid])
+    whole = max(valid, key=lambda each: alike[each.content], default=None)
     rows = [_row(each, whole) for each in replicas]
     same = sum(row["same"] is True for row in rows)
     if whole is None:
@@ -92,8 +106,7 @@ def _row(replica: Replica, whole: Replica | None) -> dict[str, object]:
         row |= {"size": len(replica.data), "hex": replica.data[:MOST_SHOWN].hex()}
         if whole is not None and whole.data is not None:
             at = _first_difference(whole.data, replica.data)
-            is_same = at is None and (replica.lac, replica.length) == (whole.lac, whole.length)
-            row |= {"same": is_same, "differsAt": at}
+            row |= {"same": replica.verdict == _OK and replica.content == whole.content, "differsAt": at}
     return row
 
 

@@ -11,7 +11,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 from zope.interface import implementer
 
-from ..api import Answer, begin_answer, json_answer
+from ..api import Answer, begin_answer
 from ..routes import Route
 from .feed import MAX_VIEWERS, ConsoleFeed
 
@@ -113,12 +113,16 @@ class StreamPage(Resource):
             return NOT_DONE_YET
         reading = Deferred.fromCoroutine(self._feed.read_all())
         request.notifyFinish().addErrback(lambda _: reading.cancel())
-        reading.addCallbacks(json_answer, self._failed).addCallback(_answer, request)
+        reading.addCallbacks(_json_text, self._failed).addCallback(_answer, request)
         return NOT_DONE_YET
 
     def _failed(self, failure: Failure) -> Answer:
         self._log.failure("the console could not be read", failure)
         return Answer("Internal Server Error", 500)
+
+
+def _json_text(text: str) -> Answer:
+    return Answer(text, 200, "application/json; charset=utf-8")
 
 
 def _answer(answer: Answer, request: Request) -> None:

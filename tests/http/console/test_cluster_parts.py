@@ -133,7 +133,7 @@ class ReasonTests(SynchronousTestCase):
         mark = UnderreplicatedLedger(("a", "x"), None)
         self.assertEqual(
             mark_reason(mark, "host: waits", THERE),
-            "x is not registered; a lacks entries that it should have; worker: host: waits",
+            "x is not registered; a lacked entries, or was away, when the ledger was marked; worker: host: waits",
         )
         self.assertEqual(
             mark_reason(UnderreplicatedLedger(), None, THERE),

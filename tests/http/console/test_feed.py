@@ -111,6 +111,14 @@ class SampleTests(FeedCase):
         self.assertEqual(self.reads - before, 2)
         self.assertEqual(len({id(viewer.raw[0]) for viewer in viewers}), 1)
 
+    def test_whole(self) -> None:
+        """Clients that want all parts as JSON share a reading, until an interval has passed."""
+        for expected in (1, 1, 2):
+            self.value = self.reads
+            found = json.loads(self.successResultOf(Deferred.fromCoroutine(self.feed.read_all())))
+            self.assertEqual((self.reads, found["state"]), (expected, expected - 1))
+            self.clock.advance(INTERVAL * 0.6)
+
     def test_rare(self) -> None:
         """A source is read as often as it says."""
         self.viewer()

@@ -71,6 +71,13 @@ class SearchTests(ConsoleClusterCase):
         second = self.json(f"ledger_groups?key=name&after={first['next']}")
         self.assertEqual((second["scanned"], second["next"]), (3 * ROWS, None))
 
+    def test_end(self) -> None:
+        """Behind the highest id there is nothing, and ids above it are refused."""
+        self.ledger(b"abc")
+        answer = self.json(f"ledgers?after={(1 << 63) - 1}")
+        self.assertEqual((answer["ledgers"], answer["next"]), ([], None))
+        self.assertEqual(self.json(f"ledger_groups?key=a&after={(1 << 63) - 1}")["groups"], {})
+
     def test_groups(self) -> None:
         """Numbers and bytes by a key of the metadata, or by the first parts of its value."""
         for name, payload in ((b"a/one", b"xyz"), (b"a/two", b"xy"), (b"b/one", b"x")):

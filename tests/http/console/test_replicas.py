@@ -1,0 +1,58 @@
+"""The comparison of the replicas of an entry."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.errors import BookieIOError, BookKeeperError
+from bookkeeper_twisted.http.console.replicas import compared, judged
+from bookkeeper_twisted.model import DigestType
+from bookkeeper_twisted.testing.sealing import sealed
+
+_PAYLOAD = bytes(range(100))
+
+
+class ComparisonTests(SynchronousTestCase):
+    """Entry 7 of ledger 3 on several bookies."""
+
+    digester = Digester(DigestType.CRC32C, b"")
+
+    def stored(self, payload: bytes = _PAYLOAD, lac: int = 6) -> bytes:
+        """Return an entry as a valid replica has it."""
+        return bytes(sealed(self.digester, 3, 7, lac, 0, [payload]).data[4:])
+
+    def compare(self, *stored: bytes | BookKeeperError) -> tuple[object, list[tuple[object, object]]]:
+        """Return the verdict, and for each replica whether it is the same, and where its payload differs."""
+        replicas = [judged(f"b{number}", each, self.digester, 3, 7) for number, each in enumerate(stored)]
+        found = compared(replicas)
+        rows: list[dict[str, object]] = found["replicas"]  # type: ignore[assignment]
+        return found["verdict"], [(row["same"], row["differsAt"]) for row in rows]
+
+    def damaged(self, at: int) -> bytes:
+        """Return a replica with one other byte, whose digest is that of the valid ones."""
+        stored = bytearray(self.stored())
+        stored[at] ^= 1
+        return bytes(stored)
+
+    def test_same(self) -> None:
+        """Valid replicas with the same payload, LAC and length are the same."""
+        self.assertEqual(self.compare(self.stored(), self.stored()),
+                         ("all 2 replicas are the same", [(True, None)] * 2))
+        self.assertEqual(self.compare(self.stored(), self.stored(lac=5), self.stored())[1],
+                         [(True, None), (False, None), (True, None)])
+
+    def test_wrong_digest(self) -> None:
+        """Of a replica with a wrong digest the payload is compared; it differs even if only its head does."""
+        for at, expected in ((36 + 50, 50), (10, None), (33, None)):
+            self.assertEqual(self.compare(self.stored(), self.damaged(at), self.stored()),
+                             ("2 of 3 replicas are the same", [(True, None), (False, expected), (True, None)]))
+
+    def test_odd_one_first(self) -> None:
+        """What most valid replicas have is right, whatever the first one has."""
+        other = self.stored(_PAYLOAD[:77] + b"!" + _PAYLOAD[78:])
+        self.assertEqual(self.compare(other, *[self.stored()] * 3),
+                         ("3 of 4 replicas are the same", [(False, 77), *[(True, None)] * 3]))
+
+    def test_none(self) -> None:
+        """Without a valid replica nothing can be compared."""
+        self.assertEqual(self.compare(BookieIOError(3, 7), b"short"),
+                         ("no replica is valid", [(None, None), (None, None)]))
