@@ -223,6 +223,11 @@ PLANTS = (
         where="FragmentCopy._count_read",
     ),
     Plant(
+        "a target of a striped ledger that refuses ends the copies of the others", "autorecovery/replication/copying.py",
+        "if not self._alive(run.targets):\n    continue", "if not self._alive(run.targets):\n    break",
+        ["tests.autorecovery.replication.test_fragment_replicator"], where="FragmentCopy._striped_loads",
+    ),
+    Plant(
         "a striped replica that is lost is a finding a stripe", "ledger/replica_scan.py",
         "self._schedule.ends(self._position, before.last + 1, one.first - 1) is None", "one.first == before.last + 1",
         ["tests.ledger.test_replica_scan"], where="ReplicaScan._continues",

@@ -190,13 +190,15 @@ class FragmentCopy:
         """
         wanted: dict[int, tuple[str, ...]] = {}
         for run in plan:
+            if self._given_up:
+                break
+            if not self._alive(run.targets):
+                continue  # later runs may be for other targets
             for entry_id in range(run.first, run.last + 1):
                 wanted[entry_id] = run.targets
                 if len(wanted) >= self._singles():
                     yield await self._striped_load(wanted)
                     wanted = {}
-            if self._given_up or not self._alive(run.targets):
-                break
         if wanted:
             yield await self._striped_load(wanted)
 

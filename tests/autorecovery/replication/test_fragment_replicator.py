@@ -213,6 +213,18 @@ class DamagedBookieTests(RecoveryCase):
         self.assertNotIn(bookie_id, self.metadata(ledger_id).segments[0].bookies)
         self.assert_complete(ledger_id, self.payloads(30))
 
+    def test_one_target_of_a_striped_ledger_fails(self) -> None:
+        """When one target refuses its entries of a striped ledger, the other one still gets all of its own."""
+        ledger_id = self.write(self.payloads(90), (3, 2, 2))
+        one, other, _ = self.metadata(ledger_id).segments[0].bookies
+        for entry_id in range(90):
+            if entry_id % 3 < 2:
+                del self.bookies[(one, other)[entry_id % 3]].entries[ledger_id][entry_id]
+        self.bookies[other].fail("add", WriteOnReadOnlyBookieError)
+        self.repair(ledger_id, [one, other], window_entries=2)
+        self.assertNotIn(other, self.metadata(ledger_id).segments[0].bookies)
+        self.assert_complete(ledger_id, self.payloads(90))
+
     def test_all_targets_fail(self) -> None:
         """Where no bookie takes the entries the metadata stay, and the error says why."""
         ledger_id = self.write(self.payloads(30))
