@@ -223,7 +223,7 @@ PLANTS = (
         where="FragmentCopy._count_read",
     ),
     Plant(
-        "a target of a striped ledger that refuses ends the copies of the others", "autorecovery/replication/copying.py",
+        "a target of a striped ledger that refuses ends all copies", "autorecovery/replication/copying.py",
         "if not self._alive(run.targets):\n    continue", "if not self._alive(run.targets):\n    break",
         ["tests.autorecovery.replication.test_fragment_replicator"], where="FragmentCopy._striped_loads",
     ),

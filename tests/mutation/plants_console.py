@@ -91,7 +91,7 @@ PLANTS = (
     ),
     Plant(
         "a search reads all ledgers at once", _LEDGERS,
-        "take(listing, SCANNED)", "take(listing, 10**9)", _SEARCHED, where="LedgerPages._scan",
+        "take(listing, SCANNED)", "take(listing, 10**9)", _SEARCHED, where="LedgerPages._next",
     ),
     Plant(
         "a search forgets the ledgers after a full page", _LEDGERS,
@@ -109,8 +109,21 @@ PLANTS = (
     ),
     Plant(
         "a damaged replica counts as valid", "http/console/replicas.py",
-        'Replica(bookie_id, f"wrong digest: {error.detail}", stored)', 'Replica(bookie_id, "ok", stored)', _SEARCHED,
-        where="judged",
+        'Replica(bookie_id, f"wrong digest: {error.detail}", stored[payload_at:])', "Replica(bookie_id, _OK, stored)",
+        _SEARCHED, where="judged",
+    ),
+    Plant(
+        "a damaged replica is compared with its head", "http/console/replicas.py", "stored[payload_at:]", "stored",
+        ["tests.http.console.test_replicas"], where="judged",
+    ),
+    Plant(
+        "the first replica is right, whatever the others have", "http/console/replicas.py",
+        "max(valid, key=lambda each: alike[each.content], default=None)", "valid[0] if valid else None",
+        ["tests.http.console.test_replicas"], where="compared",
+    ),
+    Plant(
+        "each asker for the whole console has it read", "http/console/feed.py", "now - self._whole_at >= INTERVAL",
+        "True", ["tests.http.console.test_feed"], where="ConsoleFeed.read_all",
     ),
     Plant(
         "a disabled autorecovery limits no repair", _CLUSTER,
@@ -141,11 +154,11 @@ PLANTS = (
     Plant(
         "a bundle shows credentials", "http/console/bundle.py",
         "without_credentials(await make())", "(await make())", ["tests.http.console.test_bundle"],
-        where="BundlePage._bundle",
+        where="BundlePage._made",
     ),
     Plant(
         "a bundle has any size", "http/console/bundle.py",
-        "left -= len(text)", "pass", ["tests.http.console.test_bundle"], where="BundlePage._bundle",
+        "left -= len(text)", "pass", ["tests.http.console.test_bundle"], where="BundlePage._made",
     ),
     Plant(
         "the page may load from elsewhere", "http/console/files.py",

@@ -13,6 +13,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.defer import TimeoutError as DeferredTimeoutError
 
 from ...errors import NoSuchLedgerMetadataError
+from ...masking import masked
 from ...storage.entry_log.scan import ledger_sizes
 from ...storage.index.rows import record_offsets, row_bytes
 from ...storage.inspection import StoredDirectory
@@ -34,7 +35,7 @@ class LedgerFacts:
     :ivar fenced: None if it is unknown.
     """
 
-    master_key: bytes
+    master_key: bytes = attrs.field(repr=masked)
     size: int
     entries: int
     fenced: bool | None

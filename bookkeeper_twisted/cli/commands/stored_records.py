@@ -11,6 +11,7 @@ from functools import partial
 
 import attrs
 
+from ...masking import masked
 from ...storage.entry_log.scan import LogScan, Record
 from ...storage.journal.reader import JournalReader
 from ...storage.ledger_dirs import JOURNAL_SUFFIX, current, entry_log_name, journal_name
@@ -46,7 +47,7 @@ class StoredRecord(ShellRow):
     position: int
     kind: str
     last_add_confirmed: int | None = None
-    master_key: bytes | None = None
+    master_key: bytes | None = attrs.field(default=None, repr=masked)
     data: bytes | None = None
 
     def text(self, formats: Formats) -> Iterable[str]:

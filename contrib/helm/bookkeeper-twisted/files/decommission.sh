@@ -7,5 +7,5 @@ for number in $leaving; do
     echo "bookie $NAME-$number has not stopped yet"
     sleep 5
   done
-  bookkeeper-twisted shell decommissionbookie -bookieid "$NAME-$number" -patience "$PATIENCE"
+  bookkeeper-twisted shell decommissionbookie -bookieid "$NAME-$number" -force -patience "$PATIENCE"
 done
