@@ -20,6 +20,7 @@ HOST:PORT is that of BK_httpServerHost and BK_httpServerPort, else 127.0.0.1:808
 """
 
 _TIMEOUT = 5.0
+_DIGITS, _HIGHEST_PORT = 5, 65535
 _ANY = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 
 FAILED, MISUSED = 1, 2
@@ -39,7 +40,7 @@ def run(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
         print(_USAGE, end="")
         return 0 if is_help else MISUSED
     host, _, port = (rest[0] if rest else _address(environ)).rpartition(":")
-    if not port.isdecimal():
+    if not (port.isascii() and port.isdecimal() and len(port) <= _DIGITS and 0 < int(port) <= _HIGHEST_PORT):
         print(f"{rest[0] if rest else port}: HOST:PORT is expected")
         return MISUSED
     try:

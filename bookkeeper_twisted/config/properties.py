@@ -35,7 +35,8 @@ def read_properties(text: str) -> Iterator[Property]:
     :param text: content of a file.
     :raises ConfigError: an escape is malformed; the text names the line.
     """
-    for number, line in _logical_lines(text):
+    # an editor may have put a byte order mark in front, which would become a part of the first key
+    for number, line in _logical_lines(text.removeprefix("\ufeff")):
         key = _KEY.match(line)
         separator = _SEPARATOR.match(line, key.end() if key else 0)
         if key is None or separator is None:  # only for the type checker: both patterns always match

@@ -100,7 +100,8 @@ class ProbeTests(SynchronousTestCase):
             self.assertIn("Usage: bookkeeper-twisted probe ready | alive", text)
         for command in ("probe", "drain"):
             self.assertEqual(self.run_(command, "--help")[0], 0)
-        self.assertEqual(self.run_("probe", "ready", "nowhere"), (MISUSED, "nowhere: HOST:PORT is expected\n"))
+        for place in ("nowhere", "h:0", "h:65536", "h:" + "9" * 400, "h:\u0661\u0662", "h:-1"):
+            self.assertEqual(self.run_("probe", "ready", place), (MISUSED, f"{place}: HOST:PORT is expected\n"))
 
     def test_light(self) -> None:
         """The program imports neither Twisted nor attrs for it, as it is run every few seconds."""

@@ -57,6 +57,10 @@ class ReadPropertiesTests(SynchronousTestCase):
         error = self.assertRaises(ConfigError, _pairs, "a=1\nk=\\u12")
         self.assertEqual(str(error), "line 2: \\u wants four hexadecimal digits")
 
+    def test_byte_order_mark(self) -> None:
+        """A byte order mark in front of the text is no part of the first key; elsewhere it is a character."""
+        self.assertEqual(_pairs("\ufeffa=1\nb=\ufeff2"), [("a", "1"), ("b", "\ufeff2")])
+
     def test_empty_value_and_bare_key(self) -> None:
         """A key may stand alone."""
         self.assertEqual(_pairs("a=\nb\nc ="), [("a", ""), ("b", ""), ("c", "")])
