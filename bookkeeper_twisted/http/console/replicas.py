@@ -53,7 +53,7 @@ class Replica:
 
     @property
     def content(self) -> tuple[bytes | None, int | None, int | None]:
-        """What must be the same in all valid replicas."""
+        """The values that are the same in all valid replicas of an entry."""
         return self.data, self.lac, self.length
 
 
