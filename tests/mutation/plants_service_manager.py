@@ -8,6 +8,10 @@ _PATH = "cli/process/service_manager.py"
 
 PLANTS = (
     Plant(
+        "a service manager that was gone once gets no messages any more", _PATH,
+        "self._is_lost = True", "self._is_lost, self._send = True, None", _MANAGER, where="ServiceManager._say",
+    ),
+    Plant(
         "a process is ready before its services have started", "cli/process/bookies.py",
         "self._manager.watch(self._conditions)", "self._manager.watch(self._conditions)\nself._manager.ready()",
         _BOOKIES, where="Bookies.startService",

@@ -58,6 +58,7 @@ class ServiceManager:
         self._progress = 0
         self._pinged_at = 0.0
         self._is_stuck = False
+        self._is_lost = False
 
     @classmethod
     def of_process(cls, environ: Mapping[str, str], clock: IReactorTime) -> "ServiceManager":
@@ -157,12 +158,15 @@ class ServiceManager:
             while self._unsent:
                 self._send(self._unsent[0])
                 self._unsent.popleft()
+                self._is_lost = False
         except BlockingIOError:
             pass  # the service manager has not read earlier datagrams yet: send this one at the next look
         except OSError as error:
-            self._log.warn("the service manager cannot be reached: {error}", error=str(error))
-            self._send = None
-            self.stopped()
+            # It may come back, for example after a restart of its own: later messages are tried again.
+            self._unsent.clear()
+            if not self._is_lost:
+                self._log.warn("the service manager cannot be reached: {error}", error=str(error))
+            self._is_lost = True
 
 
 def datagrams_to(address: str) -> Send:

@@ -200,7 +200,7 @@ class FailureTests(_Case):
         self.assertEqual([lines[0] for lines in self.taken()], ["READY=1", "RELOADING=1", "READY=1"])
 
     def test_gone(self) -> None:
-        """One line says that it is gone; the process goes on."""
+        """One line says that it is gone; the process goes on, and it gets signs of life again when it is back."""
         self.errors.append(ConnectionRefusedError(111, "Connection refused"))
         with capturedLogs() as events:
             self.serve()
@@ -209,7 +209,10 @@ class FailureTests(_Case):
             self.manager.stopping()
         said = [formatEvent(event) for event in events]
         self.assertEqual(said, ["the service manager cannot be reached: [Errno 111] Connection refused"])
-        self.assertEqual(self.clock.getDelayedCalls(), [])
+        self.errors.clear()
+        self.taken()
+        self.pass_time(60)
+        self.assertIn(["WATCHDOG=1"], self.taken())
 
 
 class EnvironmentTests(SynchronousTestCase):
