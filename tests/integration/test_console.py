@@ -64,34 +64,37 @@ class Visit:
     def wait(self, selector: str, text: str = "") -> str:
         """Wait for an element, and for a text in it; return its text."""
         from selenium.webdriver.common.by import By
-        from selenium.webdriver.support.ui import WebDriverWait
 
         def found(driver: Any) -> str:
             texts = [each.text for each in driver.find_elements(By.CSS_SELECTOR, selector)]
             return next((each for each in texts if each and text in each), "")
 
+        return str(self._until(found, f"{selector} with {text!r}"))
+
+    def _until(self, condition: Callable[[Any], object], what: str) -> object:
+        from selenium.webdriver.common.by import By
+        from selenium.webdriver.support.ui import WebDriverWait
+
         try:
-            return str(WebDriverWait(self.driver, PATIENCE, ignored_exceptions=(Exception,)).until(found))
+            return WebDriverWait(self.driver, PATIENCE, ignored_exceptions=(Exception,)).until(condition)
         except Exception:
             shown = self.driver.find_element(By.CSS_SELECTOR, "body").text
-            raise AssertionError(f"no {selector} with {text!r} in:\n{shown}") from None
+            raise AssertionError(f"no {what} in:\n{shown}") from None
 
     def click(self, text: str) -> None:
-        """Click on a link or button with this text."""
-        self.wait("a, button", text)
-        self.driver.execute_script(
+        """Click on a link or button with this text, in one step, as the page may draw it anew at any time."""
+        self._until(lambda driver: driver.execute_script(
             "for (const each of document.querySelectorAll('a, button')) "
-            "if (each.textContent === arguments[0]) { each.click(); return; } throw new Error(arguments[0])", text,
-        )  # fmt: skip
+            "if (each.textContent === arguments[0]) { each.click(); return true; } return false", text,
+        ), f"link or button {text!r}")  # fmt: skip
         self.clicks += 1
 
     def fill(self, selector: str, text: str) -> None:
-        """Type a text into a field."""
-        from selenium.webdriver.common.by import By
-
-        field = self.driver.find_element(By.CSS_SELECTOR, selector)
-        field.clear()
-        field.send_keys(text)
+        """Put a text into a field, in one step."""
+        self._until(lambda driver: driver.execute_script(
+            "const field = document.querySelector(arguments[0]); if (!field) return false; field.value = arguments[1]; "
+            "field.dispatchEvent(new Event('input', {bubbles: true})); return true", selector, text,
+        ), f"field {selector}")  # fmt: skip
 
     def ask(self, question: str) -> None:
         """Go to the overview, and click on a question."""

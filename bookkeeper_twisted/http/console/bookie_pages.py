@@ -6,6 +6,7 @@ import attrs
 
 from ...bookie.admin import IBookieAdmin
 from ...errors import IncorrectParameterError
+from ...storage.ledger_dirs import current
 from ..api import Answer, ApiRequest, json_answer
 from ..routes import Parameter, Route, routed
 from .bookie_parts import BookieParts
@@ -103,8 +104,8 @@ class BookiePages:
         directory, after = question.parameters.get("directory", ""), question.number("after", -1)
         work = self._admin.background()
         ids = sorted(log.log_id for log in await work.entry_logs() if log.directory == directory)
-        if not ids:
-            raise IncorrectParameterError(f"{directory!r} is no ledger directory of this bookie, or has no entry log")
+        if directory not in {current(usage.directory) for usage in await self._admin.disks()}:
+            raise IncorrectParameterError(f"{directory!r} is no ledger directory of this bookie")
         chosen = [log_id for log_id in ids if log_id > after][:LOGS_A_STEP]
         found = Counter[int]()
         for log_id in chosen:

@@ -101,6 +101,9 @@ class BookiePagesTests(BookieConsoleCase):
             total, after, steps = total + found["ledgers"]["7"], found["next"], steps + 1
         self.assertEqual((total, steps, found["left"]), (2 * LOGS_A_STEP + 1, 3, 0))
         self.assertEqual(self.ask("/api/v1/console/disk_ledgers?directory=/else").status, 400)
+        self.admin.work.logs = {}
+        found = self.json(f"disk_ledgers?directory={DIRECTORY}")
+        self.assertEqual((found["logs"], found["left"], found["next"], found["ledgers"]), (0, 0, None, {}))
 
     def test_not_serving(self) -> None:
         """While the bookie starts, its state is there, and its entry logs are not."""
