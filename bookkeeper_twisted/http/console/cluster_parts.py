@@ -1,6 +1,6 @@
 """The parts of the console about the cluster: its bookies, and the repair of ledgers that lack replicas."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -83,10 +83,7 @@ class ClusterParts:
         admin = await self._connect()
         writable, read_only = await registered_bookies(admin.client.metadata.registration)
         known = await admin.all_bookies() | writable | read_only
-        states = {
-            bookie_id: "writable" if bookie_id in writable else "read-only" if bookie_id in read_only else "unavailable"
-            for bookie_id in sorted(known)
-        }
+        states = bookie_states(sorted(known), writable, read_only)
         self._note(states)
         placement = admin.client.context.watcher.placement
         await placement.prepare(known)
@@ -214,6 +211,19 @@ def risks(rows: Iterable[ClusterBookie], marked: bool, enabled: bool, auditor: s
             f"{others / _GIB:.1f} GiB are free elsewhere for the {fullest / _GIB:.1f} GiB of the fullest bookie",
         ),
     ]  # fmt: skip
+
+
+def bookie_states(
+    bookie_ids: Iterable[str], writable: Collection[str], read_only: Collection[str]
+) -> dict[str, str]:
+    """Return the state of each bookie: ``writable``, ``read-only`` or ``unavailable``.
+
+    :param writable, read_only: the registered bookies.
+    """
+    return {
+        bookie_id: "writable" if bookie_id in writable else "read-only" if bookie_id in read_only else "unavailable"
+        for bookie_id in bookie_ids
+    }
 
 
 def mark_reason(mark: UnderreplicatedLedger, lock: str | None, there: frozenset[str]) -> str:

@@ -28,7 +28,7 @@ from ...shared_result import SharedResult
 from ..api import Answer, ApiRequest, json_answer
 from ..cluster_api import Connect
 from ..routes import Access, Parameter, Route, routed
-from .cluster_parts import mark_reason
+from .cluster_parts import bookie_states, mark_reason
 from .replicas import compared, judged, live_replicas
 
 SCANNED = 500
@@ -196,16 +196,12 @@ class LedgerPages:
             return Answer(f"Not Found\n{error}", _NOT_FOUND)
         writable, read_only = await registered_bookies(admin.client.metadata.registration)
         there = writable | read_only
-        states = {
-            bookie_id: "writable" if bookie_id in writable else "read-only" if bookie_id in read_only else "unavailable"
-            for bookie_id in metadata.bookies
-        }
         return json_answer(
             {
                 **_row(ledger_id, metadata, there),
                 "digest": metadata.digest_type.name,
                 "segments": [[each.first_entry_id, list(each.bookies)] for each in metadata.segments],
-                "states": states,
+                "states": bookie_states(metadata.bookies, writable, read_only),
                 "mark": await _mark(admin, ledger_id, there),
             }
         )
