@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from bookkeeper_twisted.client import WhenFull
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import (
     BookKeeperError,
     ClientClosedError,
@@ -122,9 +123,11 @@ class DoorSuite:
         self.assertEqual(found, [b"1", b"2", b"3"])
 
     @driven
-    async def test_following(self, _: Any, bk: Any) -> None:
+    async def test_following(self, cluster: Any, bk: Any) -> None:
         """A reader of an open ledger asks how far it came, waits for an entry, and reads beyond the LAC if told to."""
-        ledger = await bk.create_ledger(3, 3, 2)
+        # A writer that tells its LAC without an entry does so by time, which passes in some of the doors.
+        writer = await cluster.connect(ClientConfig(explicit_lac_interval=0))
+        ledger = await writer.create_ledger(3, 3, 2)
         await ledger.append(b"0")
         async with await bk.open_ledger(ledger.ledger_id, recover=False) as reader:
             await ledger.append(b"1")
@@ -137,6 +140,7 @@ class DoorSuite:
             news = await reader.read_last_add_confirmed_and_entry(1, 5)
             self.assertEqual((news.last_add_confirmed, news.entry.data), (1, b"1"))
         await ledger.close()
+        await writer.close()
 
     @driven
     async def test_recovery(self, _: Any, bk: Any) -> None:
