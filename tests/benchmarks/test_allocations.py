@@ -82,7 +82,8 @@ class HeldTests(SynchronousTestCase):
             kept[next(offered)] = payload + b"0123456789"
 
         size = sys.getsizeof(_PAYLOADS[0] + b"0123456789")
-        self.assertEqual(bytes_held(keep, _PAYLOADS) // len(_PAYLOADS), size)
+        # Rounded: the interpreter, or a thread of an earlier test, frees a few bytes of its own meanwhile.
+        self.assertEqual(round(bytes_held(keep, _PAYLOADS) / len(_PAYLOADS)), size)
         self.assertLess(bytes_held(_one_object, _PAYLOADS), len(_PAYLOADS))
 
 

@@ -306,6 +306,11 @@ def _refused(place: Place, refusal: Refusal) -> str:
     return f"{refusal.name}: left behind {left}" if left else ""
 
 
+_BETWEEN_REPORTS = "=" * 79 + "\n"
+_FAILED = ("[FAIL]", "[ERROR]")
+"""How trial's report of a test begins, unless it passed or was skipped."""
+
+
 def tests_of_the_distribution(place: Place) -> str:
     """Run tests that came with the source distribution against the wheel."""
     place.reader.run(f"pip install --quiet --disable-pip-version-check {_TEST_LIBRARIES}")
@@ -320,7 +325,8 @@ def tests_of_the_distribution(place: Place) -> str:
     )  # fmt: skip
     last = (done.stdout.splitlines() or [""])[-1]
     if done.returncode:
-        raise Unexpected(done.stdout[-5000:])
+        failures = [each for each in done.stdout.split(_BETWEEN_REPORTS) if each.startswith(_FAILED)]
+        raise Unexpected("".join([*failures, last]))
     return last
 
 

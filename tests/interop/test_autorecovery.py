@@ -286,7 +286,7 @@ class DecommissionTests(RepairCase):
         await self.start_recovery("ours", "ours")
         self.cluster.kill(lost)
         await self.until(self._bookies_changed, lambda: lost not in self.writable)
-        said = await deferToThread(run_shell, self.cluster.conf, "decommissionbookie", "-force", "-bookieid", lost)
+        said = await deferToThread(run_shell, self.cluster.conf, "decommissionbookie", "-bookieid", lost)
         self.assertEqual(said.status, 0, said.output + said.errors)
         self.cluster.empty(lost)
         await self.assert_whole(written)
