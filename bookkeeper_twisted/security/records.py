@@ -15,6 +15,8 @@ from typing import Any
 from OpenSSL import SSL
 from twisted.logger import Logger
 
+from .record_format import HEAD, body_size
+
 Piece = bytes | memoryview
 
 RECORD = 16 * 1024
@@ -25,9 +27,6 @@ GROUP = 64 * 1024
 
 The buffer in which OpenSSL keeps the encrypted bytes grows to about this size, and is kept as long as the connection.
 """
-
-HEAD = 5
-"""Number of bytes in front of the body of a record; the last two of these bytes are the length of the body."""
 
 _OF_MODULE = ("_lib", "_ffi")
 _OF_LIBRARY = (
@@ -88,7 +87,7 @@ class RecordEnds:
         :returns: at most the length of ``data``.
         """
         size = len(data)
-        if not (at or self._body or self._head) and size == HEAD + int.from_bytes(data[3:HEAD], "big"):
+        if not (at or self._body or self._head) and size == HEAD + body_size(data):
             return size  # the usual case: the bytes are one whole record
         if self._body:
             at += self._body
@@ -101,7 +100,7 @@ class RecordEnds:
                 self._head, at = head, size
                 break
             self._head = b""
-            at += missing + int.from_bytes(head[3:], "big")
+            at += missing + body_size(head)
         self._body = max(at - size, 0)
         return min(at, size)
 

@@ -17,11 +17,12 @@ from zope.interface import implementer
 
 from ...security.principals import NOBODY, principal_of
 from ...security.reasons import tls_reason
+from ...security.record_format import HANDSHAKE
 from ..authentication import MAX_TOKEN
 from ..connection_state import ConnectionState, following
 from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
 from ..turns import Turns
-from .greeting import HANDSHAKE, Greeting
+from .greeting import Greeting
 from .limits import SECONDS_STALLED, SECONDS_TO_CLOSE
 from .shared_limits import SharedLimits, is_stranger
 

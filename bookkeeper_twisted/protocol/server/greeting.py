@@ -2,7 +2,7 @@
 
 Apache's clients send the first token of SASL unencrypted, immediately after StartTLS.  It arrives together with
 StartTLS, or by itself while the bookie waits for the handshake.  The first byte of a TLS record is at least 20, and
-that of such a short frame is 0.  So they can be told apart.
+that of such a short frame is 0: a frame that begins with 22, as the first record does, has 352 MiB or more.
 
 Handshakes take turns with requests: when the time of a reactor turn is spent, the first record waits here.
 
@@ -18,6 +18,7 @@ from twisted.python.failure import Failure
 
 from ...codec.connection import ServerDecoder
 from ...codec.framing import LENGTH_SIZE
+from ...security.record_format import HANDSHAKE, HEAD, body_size
 
 LONGEST = 256
 """Most bytes of an unencrypted frame; a frame with an empty token has some 20 bytes and the name of a plugin."""
@@ -30,12 +31,6 @@ LONGEST_RECORD = 4096
 
 LONGEST_MESSAGE = 16 * 1024
 """Most bytes of the first handshake message; OpenSSL would accept 128 KiB, and buffer them until it is complete."""
-
-HANDSHAKE = b"\x16"
-"""The first byte of the first TLS record.  An unencrypted frame with this first byte would have 352 MiB or more."""
-
-_HEAD = 5
-"""Number of bytes of a record in front of its body; the last two of these bytes are the length of the body."""
 
 
 class Greeting(Protocol):
@@ -124,7 +119,7 @@ class Greeting(Protocol):
 
 def _is_half_record(data: bytes) -> bool:
     """Test whether ``data`` is the beginning of a handshake record that is incomplete and not too long."""
-    size = _HEAD + (int.from_bytes(data[3:_HEAD], "big") if len(data) >= _HEAD else 0)
+    size = HEAD + (body_size(data) if len(data) >= HEAD else 0)
     return data[:1] == HANDSHAKE and len(data) < size <= LONGEST_RECORD
 
 
@@ -132,4 +127,4 @@ def _is_too_long(data: bytes) -> bool:
     """Test whether the message in the first record is too long, or its length is not in ``data`` yet."""
     if data[:1] != HANDSHAKE:
         return False  # this is no handshake record, so OpenSSL refuses it anyway
-    return len(data) < _HEAD + 4 or int.from_bytes(data[_HEAD + 1 : _HEAD + 4], "big") > LONGEST_MESSAGE
+    return len(data) < HEAD + 4 or int.from_bytes(data[HEAD + 1 : HEAD + 4], "big") > LONGEST_MESSAGE
