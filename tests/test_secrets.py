@@ -57,13 +57,20 @@ class SecretTests(SynchronousTestCase):
         for uri, shown in (
             ("zk+hierarchical://user:sesame@h:1/l", f"zk+hierarchical://{MASK}@h:1/l"), ("sqlite:///a@b", f"sqlite://{MASK}@b"),
             ("zk://user:se/s,ame@open@h/l", f"zk://{MASK}@h/l"), ("zk://h:1;i:1/l", "zk://h:1;i:1/l"),
+            ("zk://h/l?password=sesame", f"zk://h/l?password={MASK}"),
+            ("x://h/l?a=1&auth_Token=sesame&b=2", f"x://h/l?a=1&auth_Token={MASK}&b=2"),
+            ("x://h/l?secretKey=ses=ame;b", f"x://h/l?secretKey={MASK};b"), ("x://h?pwd=&timeout=3", "x://h?pwd=&timeout=3"),
         ):  # fmt: skip
             self.assertEqual(without_credentials(uri), shown)
             config = BookieConfig(metadata_service_uri=uri)
             self.assertIn(f"metadata_service_uri='{shown}'", repr(config))
             self.assertEqual(config.shown()["metadataServiceUri"], shown)
             self.assertEqual(config.metadata_service_uri, uri)
-        for uri in ("zk://user:se/s,ame@h/l", "zk://user:sesame@h/l", "sqlite://user:sesame@h/", "x://user:sesame@h"):
+        for uri in (
+            "zk://user:se/s,ame@h/l", "zk://user:sesame@h/l", "sqlite://user:sesame@h/", "x://user:sesame@h",
+            "sqlite:///file?password=sesame", "x://h/l?token=sesame", "zk+x://h:1/l?apiKey=sesame",
+            "metadata-store:x:y?token=sesame",
+        ):  # fmt: skip
             error = self.assertRaises(InvalidMetadataUriError, create_driver, Clock(), uri)
             self.assertNotIn("ame", str(error).replace("parameters", ""))
 

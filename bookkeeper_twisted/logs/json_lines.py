@@ -17,10 +17,7 @@ from typing import Any
 from twisted.logger import LogEvent, formatEvent
 from twisted.python.failure import Failure
 
-from ..masking import MASK, without_credentials
-
-_SECRET = re.compile(r"passw|secret|token|credential|(private|master|account)_?key", re.IGNORECASE)
-"""A pattern for names of fields whose values are masked, whatever they are."""
+from ..masking import MASK, SECRET_NAME, without_credentials
 
 _OF_LEGACY_LOG = frozenset({"message", "time", "system", "format", "isError", "failure", "why", "printed"})
 """Fields that Twisted's older log adds to an event; they repeat what the line says anyway."""
@@ -73,7 +70,8 @@ def _fields(event: LogEvent) -> dict[str, object]:
         if not name.startswith("log_") and name not in whole and not (is_legacy and name in _OF_LEGACY_LOG)
     }
     return {
-        name: MASK if _SECRET.search(name) else _plain(value, _DEEPEST) for name, value in {**given, **parts}.items()
+        name: MASK if SECRET_NAME.search(name) else _plain(value, _DEEPEST)
+        for name, value in {**given, **parts}.items()
     }
 
 
@@ -109,7 +107,7 @@ def _plain(value: Any, depth: int) -> object:
 
 def _members(values: Mapping[Any, Any], depth: int) -> dict[str, object]:
     texts = {_text(name): value for name, value in values.items()}
-    return {name: MASK if _SECRET.search(name) else _plain(value, depth - 1) for name, value in texts.items()}
+    return {name: MASK if SECRET_NAME.search(name) else _plain(value, depth - 1) for name, value in texts.items()}
 
 
 def _exception(error: BaseException | None, trace: str) -> dict[str, object]:
