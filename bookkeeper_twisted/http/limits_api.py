@@ -185,7 +185,10 @@ def log_changes(before: Mapping[str, str], after: Mapping[str, str], peer: str) 
     """
     for key, now in after.items():
         if now != before[key]:
-            _log.info("{key}: {before} -> {now}, set by {peer}", key=key, before=before[key], now=now, peer=peer)
+            _log.info(
+                "{key}: {before} -> {now}, set by {peer}", key=key, before=before[key], now=now, peer=peer,
+                log_always=True,
+            )  # fmt: skip
 
 
 def _rates_by_group(wanted: Mapping[str, object], groups: Groups) -> Mapping[str, Mapping[str, Rate]]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from twisted.logger import LogEvent, LogLevel, LogLevelFilterPredicate
+from twisted.logger import LogEvent, LogLevel, LogLevelFilterPredicate, PredicateResult
 
 from ..config.log_levels import DEFAULT
 
@@ -11,7 +11,9 @@ from ..config.log_levels import DEFAULT
 class LogLevels:
     """A predicate of log events that drops those below the level of their namespace.
 
-    The level of a namespace is that of its longest prefix, by whole names between dots, that has a level.
+    The level of a namespace is that of its longest prefix, by whole names between dots, that has a level.  Events with
+    ``log_always=True`` are not dropped: they report changes of the configuration, among them those of the levels, and
+    are logged after the change.
     """
 
     def __init__(self) -> None:
@@ -30,7 +32,7 @@ class LogLevels:
 
     def __call__(self, event: LogEvent) -> Any:
         """Tell Twisted whether an ``event`` is dropped (``PredicateResult.no``) or may be logged."""
-        return self._predicate(event)
+        return PredicateResult.maybe if event.get("log_always") else self._predicate(event)
 
 
 LEVELS_OF_PROCESS = LogLevels()

@@ -48,6 +48,7 @@ class LogLevelsTests(HttpCase):
         self.assertEqual(
             lines(events), [f"info: logLevels:  -> {_PROTOCOL}:debug, set by 192.168.1.1:54321"]
         )
+        self.assertTrue(events[0]["log_always"])
         self.put({"default": "WARN", "kazoo": "error"})
         self.assertEqual(self.levels(), {"default": "warn", _PROTOCOL: "debug", "kazoo": "error"})
         self.put({_PROTOCOL: None, "unknown": None})

@@ -37,6 +37,15 @@ class LogLevelsTests(SynchronousTestCase):
             found, {"ours.room.part": "diwec", "ours.room": "diwec", "ours.rooms": "wec", "ours": "wec", "kazoo": "ec"}
         )
 
+    def test_changes(self) -> None:
+        """An event that reports a change of the configuration is logged at any level."""
+        self.levels.set({"default": "critical"})
+        keep = cast(ILogObserver, self.events.append)
+        logger = Logger("ours", observer=FilteringLogObserver(keep, [cast(ILogFilterPredicate, self.levels)]))
+        logger.info("changed", log_always=True)
+        logger.info("other")
+        self.assertEqual([event["log_format"] for event in self.events], ["changed"])
+
     def test_set_again(self) -> None:
         """New levels replace all levels of before."""
         self.levels.set({"default": "error", "ours": "debug"})

@@ -11,9 +11,9 @@ _SLOW, _SLOW_TESTS = "bookie/requests/slow_requests.py", ["tests.bookie.requests
 _ADMIN = ["tests.bookie.lifecycle.test_admin"]
 
 PLANTS = (
-    Plant("a JSON line has the password of a field", _JSON, "_SECRET.search(name)", "False", _JSON_TESTS,
+    Plant("a JSON line has the password of a field", _JSON, "SECRET_NAME.search(name)", "False", _JSON_TESTS,
           where="_fields"),
-    Plant("a JSON line has the token in a mapping", _JSON, "_SECRET.search(name)", "False", _JSON_TESTS,
+    Plant("a JSON line has the token in a mapping", _JSON, "SECRET_NAME.search(name)", "False", _JSON_TESTS,
           where="_members"),
     Plant("a JSON line has the credentials of a URI", _JSON, "without_credentials(_text(value))", "_text(value)",
           _JSON_TESTS, where="_plain"),
@@ -24,6 +24,21 @@ PLANTS = (
           where="begin_log.begin_wrapped"),
     Plant("a file of zeros is a configuration without keys", "config/fields.py", "if '\\0' in text: ...", "pass",
           ["tests.cli.process.test_reloading"], where="from_file"),
+    Plant(
+        "a change of levels hides its own line", "logs/levels.py",
+        'event.get("log_always")', "False",
+        ["tests.logs.test_levels"], where="LogLevels.__call__",
+    ),
+    Plant(
+        "SIGHUP hides that it has lowered the levels", "cli/process/reloading.py",
+        "log_always=True", "log_always=False",
+        ["tests.cli.process.test_reloading"], where="Reload._say",
+    ),
+    Plant(
+        "a URI shows the password in its query", "masking.py",
+        "_PARAMETER.sub(_parameter_without_secret, _CREDENTIALS.sub(MASK, text))", "_CREDENTIALS.sub(MASK, text)",
+        ["tests.test_secrets"], where="without_credentials",
+    ),
     Plant("levels of before are left", "logs/levels.py", "LogLevel.levelWithName(levels[DEFAULT])",
           "getattr(self, '_predicate', None) and self._predicate.defaultLogLevel or LogLevel.info",
           ["tests.logs.test_levels"], where="LogLevels.set"),

@@ -66,5 +66,5 @@ class Reload:
         parts += warnings
         self._log.info(
             "SIGHUP, the configuration was read again: {what}", what="; ".join(parts) or "nothing has changed",
-            changed={each.key: each.after for each in changed}, restart=list(restart),
+            changed={each.key: each.after for each in changed}, restart=list(restart), log_always=True,
         )  # fmt: skip

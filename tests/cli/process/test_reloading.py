@@ -62,6 +62,7 @@ class ReloadTests(SynchronousTestCase):
             self.path.write_text(text)
         with capturedLogs() as events:
             self.reload()
+        self.always = [event.get("log_always", False) for event in events]
         return [f"{event['log_level'].name}: {formatEvent(event)}" for event in events]
 
     def test_changed(self) -> None:
@@ -75,6 +76,7 @@ class ReloadTests(SynchronousTestCase):
                 "logLevels: empty -> kazoo:error; a restart is needed for bookiePort, maxConnections"
             ],
         )
+        self.assertEqual(self.always, [True])
         for service in self.services:
             self.assertEqual((service.config.gc_wait_time, service.config.bookie_port), (6000, 3181))
             self.assertEqual(service.config.levels, {"default": "info", "kazoo": "error"})
