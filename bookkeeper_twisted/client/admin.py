@@ -67,13 +67,18 @@ class LedgerReport:
 
 
 @asynccontextmanager
-async def cluster_admin(reactor: Any, uri: str, config: MetadataConfig | None = None) -> AsyncIterator[IClusterAdmin]:
+async def cluster_admin(
+    reactor: Any, uri: str, config: MetadataConfig | None = None, create: bool = False
+) -> AsyncIterator[IClusterAdmin]:
     """Connect an administrator to the cluster that ``uri`` names, until the ``async with`` block ends.
 
     :param config: the configuration of a client or of a bookie.
+    :param create: whether to make an embedded store that does not exist.
+    :raises bookkeeper_twisted.errors.NotInitializedError: an embedded store does not exist, and is not to be made.
     :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
     """
-    admin = create_cluster_admin(reactor, uri, options_of(config or ClientConfig()))
+    options = attrs.evolve(options_of(config or ClientConfig()), create=create)
+    admin = create_cluster_admin(reactor, uri, options)
     try:
         await admin.open()
         yield admin

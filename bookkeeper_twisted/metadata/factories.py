@@ -56,9 +56,11 @@ class SqliteDriverFactory:
 
     def create_admin(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IClusterAdmin:
         from .embedded.sqlite import sqlite_admin
+        from .embedded.sqlite_store import Creation
         from .embedded.workers import ThreadWorker
 
-        return sqlite_admin(reactor, uri, ThreadWorker(reactor, "sqlite-metadata"), options.operation_timeout)
+        creation = Creation.ALWAYS if options.create else Creation.NEVER
+        return sqlite_admin(reactor, uri, ThreadWorker(reactor, "sqlite-metadata"), creation, options.operation_timeout)
 
 
 @implementer(IPlugin, IMetadataDriverFactory)

@@ -4,6 +4,7 @@ import os
 import sys
 from typing import Any
 
+import attrs
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import ProcessProtocol
@@ -11,6 +12,9 @@ from twisted.internet.utils import getProcessOutputAndValue
 from twisted.python.failure import Failure
 from twisted.trial.unittest import TestCase
 
+from bookkeeper_twisted.cli.commands import COMMANDS
+from bookkeeper_twisted.cli.main import real_world
+from bookkeeper_twisted.cli.shell import run_shell
 from bookkeeper_twisted.metadata.drivers import create_driver
 from examples.bookie_process import BookieProcess
 
@@ -56,7 +60,7 @@ class ProcessTests(TestCase):
     async def test_interrupt(self) -> None:
         """A command that waits ends at Ctrl-C, with one line and the status of an interrupted process."""
         self.store = os.path.abspath(self.mktemp())
-        await self.shell("whatisinstanceid")
+        await self.shell("initnewcluster")
         driver: Any = create_driver(_reactor, f"sqlite:///{self.store}")
         await driver.open()
         self.addCleanup(driver.close)
@@ -71,9 +75,30 @@ class ProcessTests(TestCase):
         )
         self.assertEqual((await waiting.ended, waiting.complaints), (130, b"decommissionbookie: interrupted\n"))
 
+    async def test_missing_store(self) -> None:
+        """No verb makes a store but those whose purpose it is; the others say which one is missing, and what makes one.
+        """
+        folder = os.path.abspath(self.mktemp())
+        environ = {
+            "BK_metadataServiceUri": f"sqlite:///{folder}/metadata.db", "BK_allowLoopback": "true",
+            "BK_journalDirectories": f"{folder}/journal", "BK_ledgerDirectories": f"{folder}/ledgers",
+            "BK_advertisedAddress": "127.0.0.1",
+        }  # fmt: skip
+        operands = {"nukeexistingcluster": ["-p", f"{folder}/metadata.db", "-f"], "ledgermetadata": ["-l", "1"]}
+        said: list[str] = []
+        world = attrs.evolve(real_world(_reactor), environ=environ, out=said.append, complain=said.append)
+        for name in sorted(set(COMMANDS) - {"initnewcluster", "metaformat"}):
+            await run_shell([name, *operands.get(name, [])], world)
+            self.assertFalse(os.path.exists(folder), name)
+        missing = f"whatisinstanceid: {folder}/metadata.db does not exist "
+        self.assertTrue([text for text in said if text.startswith(missing) and "initnewcluster makes" in text], said)
+        root = f"ledgersRootPath={folder}/metadata.db"
+        self.assertIn(f"There is no existing cluster, exiting nuke operation {{{root}}}", said)
+
     async def test_commands(self) -> None:
         """Output goes to one stream, errors to the other, and the status is that of the command."""
         self.store = os.path.abspath(self.mktemp())
+        await self.shell("initnewcluster")
         out, err, status = await self.shell("whatisinstanceid")
         self.assertEqual((err, status), ("", 0))
         self.assertRegex(out, r"^Metadata Service Uri: InstanceId \{.*readInstanceId=[-0-9a-f]{36}\}\n$")

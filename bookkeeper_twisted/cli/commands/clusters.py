@@ -7,6 +7,7 @@ import attrs
 
 from ...autorecovery.operations.admin import cluster_info
 from ...client.admin import cluster_admin
+from ...errors import NotInitializedError
 from ...http.api import json_answer
 from ...masking import without_credentials
 from ...metadata.zookeeper.uris import root_of
@@ -49,7 +50,7 @@ class InstanceId(ShellRow):
 
 async def metaformat(shell: ShellContext, options: Namespace) -> int:
     """Remove all metadata of the cluster and create a new cluster in its place."""
-    async with cluster_admin(shell.world.reactor, shell.config.metadata_service_uri) as admin:
+    async with cluster_admin(shell.world.reactor, shell.config.metadata_service_uri, create=True) as admin:
         if await admin.exists():
             if options.nonInteractive and not options.force:
                 shell.out("Ledger root already exists: -force formats it")
@@ -63,7 +64,7 @@ async def metaformat(shell: ShellContext, options: Namespace) -> int:
 async def initnewcluster(shell: ShellContext, options: Namespace) -> int:
     """Create the metadata of a new cluster; refuse if there is a cluster."""
     uri = shell.config.metadata_service_uri
-    async with cluster_admin(shell.world.reactor, uri) as admin:
+    async with cluster_admin(shell.world.reactor, uri, create=True) as admin:
         if not await admin.initialize():
             shell.out(line("Ledger root path already exists", ledgersRootPath=_root(uri)))
             return REFUSED
@@ -88,10 +89,21 @@ async def nukeexistingcluster(shell: ShellContext, options: Namespace) -> int:
         text = "Provided ledgerRootPath does not match config's ledgerRootPath, exiting nuke operation"
         shell.out(line(text, **fields))
         return REFUSED
+    try:
+        return await _nuke(shell, options, uri, root)
+    except NotInitializedError:
+        shell.out(line("There is no existing cluster, exiting nuke operation", ledgersRootPath=root))
+        return OK
+
+
+async def _nuke(shell: ShellContext, options: Namespace, uri: str, root: str) -> int:
+    """Remove the metadata of a cluster if the user confirms it.
+
+    :raises NotInitializedError: there is no cluster.
+    """
     async with cluster_admin(shell.world.reactor, uri) as admin:
         if not await admin.exists():
-            shell.out(line("There is no existing cluster, exiting nuke operation", ledgersRootPath=root))
-            return OK
+            raise NotInitializedError(root)
         found = await admin.instance_id()
         if not options.force and options.instanceid != found:
             fields = {"instanceId": options.instanceid, "readInstanceId": found}

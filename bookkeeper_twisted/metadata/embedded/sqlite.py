@@ -54,16 +54,18 @@ def sqlite_driver(
 
 
 def sqlite_admin(
-    clock: IReactorTime, uri: str, worker: IWorker, limit: float = DEFAULT_OPTIONS.operation_timeout
-) -> EmbeddedAdmin:
+    clock: IReactorTime, uri: str, worker: IWorker, creation: Creation = Creation.ALWAYS,
+    limit: float = DEFAULT_OPTIONS.operation_timeout,
+) -> EmbeddedAdmin:  # fmt: skip
     """Make an administrator of the cluster that a URI names.
 
     :param uri: ``sqlite:`` and a path.
     :param worker: runs the calls to the file; it belongs to the administrator from now on.
+    :param creation: whether to make a file that does not exist.
     :param limit: most seconds that a call may take.
     :raises InvalidMetadataUriError: ``uri`` has another form.
     """
-    return EmbeddedAdmin(clock, uri, _store(uri, Creation.ALWAYS, limit), worker, limit)
+    return EmbeddedAdmin(clock, uri, _store(uri, creation, limit), worker, limit)
 
 
 def _store(uri: str, creation: Creation, limit: float) -> SqliteStore:
