@@ -25,6 +25,12 @@ EXTENSION = 120
 
 _MAX_UNSENT = 100
 _MICROSECONDS = 1_000_000
+_LEAST_WATCHDOG = 1000
+"""Least microseconds that are taken for a watchdog: below, the signs of life would keep the process busy."""
+_MOST_DIGITS = 20
+_LONGEST_ADDRESS = 107
+"""Most bytes in the name of a UNIX socket."""
+_LONGEST_SHOWN = 100
 
 
 Conditions = Callable[[], Sequence[tuple[str, Condition]]]
@@ -70,12 +76,24 @@ class ServiceManager:
         address, watchdog = environ.get("NOTIFY_SOCKET", ""), environ.get("WATCHDOG_USEC", "0")
         if not address:
             return cls(None, clock)
-        if address[0] not in "/@":
-            cls._log.warn("NOTIFY_SOCKET = {address!r} is ignored: it is no UNIX socket", address=address)
+        if address[0] not in "/@" or not 1 < len(os.fsencode(address)) <= _LONGEST_ADDRESS:
+            shown = address[:_LONGEST_SHOWN]
+            cls._log.warn("NOTIFY_SOCKET = {address!r} is ignored: it is no UNIX socket", address=shown)
             return cls(None, clock)
         other = environ.get("WATCHDOG_PID", "") not in ("", str(os.getpid()))  # inherited from a watched parent
-        seconds = int(watchdog) / _MICROSECONDS if watchdog.isdecimal() and not other else 0.0
-        return cls(datagrams_to(address), clock, seconds)
+        return cls(datagrams_to(address), clock, 0.0 if other else cls._watchdog_of(watchdog))
+
+    @classmethod
+    def _watchdog_of(cls, text: str) -> float:
+        """Return the seconds in a ``text`` of microseconds; 0, after a line in the log, if it is no such time."""
+        is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+        if not is_number or 0 < int(text) < _LEAST_WATCHDOG:
+            cls._log.warn(
+                "WATCHDOG_USEC = {text!r} is ignored: it is no number of microseconds from {least} on",
+                text=text[:_LONGEST_SHOWN], least=_LEAST_WATCHDOG,
+            )  # fmt: skip
+            return 0.0
+        return int(text) / _MICROSECONDS
 
     def watch(self, conditions: Conditions) -> None:
         """Begin to report the ``conditions`` of services that are being started."""
@@ -153,7 +171,7 @@ class ServiceManager:
         if self._send is None:
             return
         if lines:
-            self._unsent.append("\n".join(lines).encode())
+            self._unsent.append("\n".join(lines).encode(errors="backslashreplace"))
         try:
             while self._unsent:
                 self._send(self._unsent[0])

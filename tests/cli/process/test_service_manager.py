@@ -253,6 +253,27 @@ class EnvironmentTests(SynchronousTestCase):
         found = self._received(f"\0{name}", f"@{name}", WATCHDOG_USEC="30000000", WATCHDOG_PID="1")
         self.assertEqual(found, ["STATUS=bookie b: serving", "READY=1"])
 
+    def test_nonsense(self) -> None:
+        """A time or an address that cannot be one is as good as none, and one line says so, not too long a line."""
+        name = f"bookkeeper-{os.getpid()}"
+        for text in ("9" * 400, "9" * 5000, "-1", "1.5", "soon", "\u0663", "1", ""):
+            with self.subTest(watchdog=text[:9]), capturedLogs() as events:
+                found = self._received(f"\0{name}", f"@{name}", WATCHDOG_USEC=text)
+                self.assertEqual(found, ["STATUS=bookie b: serving", "READY=1"])
+                (said,) = [formatEvent(event) for event in events]
+                self.assertRegex(said, r"^WATCHDOG_USEC = '.{0,100}' is ignored: ")
+        for address in ("notify", "/", "@", "/" * 108, "/\udcff" * 60):
+            with self.subTest(address=address[:9]), capturedLogs() as events:
+                ServiceManager.of_process({"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "x"}, Clock()).ready()
+                (said,) = [formatEvent(event) for event in events]
+                self.assertRegex(said, r"^NOTIFY_SOCKET = .{0,602} is ignored: it is no UNIX socket$")
+
+    def test_undecodable_reason(self) -> None:
+        """A reason with a name of a file that is no UTF-8 is reported, too."""
+        sent: list[bytes] = []
+        ServiceManager(sent.append, Clock()).stopping("/a\udcff: no such file")
+        self.assertEqual(sent, [b"STOPPING=1\nSTATUS=/a\\udcff: no such file"])
+
     def test_none(self) -> None:
         """Without one nothing is reported, and no call is scheduled."""
         clock = Clock()
