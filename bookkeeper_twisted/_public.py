@@ -3,9 +3,6 @@
 ``__init__.pyi`` declares the same names for type checkers.
 """
 
-from importlib import import_module
-from typing import Any
-
 _HOMES = {
     "client": (
         "AdvLedgerWriter", "BookKeeper", "BookKeeperAdmin", "BookKeeperService", "ClientMetrics", "Confirmed",
@@ -23,11 +20,14 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = sorted(_HOME_OF)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import the module that defines the public name ``name``, and return the object with this name."""
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'bookkeeper_twisted' has no attribute {name!r}")
+    # imported here, because Ctrl-C prints a stack trace until the entry point of a program has been imported
+    from importlib import import_module
+
     return getattr(import_module(f"bookkeeper_twisted.{home}"), name)
 
 

@@ -59,7 +59,7 @@ OURS: dict[str, frozenset[str]] = {
     # and requests to HTTP servers of bookies
     "spark": LAYER_0
     | {"spark", "codec", "ledger", "blocking_reads", "metadata", "client", "authentication", "security", "__version__"}
-    | {"blocking.reactor_thread", "storage.entry_log", "storage.files.filesystem", "storage.ledger_dirs", "cli.entry"}
+    | {"blocking.reactor_thread", "storage.entry_log", "storage.files.filesystem", "storage.ledger_dirs", "cli.ending"}
     | {"cli.http_requests"},
     "http": _DOORS_OURS | {"http"},
     "embedding": _DOORS_OURS | {"http", "embedding", "blocking"},

@@ -40,7 +40,7 @@ ROOTS = {
     "placement", "protocol", "security",
 }  # fmt: skip
 # The services are plugins of Twisted's own interface, so that their file is read for any list of services.
-SERVICES = {"_public", "cli.entry"}
+SERVICES = {"_public", "cli.ending"}
 # Of what the plugins are made: the wire protocols are functions of the codec, the policies read the configuration.
 PROVIDERS = {
     "metadata.factories", "metadata.zookeeper", "metadata.zookeeper.factory", "placement.factories",

@@ -1,38 +1,11 @@
-"""The entry point of ``bookkeeper-twisted``, and the end of a process by Ctrl-C or a closed pipe.
+"""The entry point of ``bookkeeper-twisted``.
 
-The entry point imports other modules late, because imports take a second.  If Ctrl-C comes while no command handles it,
-for example during an import, the process ends by SIGINT (status 130 in a shell) and prints no stack trace.  If the
-reader of the output, such as ``head``, closes the pipe, the process ends by SIGPIPE (status 141).
+It lets Ctrl-C end the process before it imports anything else, because imports take a second: the process then ends by
+SIGINT (status 130 in a shell) and prints no stack trace.
 """
 
-import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-
-@contextmanager
-def ended_by_signal() -> Iterator[None]:
-    """End the process by SIGINT if the ``with`` block raises KeyboardInterrupt, by SIGPIPE if its output has no reader.
-
-    The process ends immediately: it does not wait for threads, such as those of a metadata store.
-    """
-    try:
-        try:
-            yield
-        finally:
-            if sys.stdout is not None:
-                sys.stdout.flush()  # flushed here, because errors of the flush at the end of a process cannot be caught
-    except KeyboardInterrupt:
-        _end_by(signal.SIGINT)
-    except BrokenPipeError:
-        _end_by(signal.SIGPIPE)
-
-
-def _end_by(number: signal.Signals) -> None:
-    signal.signal(number, signal.SIG_DFL)
-    signal.raise_signal(number)
 
 
 def main() -> None:
@@ -40,8 +13,15 @@ def main() -> None:
 
     :raises SystemExit: at the end.
     """
+    # Python's own handler never comes back: it would still print a stack trace after the command, while Python ends.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from .ending import ended_by_signal
+
     with ended_by_signal():
         if sys.argv[1:2] in (["probe"], ["drain"]):
+            import os
+
             from .probe import run
 
             raise SystemExit(run(sys.argv[1:], os.environ))

@@ -7,13 +7,15 @@
 import os
 import signal
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
+from contextlib import suppress
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.error import ReactorNotRunning
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import (
     FilteringLogObserver,
@@ -33,7 +35,7 @@ from ..storage.apache.rocksdb import RocksKeyValues
 from ..storage.files.filesystem import RealFileSystem
 from ..storage.index.run_index import SqliteRunIndex
 from .shell import run_shell
-from .shell_command import FAILED, ShellWorld, StoreAccess
+from .shell_command import FAILED, INTERRUPTED, ShellWorld, StoreAccess
 from .terminal.progress import LinesAndProgress
 from .terminal.questions import ask
 from .terminal.screen import open_screen
@@ -111,7 +113,7 @@ def real_world(reactor: Any) -> ShellWorld:
 
 
 def interrupt(running: "Deferred[None]") -> "Deferred[None] | None":
-    """Cancel a command as the reactor stops, after SIGINT or SIGTERM; let a further SIGINT end the process immediately.
+    """Cancel a command as the reactor stops, after a signal.
 
     :param running: fires when the command has ended.
     :returns: None if the command has ended already.  Otherwise a Deferred that fires when it has ended: until then the
@@ -120,7 +122,6 @@ def interrupt(running: "Deferred[None]") -> "Deferred[None] | None":
     signal.alarm(0)
     if running.called:
         return None
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     ended: Deferred[None] = Deferred()
 
     def has_ended(result: Any) -> Any:
@@ -135,41 +136,88 @@ def interrupt(running: "Deferred[None]") -> "Deferred[None] | None":
 PATIENCE = 5
 """Seconds after a signal within which the reactor must begin to stop."""
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals that cancel a command: Ctrl-C, the end of the session, and the end of the terminal."""
 
-def heed_signals(patience: int) -> None:
-    """Let SIGINT and SIGTERM end even a command that blocks the reactor.
 
-    Call this after the reactor has set its signal handlers.  The reactor handles a signal and stops, as usual.  If a
-    blocking command keeps the reactor busy for ``patience`` seconds, KeyboardInterrupt is raised in the command.  A
-    further SIGINT ends the process immediately.
+def heed_signals(reactor: Any, numbers: Collection[int], patience: int) -> list[int]:
+    """Let signals stop the ``reactor``, and end even a command that blocks it.
 
+    Call this after the reactor has set its own signal handlers, which these replace.  If a blocking command keeps the
+    reactor busy for ``patience`` seconds after a signal, KeyboardInterrupt is raised in the command.  A further SIGINT
+    ends the process immediately.
+
+    :param numbers: the signals; the others of :data:`_ENDING` are ignored, because the parent of this process, such as
+        nohup(1), wants it.
     :param patience: seconds to wait for the reactor.
+    :returns: a list to which each signal is appended.
     """
-    of_reactor = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    told: list[int] = []
+
+    def stop() -> None:
+        with suppress(ReactorNotRunning):  # the command may have ended at the same time
+            reactor.stop()
 
     def interrupted(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        told.append(number)
+        if signal.SIGINT in numbers:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         signal.alarm(patience)
-        handler = of_reactor[signal.Signals(number)]
-        if callable(handler):
-            handler(number, frame)
+        reactor.callFromThread(stop)
 
-    for number in of_reactor:
-        signal.signal(number, interrupted)
+    for number in _ENDING:
+        signal.signal(number, interrupted if number in numbers else signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+    return told
 
 
 def begin(
     reactor: Any, work: "Coroutine[Deferred[Any], Any, None]", patience: int = PATIENCE
 ) -> "Deferred[None]":
-    """Start the coroutine ``work`` of this process; :func:`interrupt` will cancel it if the ``reactor`` stops.
+    """Start the coroutine ``work`` of this process when the ``reactor`` runs; :func:`interrupt` will cancel it.
 
     :param patience: see :func:`heed_signals`.
+    :returns: fires when the work has ended; after a signal with SystemExit and the status :data:`.INTERRUPTED`.
     """
-    running = Deferred.fromCoroutine(work)
+    numbers = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    # While the reactor starts, Python's handler would raise KeyboardInterrupt in the middle of it, and the reactor's
+    # own would stop a command that does not run yet: signals wait for the handlers of heed_signals().
+    signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    is_running: Deferred[None] = Deferred()
+
+    async def heeding() -> None:
+        await is_running
+        told = heed_signals(reactor, numbers, patience)
+        try:
+            if not told:
+                await work
+        except (CancelledError, SystemExit):
+            if not told:
+                raise
+        finally:
+            work.close()
+            for number in numbers:  # nothing is left to be cancelled
+                signal.signal(number, signal.SIG_DFL)
+        if told:
+            raise SystemExit(INTERRUPTED)
+
+    running = Deferred.fromCoroutine(heeding())
     reactor.addSystemEventTrigger("before", "shutdown", interrupt, running)
-    reactor.callWhenRunning(heed_signals, patience)
+    reactor.callWhenRunning(is_running.callback, None)
     return running
+
+
+def _occupy_descriptors() -> None:
+    """Open the null device as standard input, output and error output if they were closed before the program began.
+
+    Otherwise, files of a store would get their descriptors, and a library that prints an error would write into them.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -185,6 +233,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given[:1] == ["token"]:
         from .tokens import run_tokens  # imported here, because the shell needs none of it
 
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # so that a file that is half written is removed
         raise SystemExit(run_tokens(given[1:]))
     if not given or given[0] != "shell":
         print(_HELP, end="")
@@ -192,10 +242,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from twisted.internet import reactor
     from twisted.internet.task import react
 
+    _occupy_descriptors()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # of a name or a payload that the terminal cannot show
-    warnings = FilteringLogObserver(textFileLogObserver(sys.stderr), [LogLevelFilterPredicate(LogLevel.warn)])
-    globalLogBeginner.beginLoggingTo([warnings], redirectStandardIO=False, discardBuffer=True)
+    observers = [] if sys.stderr is None else [textFileLogObserver(sys.stderr)]
+    warnings = [FilteringLogObserver(each, [LogLevelFilterPredicate(LogLevel.warn)]) for each in observers]
+    globalLogBeginner.beginLoggingTo(warnings, redirectStandardIO=False, discardBuffer=True)
 
     async def run() -> None:
         status = await run_shell(given[1:], real_world(reactor))

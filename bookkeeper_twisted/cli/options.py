@@ -25,7 +25,7 @@ from ..config.metadata import MetadataConfig
 from ..config.settings import Config
 from ..embedding.standalone import DATA_OPTION, standalone_configs
 from ..errors import ConfigError
-from .entry import ended_by_signal
+from .ending import ended_by_signal
 
 _FIELDS = fields_of(BookieConfig)
 

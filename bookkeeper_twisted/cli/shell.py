@@ -20,11 +20,13 @@ from ..errors import BookKeeperError, ConfigError, IncorrectParameterError, NotI
 from ..masking import without_credentials
 from ..model import check_ledger_id
 from .commands import COMMANDS
+from .ending import OutputError
 from .shell_command import (
     FAILED,
     INTERRUPTED,
     JSON,
     OK,
+    REFUSED,
     UNREAD,
     Argument,
     Command,
@@ -95,6 +97,9 @@ async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
         context = _context(invocation.options, world)
     except BrokenPipeError:
         return UNREAD
+    except OutputError as error:
+        world.complain(str(error))
+        return REFUSED
     except (UsageError, ConfigError) as error:
         world.complain(_on_one_line(f"ERROR: {error}"))
         world.complain(USAGE)
@@ -116,6 +121,9 @@ async def _run(command: Command, context: ShellContext, options: argparse.Namesp
         return await command.run(context, options)
     except BrokenPipeError:
         return UNREAD  # the program that reads the output, such as head, has closed the pipe
+    except OutputError as error:
+        context.world.complain(f"{command.name}: {error}")
+        return REFUSED
     except (CancelledError, KeyboardInterrupt):
         context.world.complain(f"{command.name}: interrupted")
         return INTERRUPTED

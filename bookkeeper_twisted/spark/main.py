@@ -20,7 +20,7 @@ from typing import Any
 
 from .. import __version__
 from ..arguments import decimal_number
-from ..cli.entry import ended_by_signal
+from ..cli.ending import ended_by_signal
 from ..config.client import ClientConfig
 from ..config.fields import fields_of, from_file
 from ..errors import BookKeeperError, ConfigError

@@ -1,13 +1,16 @@
-"""Ctrl-C where no command takes it, and output that nobody reads."""
+"""Signals where no command takes them, and output that nobody reads or that cannot be written."""
 
 import os
 import signal
 import subprocess
 import sys
+from functools import partial
+from random import Random
+from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.cli.entry import ended_by_signal
+from bookkeeper_twisted.cli.ending import ended_by_signal
 
 _INTERRUPTED_IMPORT = """
 import runpy, signal, sys
@@ -23,12 +26,52 @@ sys.meta_path.insert(0, Interrupted())
 """
 
 
+_ANY_IMPORT = """
+import signal, sys
+
+class Interrupted:
+    left = {number}
+
+    def find_spec(self, name, path, target=None):
+        self.left -= name.partition(".")[0] not in ("signal", "enum", "types")
+        if self.left == 0:
+            signal.raise_signal(signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv[1:] = ["shell", "help"]
+import bookkeeper_twisted.cli.entry
+sys.meta_path.insert(0, Interrupted())
+bookkeeper_twisted.cli.entry.main()
+"""
+
+_HANGUP = """
+import signal, sys
+from twisted.plugins.bookkeeper_twisted_bookie import {name}
+
+class HungUp:
+    def find_spec(self, name, path, target=None):
+        if name == "bookkeeper_twisted.cli.{module}":
+            signal.raise_signal(signal.SIGHUP)
+
+sys.meta_path.insert(0, HungUp())
+{name}.options
+from twisted.internet import reactor
+from bookkeeper_twisted.cli.process.exit_status import ExitStatus
+status = ExitStatus(reactor)
+status.on_hangup = lambda: (print("read again"), reactor.stop())
+reactor.run()
+"""
+
+
 class EndTests(SynchronousTestCase):
     """Processes that end by the signal, without a word."""
 
+    def _ended(self, program: str, **options: Any) -> "subprocess.CompletedProcess[bytes]":
+        return subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, **options)
+
     def _interrupted(self, program: str, module: str) -> None:
         text = _INTERRUPTED_IMPORT.format(module=module, program=program)
-        ended = subprocess.run([sys.executable, "-c", text], capture_output=True, timeout=60)
+        ended = self._ended(text)
         self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (-signal.SIGINT, b"", b""))
 
     def test_shell(self) -> None:
@@ -50,6 +93,38 @@ class EndTests(SynchronousTestCase):
             with self.subTest(name):
                 program = f"from twisted.plugins.bookkeeper_twisted_bookie import {name}; {name}.options"
                 self._interrupted(program, f"bookkeeper_twisted.cli.{module}")
+
+    def test_any_import(self) -> None:
+        """During any import of the program, even those in the middle of which Python would swallow an exception."""
+        for number in sorted(Random(2).sample(range(1, 400), 8)):
+            with self.subTest(number=number):
+                ended = self._ended(_ANY_IMPORT.format(number=number))
+                self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (-signal.SIGINT, b"", b""))
+
+    def test_hangup(self) -> None:
+        """SIGHUP during the import of a service waits, and the configuration is read again when the reactor runs."""
+        for name, module in (("bookie", "tap"), ("autorecovery", "autorecovery_tap")):
+            with self.subTest(name):
+                ended = self._ended(_HANGUP.format(name=name, module=module))
+                self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, b"read again\n", b""))
+
+    def test_unwritable_output(self) -> None:
+        """Where the output cannot be written: one line, status 1."""
+        shell = "from bookkeeper_twisted.cli.entry import main; main()"
+        service = "from twisted.plugins.bookkeeper_twisted_bookie import bookie; bookie.options().parseOptions()"
+        full, closed = "No space left on device", "it is closed"
+        for reason, program, *arguments in (
+            (full, shell, "shell", "help"), (full, shell, "probe", "--help"), (full, service, "--help"),
+            (closed, shell, "shell", "help"),
+        ):  # fmt: skip
+            with self.subTest(arguments=arguments, reason=reason), open("/dev/full", "wb") as output:
+                command = [sys.executable, "-c", f"import sys; {program}", *arguments]
+                ended = subprocess.run(
+                    command, stdout=output, stderr=subprocess.PIPE, timeout=60,
+                    preexec_fn=partial(os.close, 1) if reason is closed else None,
+                )  # fmt: skip
+                said = f"the standard output cannot be written: {reason}\n"
+                self.assertEqual((ended.returncode, ended.stderr.decode()), (1, said))
 
     def test_closed_pipe(self) -> None:
         """Where nobody reads the output; what is left in the buffer is no error either."""

@@ -15,11 +15,8 @@ from bookkeeper_twisted.cli.main import DiskFiles, interrupt, main
 class InterruptTests(SynchronousTestCase):
     """A command while its process is told to end."""
 
-    def setUp(self) -> None:
-        self.addCleanup(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT))
-
     def test_cancelled(self) -> None:
-        """It is cancelled, and the process waits until it has ended; another SIGINT would not wait."""
+        """It is cancelled, and the process waits until it has ended."""
         released: Deferred[None] = Deferred()
 
         async def command() -> None:
@@ -32,16 +29,13 @@ class InterruptTests(SynchronousTestCase):
         waiting = interrupt(running)
         assert waiting is not None
         self.assertNoResult(waiting)
-        self.assertIs(signal.getsignal(signal.SIGINT), signal.SIG_DFL)
         released.callback(None)
         self.successResultOf(waiting)
         self.successResultOf(running)
 
     def test_ended(self) -> None:
         """One that has ended holds nothing up."""
-        before = signal.getsignal(signal.SIGINT)
         self.assertIsNone(interrupt(succeed(None)))
-        self.assertIs(signal.getsignal(signal.SIGINT), before)
 
 
 _BUSY = """
@@ -92,6 +86,63 @@ class BusyTests(SynchronousTestCase):
     def test_second_signal(self) -> None:
         """A second Ctrl-C ends the process at once."""
         self.assertEqual(self._ended(60, signal.SIGTERM, signal.SIGINT), -signal.SIGINT)
+
+
+_TOLD = """
+import signal, sys
+from twisted.internet import reactor
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import deferLater, react
+from bookkeeper_twisted.cli import main
+
+number, when, *ignored = [signal.Signals[name] if name.startswith("SIG") else name for name in sys.argv[1:]]
+for each in ignored:
+    signal.signal(each, signal.SIG_IGN)
+
+async def command():
+    print("begun", flush=True)
+    if when == "work":
+        signal.raise_signal(number)
+    try:
+        await (Deferred() if not ignored else deferLater(reactor, 0))
+    except CancelledError:
+        print("cancelled", flush=True)
+        raise SystemExit(3)
+    print("done", flush=True)
+
+if when != "work":
+    reactor.addSystemEventTrigger(when, "startup", signal.raise_signal, number)
+react(lambda _: main.begin(reactor, command()))
+"""
+
+
+class SignalTests(SynchronousTestCase):
+    """Signals at a moment of a command's life."""
+
+    def _ended(self, *arguments: str) -> tuple[int, str, str]:
+        command = [sys.executable, "-W", "error", "-c", _TOLD, *arguments]
+        ended = subprocess.run(command, capture_output=True, timeout=60, text=True)
+        return ended.returncode, ended.stdout, ended.stderr
+
+    def test_while_the_reactor_starts(self) -> None:
+        """The command does not begin, whatever the reactor does just then; the status says that it was interrupted."""
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            for when in ("before", "during"):
+                with self.subTest(name=name, when=when):
+                    self.assertEqual(self._ended(name, when), (130, "", ""))
+
+    def test_while_the_command_runs(self) -> None:
+        """The command is cancelled, and the status says that it was interrupted."""
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            with self.subTest(name):
+                self.assertEqual(self._ended(name, "work"), (130, "begun\ncancelled\n", ""))
+
+    def test_ignored(self) -> None:
+        """What the parent of the process ignores, as nohup(1) does, stays ignored."""
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            for when in ("before", "work"):
+                with self.subTest(name=name, when=when):
+                    self.assertEqual(self._ended(name, when, name), (0, "begun\ndone\n", ""))
 
 
 class FilesTests(SynchronousTestCase):

@@ -37,7 +37,7 @@ PLANTS = (
     ),
     Plant(
         "a busy command outlives signals", "cli/main.py",
-        "reactor.callWhenRunning(heed_signals, patience)", "", ["tests.cli.test_main"], where="begin",
+        "signal.alarm(patience)", "", ["tests.cli.test_main"], where="heed_signals.interrupted",
     ),
     Plant(
         "a mark is read by any number", "metadata/embedded/underreplication.py",

@@ -12,6 +12,26 @@ PLANTS = (
         "self._is_lost = True", "self._is_lost, self._send = True, None", _MANAGER, where="ServiceManager._say",
     ),
     Plant(
+        "a time of a service manager that is no time ends the start", "cli/process/service_manager.py",
+        "len(text) <= _MOST_DIGITS", "True",
+        ["tests.cli.process.test_service_manager"], where="ServiceManager._watchdog_of",
+    ),
+    Plant(
+        "SIGHUP during the imports of a service is lost", "cli/process/exit_status.py",
+        "release_hangups()", "pass",
+        ["tests.cli.test_entry"], where="ExitStatus._install",
+    ),
+    Plant(
+        "SIGHUP during the imports of a service ends it", "cli/ending.py",
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})", "pass",
+        ["tests.cli.test_entry"], where="hold_hangups",
+    ),
+    Plant(
+        "a service of a background job takes Ctrl-C", "cli/process/exit_status.py",
+        "on_signal(signal.SIGINT, interrupt)", "pass",
+        ["tests.cli.process.test_exit_status"], where="ExitStatus._install",
+    ),
+    Plant(
         "a process is ready before its services have started", "cli/process/bookies.py",
         "self._manager.watch(self._conditions)", "self._manager.watch(self._conditions)\nself._manager.ready()",
         _BOOKIES, where="Bookies.startService",

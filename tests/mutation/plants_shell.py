@@ -28,6 +28,66 @@ PLANTS = (
         where="ask",
     ),
     Plant(
+        "half a line answers a question", "cli/terminal/questions.py",
+        'answer.endswith("\\n")', "answer",
+        ["tests.cli.terminal.test_questions"], where="_answer",
+    ),
+    Plant(
+        "a question is asked after a signal", "cli/terminal/questions.py",
+        "if of_reactor is signal.SIG_DFL: ...", "pass",
+        ["tests.cli.terminal.test_questions"], where="ask",
+    ),
+    Plant(
+        "a question makes Ctrl-C end what nohup runs", "cli/terminal/questions.py",
+        "of_reactor is not signal.SIG_IGN", "True",
+        ["tests.cli.terminal.test_questions"], where="ask",
+    ),
+    Plant(
+        "a signal that the parent ignores ends a command", "cli/main.py",
+        "signal.getsignal(number) is not signal.SIG_IGN", "True",
+        ["tests.cli.test_main"], where="begin",
+    ),
+    Plant(
+        "a signal in the start of the reactor is lost", "cli/main.py",
+        "signal.pthread_sigmask(signal.SIG_BLOCK, numbers)", "pass",
+        ["tests.cli.test_main"], where="begin",
+    ),
+    Plant(
+        "a command begins after a signal", "cli/main.py",
+        "if not told: await work", "await work",
+        ["tests.cli.test_main"], where="begin.heeding",
+    ),
+    Plant(
+        "an interrupted command has its own status", "cli/main.py",
+        "if told: raise SystemExit(INTERRUPTED)", "pass",
+        ["tests.cli.test_main"], where="begin.heeding",
+    ),
+    Plant(
+        "Ctrl-C while the program is imported prints a stack trace", "cli/entry.py",
+        "signal.signal(signal.SIGINT, signal.SIG_DFL)", "pass",
+        ["tests.cli.test_entry"], where="main",
+    ),
+    Plant(
+        "an output that cannot be written fails again at the end", "cli/ending.py",
+        "os.dup2(nowhere, stream.fileno())", "pass",
+        ["tests.cli.test_entry"], where="written",
+    ),
+    Plant(
+        "a closed output is a success", "cli/terminal/progress.py",
+        'raise OutputError("it is closed")', "return",
+        ["tests.cli.terminal.test_progress"], where="LinesAndProgress.out",
+    ),
+    Plant(
+        "SIGQUIT leaves the terminal as a screen", "cli/terminal/screen.py",
+        "self._leave()", "pass",
+        ["tests.cli.terminal.test_screen"], where="TerminalScreen._quit",
+    ),
+    Plant(
+        "whatisinstanceid makes a store", "client/admin.py",
+        "create=create", "create=True",
+        ["tests.integration.test_shell"], where="cluster_admin",
+    ),
+    Plant(
         "a verb that is forced asks all the same", "cli/shell_command.py",
         "forced or self.world.ask(question)", "self.world.ask(question)", ["tests.cli.commands.test_dangerous"],
         where="ShellContext.confirmed",

@@ -4,15 +4,19 @@ from typing import Any
 
 from twisted.application.service import ServiceMaker
 
-from bookkeeper_twisted.cli.entry import ended_by_signal
+from bookkeeper_twisted.cli.ending import ended_at_once, hold_hangups
 
 
 class _LateServiceMaker(ServiceMaker):
-    """A command of ``twistd`` whose module is imported only if it is used; Ctrl-C ends ``twistd`` during the import."""
+    """A command of ``twistd`` whose module is imported only if it is used.
+
+    Ctrl-C ends ``twistd`` during the import.  SIGHUP does not: it waits until the reactor runs.
+    """
 
     @property
     def options(self) -> Any:
-        with ended_by_signal():
+        hold_hangups()
+        with ended_at_once():
             return super().options
 
 

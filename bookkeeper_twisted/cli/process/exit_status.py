@@ -14,6 +14,8 @@ from typing import Any
 from twisted.internet.error import ReactorNotRunning
 from twisted.logger import Logger
 
+from ..ending import release_hangups
+
 
 class ExitStatus:
     """Sets the exit status of this process, and handles the signals that stop it.
@@ -32,7 +34,7 @@ class ExitStatus:
         reactor: Any,
         at_exit: Callable[[Callable[[], None]], object] = atexit.register,
         leave: Callable[[int], object] = os._exit,
-        on_signal: Callable[[int, Callable[[int, object], None]], Any] = signal.signal,
+        on_signal: Callable[[int, Any], Any] = signal.signal,
     ) -> None:
         self._reactor = reactor
         self._leave = leave
@@ -43,10 +45,15 @@ class ExitStatus:
         # Install the handlers when the reactor runs, because the reactor installs its own handlers at its start.
         reactor.callWhenRunning(self._install, on_signal)
 
-    def _install(self, on_signal: Callable[[int, Callable[[int, object], None]], Any]) -> None:
+    def _install(self, on_signal: Callable[[int, Any], Any]) -> None:
         on_signal(signal.SIGTERM, self._on_sigterm)
         on_signal(signal.SIGHUP, self._on_sighup)
-        self._interrupt = on_signal(signal.SIGINT, self._on_sigint)
+        release_hangups()
+        interrupt = on_signal(signal.SIGINT, self._on_sigint)
+        if callable(interrupt):
+            self._interrupt = interrupt
+        else:  # the parent of this process wants SIGINT to be ignored, as a shell does for a command in the background
+            on_signal(signal.SIGINT, interrupt)
 
     def fail(self) -> None:
         """Stop the reactor, and let the process end with status 1."""

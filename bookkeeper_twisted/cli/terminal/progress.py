@@ -2,8 +2,10 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
+
+from ..ending import OutputError, written
 
 _DELAY = 2
 """Seconds before a bar appears."""
@@ -19,21 +21,27 @@ class LinesAndProgress:
         self._shown_at = 0.0
 
     def out(self, text: str) -> None:
-        """Print ``text`` as a line, at once."""
+        """Print ``text`` as a line, at once.
+
+        :raises BrokenPipeError: the output is a pipe that has no reader.
+        :raises OutputError: the output cannot be written for another reason.
+        """
+        if sys.stdout is None:
+            raise OutputError("it is closed")
         self._print(text, sys.stdout)
 
     def complain(self, text: str) -> None:
-        """Print ``text`` as a line of the error output."""
-        self._print(text, sys.stderr)
+        """Print ``text`` as a line of the error output, if that can be written."""
+        if sys.stderr is not None:
+            with suppress(BrokenPipeError, OutputError):
+                self._print(text, sys.stderr)
 
-    def _print(self, text: str, stream: TextIO | None) -> None:
-        if stream is None:
-            return  # it was closed before the program began; print() would take the other one
+    def _print(self, text: str, stream: TextIO) -> None:
         # last_print_t: when the bar was drawn; a bar that was cleared since then need not be cleared again
         if self._bar is not None and self._bar.last_print_t != self._shown_at and stream.isatty():
             self._shown_at = self._bar.last_print_t
             self._bar.clear()
-        print(text, file=stream, flush=True)
+        written(stream, f"{text}\n")
 
     @contextmanager
     def progress(self, title: str, total: int | None, unit: str, forced: bool) -> Iterator[Callable[[int], object]]:

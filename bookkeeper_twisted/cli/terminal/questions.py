@@ -18,7 +18,11 @@ def ask(question: str) -> bool:
     """
     if sys.stdin is None or not sys.stdin.isatty():
         raise NotConfirmedError("the standard input is no terminal, so nobody can be asked: nothing was done")
-    of_reactor = signal.signal(signal.SIGINT, signal.default_int_handler)
+    of_reactor = signal.getsignal(signal.SIGINT)
+    if of_reactor is signal.SIG_DFL:
+        raise KeyboardInterrupt  # a first Ctrl-C or SIGTERM has come already, and only the reactor has not seen it yet
+    if of_reactor is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return _answer(question)
     finally:
@@ -31,7 +35,7 @@ def _answer(question: str) -> bool:
     while True:
         print(f"{question} (Y or N) ", end="", file=shown, flush=True)
         answer = sys.stdin.readline()
-        if not answer:
+        if not answer.endswith("\n"):  # the input has ended, perhaps after a part of a line
             print(file=shown)  # end the line of the question
             raise NotConfirmedError("not confirmed: nothing was done")
         if answer.strip().upper() in ("Y", "YES"):

@@ -39,8 +39,8 @@ def open_screen(reactor: Any, environ: Mapping[str, str]) -> "TerminalScreen | N
 class TerminalScreen:
     """A terminal from ``__enter__`` to ``__exit__``; :func:`open_screen` says of which.
 
-    Ctrl-C still interrupts the process.  Ctrl-Z does nothing, because a stopped process would leave the terminal
-    without a cursor and without an echo.
+    Ctrl-C still interrupts the process, and so do SIGTERM and SIGHUP.  Ctrl-\\ (SIGQUIT) ends it at once.  Ctrl-Z does
+    nothing, because a stopped process would leave the terminal without a cursor and without an echo.
 
     :ivar has_colours: whether lines may have colours.
     :ivar on_key: called with each key that is pressed, and with an empty text when the terminal is closed.
@@ -55,15 +55,16 @@ class TerminalScreen:
         self.on_key: Callable[[str], None] = lambda key: None
         self.on_resize: Callable[[], None] = lambda: None
         self._settings: list[Any] = []
-        self._resized_before: Any = None
+        self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> "TerminalScreen":
         self._settings = termios.tcgetattr(self._keys)
+        for number, handler in ((signal.SIGWINCH, self._resized), (signal.SIGQUIT, self._quit)):
+            self._handlers[number] = signal.signal(number, handler)
         tty.setcbreak(self._keys)
         changed = termios.tcgetattr(self._keys)
         changed[6][termios.VSUSP] = b"\0"
         termios.tcsetattr(self._keys, termios.TCSADRAIN, changed)
-        self._resized_before = signal.signal(signal.SIGWINCH, self._resized)
         self._write(_ENTER)
         self._reactor.addReader(self)
         return self
@@ -72,12 +73,21 @@ class TerminalScreen:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._reactor.removeReader(self)
-        signal.signal(signal.SIGWINCH, self._resized_before)
+        self._leave()
+
+    def _leave(self) -> None:
         self._write(_LEAVE)
         try:
             termios.tcsetattr(self._keys, termios.TCSADRAIN, self._settings)
         except termios.error:
             pass  # the terminal was closed
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def _quit(self, number: int, frame: object) -> None:
+        """Leave the terminal as it was, then let the signal do what it did before, which is to end the process."""
+        self._leave()
+        signal.raise_signal(number)
 
     def _resized(self, number: int, frame: object) -> None:
         self._reactor.callFromThread(lambda: self.on_resize())

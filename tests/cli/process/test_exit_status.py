@@ -110,6 +110,15 @@ class ExitStatusTests(SynchronousTestCase):
         self.reactor.advance(0)
         self.assertEqual((self.reactor.interrupts, self.reactor.stops), (1, 1))
 
+    def test_sigint_ignored(self) -> None:
+        """An interrupt that the parent of the process ignores, as a shell does for a background job, stays ignored."""
+        self.signals[signal.SIGINT] = signal.SIG_IGN  # type: ignore[assignment]
+        reactor = _Reactor()
+        ExitStatus(reactor, self.at_exit.append, self.left.append, self._on_signal)
+        for call, args, kwargs in reactor.whenRunningHooks:
+            call(*args, **kwargs)
+        self.assertIs(self.signals[signal.SIGINT], signal.SIG_IGN)
+
     def test_sigint_while_ending(self) -> None:
         """An interrupt of a process that ends already changes nothing."""
         self.signals[signal.SIGTERM](signal.SIGTERM, None)

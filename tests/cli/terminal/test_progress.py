@@ -6,6 +6,7 @@ from unittest import SkipTest
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.cli.ending import OutputError
 from bookkeeper_twisted.cli.terminal import progress
 from bookkeeper_twisted.cli.terminal.progress import LinesAndProgress
 
@@ -89,6 +90,19 @@ class ProgressTests(SynchronousTestCase):
         self.run_bar(forced=True)
         self.lines.out("two")
         self.assertEqual(output.getvalue(), "two\n")
+
+    def test_unwritable(self) -> None:
+        """An output that cannot be written is an error; an error output that cannot be written is none."""
+        self.patch(sys, "stdout", None)
+        error = self.assertRaises(OutputError, self.lines.out, "one")
+        self.assertEqual(str(error), "the standard output cannot be written: it is closed")
+        for name, write in (("stdout", self.lines.out), ("stderr", self.lines.complain)):
+            with open("/dev/full", "w") as stream:
+                self.patch(sys, name, stream)
+                if name == "stdout":
+                    error = self.assertRaises(OutputError, write, "one")
+                    self.assertEqual(str(error), "the standard output cannot be written: No space left on device")
+                write("two")  # nobody reads it: the text before it is lost already
 
     def test_no_library(self) -> None:
         """Without ``tqdm`` nothing is shown, which is said where progress is wanted."""

@@ -42,6 +42,27 @@ class AskTests(SynchronousTestCase):
         self.assertEqual(str(error), "not confirmed: nothing was done; -force does not ask")
         self.assertEqual(sys.stdout.getvalue(), "Sure? (Y or N) \n")  # type: ignore[union-attr]
 
+    def test_part_of_a_line(self) -> None:
+        """What was typed before the end of the input is no answer without the end of its line."""
+        for typed in ("y", "yes", "maybe\ny"):
+            self.assertRaises(NotConfirmedError, self._asked, typed)
+
+    def test_signals_of_before(self) -> None:
+        """A signal that has come already is the answer, and Ctrl-C that the parent of the process ignores is none."""
+
+        class Interrupted(_Terminal):
+            def readline(self, size: int | None = -1) -> str:  # type: ignore[override]
+                signal.raise_signal(signal.SIGINT)
+                return "y\n"
+
+        self.patch(sys, "stdin", Interrupted())
+        self.patch(sys, "stdout", _Terminal())
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.SIG_DFL))
+        self.assertRaises(KeyboardInterrupt, ask, "Sure?")
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.assertTrue(ask("Sure?"))
+        self.assertIs(signal.getsignal(signal.SIGINT), signal.SIG_IGN)
+
     def test_interrupted(self) -> None:
         """Ctrl-C is no answer, whatever else handles it; that handler is back afterwards."""
 

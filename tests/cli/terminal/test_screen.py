@@ -69,6 +69,18 @@ class ScreenTests(SynchronousTestCase):
             self.assertEqual((self.reactor.getReaders(), self.shown()), ([], shown))
         os.close(self.terminal)
 
+    def test_quit(self) -> None:
+        """SIGQUIT does what it did before, after the terminal is as it was."""
+        before = termios.tcgetattr(self.terminal)
+        found: list[Any] = []
+        self.addCleanup(signal.signal, signal.SIGQUIT, signal.getsignal(signal.SIGQUIT))
+        signal.signal(signal.SIGQUIT, lambda number, frame: found.append(termios.tcgetattr(self.terminal)))
+        with self.screen:
+            self.shown()
+            signal.raise_signal(signal.SIGQUIT)
+            self.assertEqual((found, self.shown()), ([before], "\x1b[?25h\x1b[?1049l"))
+        os.close(self.terminal)
+
     def test_frames(self) -> None:
         """A frame takes the place of the last, and is no longer than the terminal."""
         with self.screen:
