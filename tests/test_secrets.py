@@ -68,7 +68,7 @@ class SecretTests(SynchronousTestCase):
             self.assertEqual(config.metadata_service_uri, uri)
         for uri in (
             "zk://user:se/s,ame@h/l", "zk://user:sesame@h/l", "sqlite://user:sesame@h/", "x://user:sesame@h",
-            "sqlite:///file?password=sesame", "x://h/l?token=sesame", "zk+x://h:1/l?apiKey=sesame",
+            "sqlite:///file?password=sesame", "x://h/l?token=sesame", "zk+x://h:1/l?apiKey=sesame", "zk://h/l?password=sesame",
             "metadata-store:x:y?token=sesame",
         ):  # fmt: skip
             error = self.assertRaises(InvalidMetadataUriError, create_driver, Clock(), uri)

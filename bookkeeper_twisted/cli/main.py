@@ -4,6 +4,7 @@
 :mod:`.tokens` parse the arguments after them.  :mod:`.entry` runs ``probe`` and ``drain`` without this module.
 """
 
+import errno
 import os
 import signal
 import sys
@@ -66,12 +67,20 @@ Documentation: README.rst and docs/ of the source distribution; "make docs" buil
 """
 
 
+_LONGEST_FILE = 16 << 20
+"""Most bytes of a file that commands read: of a configuration, of a cookie, of the metadata of a ledger."""
+
+
 class DiskFiles:
     """Reads and writes files of this machine for commands of the shell."""
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of the file ``name``."""
-        return Path(name).read_bytes()
+        """Return the bytes of the file ``name``; refuse one without an end, such as ``/dev/zero``."""
+        with open(name, "rb") as file:
+            data = file.read(_LONGEST_FILE + 1)
+        if len(data) > _LONGEST_FILE:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
+        return data
 
     def write(self, name: str, data: bytes) -> None:
         """Write ``data`` to the file ``name``; replace an existing file."""
@@ -192,7 +201,7 @@ def begin(
         try:
             if not told:
                 await work
-        except (CancelledError, SystemExit):
+        except (CancelledError, KeyboardInterrupt, SystemExit):
             if not told:
                 raise
         finally:

@@ -33,6 +33,9 @@ ELSE = "general"
 PROTECTION = "protection"
 ZOOKEEPER = "ZooKeeper"
 
+_LONGEST_FILE = 16 << 20
+"""Most characters of a configuration file; one without an end, such as ``/dev/zero``, would fill the memory."""
+
 _INDENT = " " * 8
 _WIDTH = 100
 
@@ -152,7 +155,10 @@ class ConfigOptions(usage.Options):
             if not is_first and stat.S_ISFIFO(os.stat(path).st_mode):
                 raise ConfigError(f"option --conf: {name}: a pipe cannot be read again")
             with open(path, encoding="utf-8") as file:
-                return from_file(file.read(), name)
+                text = file.read(_LONGEST_FILE + 1)
+            if len(text) > _LONGEST_FILE:
+                raise ConfigError(f"option --conf: {name}: longer than {_LONGEST_FILE >> 20} MiB")
+            return from_file(text, name)
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not a text file"
             raise ConfigError(f"option --conf: {name}: {reason}") from None

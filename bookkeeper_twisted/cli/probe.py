@@ -45,7 +45,7 @@ def run(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
         return MISUSED
     try:
         status, text = _ask(command, _ANY.get(host.strip("[]"), host), int(port))
-    except (OSError, HTTPException) as error:
+    except (OSError, HTTPException, UnicodeError) as error:  # the last: the name of the host is none
         print(f"no answer from port {port}: {error}")
         return FAILED
     print(text.strip())

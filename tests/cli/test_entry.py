@@ -1,5 +1,6 @@
 """Signals where no command takes them, and output that nobody reads or that cannot be written."""
 
+import io
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.cli.ending import ended_by_signal
+from bookkeeper_twisted.cli.entry import main
 
 _INTERRUPTED_IMPORT = """
 import runpy, signal, sys
@@ -100,6 +102,14 @@ class EndTests(SynchronousTestCase):
             with self.subTest(number=number):
                 ended = self._ended(_ANY_IMPORT.format(number=number))
                 self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (-signal.SIGINT, b"", b""))
+
+    def test_ignored(self) -> None:
+        """Ctrl-C that the parent of the process ignores stays ignored."""
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.SIG_IGN))
+        self.patch(sys, "argv", ["bookkeeper-twisted", "--version"])
+        self.patch(sys, "stdout", io.StringIO())
+        self.assertEqual(self.assertRaises(SystemExit, main).code, 0)
+        self.assertIs(signal.getsignal(signal.SIGINT), signal.SIG_IGN)
 
     def test_hangup(self) -> None:
         """SIGHUP during the import of a service waits, and the configuration is read again when the reactor runs."""

@@ -101,8 +101,10 @@ for each in ignored:
 
 async def command():
     print("begun", flush=True)
-    if when == "work":
+    if when in ("work", "wait"):
         signal.raise_signal(number)
+    if when == "wait":
+        signal.raise_signal(signal.SIGALRM)  # as after PATIENCE
     try:
         await (Deferred() if not ignored else deferLater(reactor, 0))
     except CancelledError:
@@ -110,7 +112,7 @@ async def command():
         raise SystemExit(3)
     print("done", flush=True)
 
-if when != "work":
+if when in ("before", "during"):
     reactor.addSystemEventTrigger(when, "startup", signal.raise_signal, number)
 react(lambda _: main.begin(reactor, command()))
 """
@@ -137,6 +139,10 @@ class SignalTests(SynchronousTestCase):
             with self.subTest(name):
                 self.assertEqual(self._ended(name, "work"), (130, "begun\ncancelled\n", ""))
 
+    def test_while_the_command_waits(self) -> None:
+        """A command that blocks the reactor, as by a pipe that nobody writes to, is interrupted silently."""
+        self.assertEqual(self._ended("SIGINT", "wait"), (130, "begun\n", ""))
+
     def test_ignored(self) -> None:
         """What the parent of the process ignores, as nohup(1) does, stays ignored."""
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
@@ -154,6 +160,11 @@ class FilesTests(SynchronousTestCase):
         DiskFiles().write(name, b"data")
         self.assertEqual(DiskFiles().read(name), b"data")
         self.assertRaises(FileNotFoundError, DiskFiles().read, name + "x")
+
+    def test_endless(self) -> None:
+        """A file without an end is refused."""
+        error = self.assertRaises(OSError, DiskFiles().read, "/dev/zero")
+        self.assertEqual((error.filename, error.strerror), ("/dev/zero", "File too large"))
 
 
 class MainTests(SynchronousTestCase):

@@ -110,6 +110,12 @@ class OptionsTests(SynchronousTestCase):
             self._refusal("--conf", "/no/such"), "bookie: option --conf: /no/such: No such file or directory"
         )
 
+    def test_endless_file(self) -> None:
+        """A file without an end is refused."""
+        self.assertEqual(
+            self._refusal("--conf", "/dev/zero"), "bookie: option --conf: /dev/zero: longer than 16 MiB"
+        )
+
     def test_binary_file(self) -> None:
         """A file that is no text is refused, not half read."""
         path = self._file(b"bookiePort=\xff\xfe\n")

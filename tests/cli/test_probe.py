@@ -92,6 +92,11 @@ class ProbeTests(SynchronousTestCase):
             status, text = self.run_(*command, BK_httpServerPort=str(port))
             self.assertEqual((status, text), (FAILED, f"no answer from port {port}: [Errno 111] Connection refused\n"))
 
+    def test_no_host(self) -> None:
+        """A name that no host can have fails, with one line."""
+        status, text = self.run_("probe", "alive", f"{'a' * 300}:80")
+        self.assertEqual((status, text.count("\n"), text.partition(":")[0]), (FAILED, 1, "no answer from port 80"))
+
     def test_misused(self) -> None:
         """Other arguments are refused, with all that there are."""
         for arguments in (("probe",), ("probe", "steady"), ("drain", "a:1", "b:1"), ("probe", "ready", "a:1", "b:1")):

@@ -30,11 +30,6 @@ PLANTS = (
         ["tests.logs.test_levels"], where="LogLevels.__call__",
     ),
     Plant(
-        "SIGHUP hides that it has lowered the levels", "cli/process/reloading.py",
-        "log_always=True", "log_always=False",
-        ["tests.cli.process.test_reloading"], where="Reload._say",
-    ),
-    Plant(
         "a URI shows the password in its query", "masking.py",
         "_PARAMETER.sub(_parameter_without_secret, _CREDENTIALS.sub(MASK, text))", "_CREDENTIALS.sub(MASK, text)",
         ["tests.test_secrets"], where="without_credentials",

@@ -88,6 +88,11 @@ PLANTS = (
         ["tests.integration.test_shell"], where="cluster_admin",
     ),
     Plant(
+        "a file without an end fills the memory of a verb", "cli/main.py",
+        "file.read(_LONGEST_FILE + 1)", "file.read(2 * _LONGEST_FILE)[:_LONGEST_FILE]",
+        ["tests.cli.test_main"], where="DiskFiles.read",
+    ),
+    Plant(
         "a verb that is forced asks all the same", "cli/shell_command.py",
         "forced or self.world.ask(question)", "self.world.ask(question)", ["tests.cli.commands.test_dangerous"],
         where="ShellContext.confirmed",

@@ -58,6 +58,8 @@ class ZooKeeperUri:
         if layout not in _LAYOUTS:
             known = ", ".join(f"zk+{name}" if name else "zk" for name in _LAYOUTS)
             raise InvalidMetadataUriError(f"{uri!r}: unknown ledger manager type {layout!r}; known are {known}")
+        if "?" in rest:
+            raise InvalidMetadataUriError(f"{uri!r}: parameters have no effect here; keys that begin with zk set them")
         authority, slash, path = rest.partition("/")
         hosts = _hosts(uri, authority)
         root = slash + path

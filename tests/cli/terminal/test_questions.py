@@ -55,10 +55,11 @@ class AskTests(SynchronousTestCase):
                 signal.raise_signal(signal.SIGINT)
                 return "y\n"
 
-        self.patch(sys, "stdin", Interrupted())
         self.patch(sys, "stdout", _Terminal())
         self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.SIG_DFL))
+        self.patch(sys, "stdin", _Terminal("y\n"))
         self.assertRaises(KeyboardInterrupt, ask, "Sure?")
+        self.patch(sys, "stdin", Interrupted())
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self.assertTrue(ask("Sure?"))
         self.assertIs(signal.getsignal(signal.SIGINT), signal.SIG_IGN)

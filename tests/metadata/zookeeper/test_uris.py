@@ -36,6 +36,7 @@ class ZooKeeperUriTests(SynchronousTestCase):
             "zk://h:1/a//b", "zk://h:1/./b", "zk://h:1/../b", "zk://h:1/a b", "zk:///ledgers", "zk://h:/ledgers",
             "zk://h:x/ledgers", "zk://h:0/ledgers", "zk://h:65536/ledgers", "zk://a:1;;b:2/ledgers", "etcd://h:1/x",
             "zk+ms://h:1/ledgers", "zk+legacyhierarchical://h:1/ledgers", "zk+other://h:1/ledgers",
+            "zk://h:1/ledgers?timeout=3", "zk://h:1?timeout=3",
         ):  # fmt: skip
             with self.subTest(uri):
                 self.assertIn(repr(uri), str(self.assertRaises(InvalidMetadataUriError, ZooKeeperUri.parse, uri)))
