@@ -35,7 +35,7 @@ from .shell_command import (
     ShellContext,
     ShellWorld,
 )
-from .shell_text import FORMAT_ENTRY, FORMAT_ID, PARSE_ID
+from .shell_text import FORMAT_ENTRY, FORMAT_ID, PARSE_ID, printable
 from .terminal.completion import bash_script
 
 USAGE = (
@@ -147,7 +147,7 @@ def _text_of(error: Exception, config: BookieConfig) -> str:
 
 def _on_one_line(text: str) -> str:
     """Return the ``text`` of an error, which may repeat what the user typed, as one line that can be printed."""
-    shown = text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    shown = printable(text)
     return shown if len(shown) <= _LONGEST_ERROR else f"{shown[:_LONGEST_ERROR]}..."
 
 

@@ -18,6 +18,11 @@ def line(message: str, **fields: object) -> str:
     return f"{message} {{{', '.join(f'{name}={value}' for name, value in fields.items())}}}"
 
 
+def printable(text: str) -> str:
+    """Escape the characters of a ``text`` that would not be seen: line ends, and what controls a terminal."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def bookie_text(bookie_id: str, address: str | None, port: int | None, hostname: str | None) -> str:
     """Format a bookie id with the address, port and host name of the bookie.
 
@@ -58,7 +63,8 @@ def metadata_text(metadata: LedgerMetadata) -> str:
     fields["customMetadata"] = _braces(f"{key}={_base64(value)}" for key, value in custom)
     if metadata.has_password:
         fields["password"] = _base64(metadata.password)
-    return "LedgerMetadata" + _braces(f"{name}={value}" for name, value in fields.items())
+    # any client of the cluster can write what is in custom metadata
+    return printable("LedgerMetadata" + _braces(f"{name}={value}" for name, value in fields.items()))
 
 
 def _base64(data: bytes) -> str:

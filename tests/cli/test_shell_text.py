@@ -71,6 +71,14 @@ class MetadataTests(SynchronousTestCase):
             " 3=[bookie-four, 127.0.0.1:3281, 127.0.0.1:3283]}, customMetadata={}}",
         )
 
+    def test_control_characters(self) -> None:
+        """What a client has written cannot control a terminal, nor begin a line."""
+        metadata = LedgerMetadata(
+            1, 1, 1, (Segment(0, ("b\x1b[31m",)),), custom_metadata={"näme\nlog entry": b"", "\u202e": b""}
+        )
+        text = metadata_text(metadata)
+        self.assertIn(r"ensembles={0=[b\x1b[31m]}, customMetadata={näme\nlog entry=base64:, \u202e=base64:}", text)
+
     def test_open(self) -> None:
         """An open ledger has no last entry; the digest of HMAC is called MAC."""
         metadata = LedgerMetadata(1, 1, 1, (Segment(0, (B,)),), digest_type=DigestType.HMAC, password=b"secret")

@@ -46,6 +46,6 @@ PLANTS = (
     Plant(
         "a cluster is nuked that has another instance id", "cli/commands/clusters.py",
         "not options.force and options.instanceid != found", "False", ["tests.cli.commands.test_clusters"],
-        where="nukeexistingcluster",
+        where="_nuke",
     ),
 )  # fmt: skip

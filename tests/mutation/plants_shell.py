@@ -93,13 +93,19 @@ PLANTS = (
         ["tests.cli.test_main"], where="DiskFiles.read",
     ),
     Plant(
+        "custom metadata control the terminal of who lists them", "cli/shell_text.py",
+        """printable("LedgerMetadata" + _braces(f"{name}={value}" for name, value in fields.items()))""",
+        """"LedgerMetadata" + _braces(f"{name}={value}" for name, value in fields.items())""",
+        ["tests.cli.test_shell_text"], where="metadata_text",
+    ),
+    Plant(
         "a verb that is forced asks all the same", "cli/shell_command.py",
         "forced or self.world.ask(question)", "self.world.ask(question)", ["tests.cli.commands.test_dangerous"],
         where="ShellContext.confirmed",
     ),
     Plant(
-        "an error that repeats what was typed is several lines", "cli/shell.py",
-        "text.isprintable()", "True", ["tests.cli.test_bad_input"], where="_on_one_line",
+        "an error that repeats what was typed is several lines", "cli/shell_text.py",
+        "text.isprintable()", "True", ["tests.cli.test_bad_input"], where="printable",
     ),
     Plant(
         "rates of a bookie that was restarted are negative", "cli/top/load.py",
