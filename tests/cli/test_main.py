@@ -106,7 +106,7 @@ async def command():
     if when == "wait":
         signal.raise_signal(signal.SIGALRM)  # as after PATIENCE
     try:
-        await (Deferred() if not ignored else deferLater(reactor, 0))
+        await (Deferred() if when == "work" and not ignored else deferLater(reactor, 0))
     except CancelledError:
         print("cancelled", flush=True)
         raise SystemExit(3)

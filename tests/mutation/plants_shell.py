@@ -84,7 +84,8 @@ PLANTS = (
     ),
     Plant(
         "whatisinstanceid makes a store", "client/admin.py",
-        "create=create", "create=True",
+        "attrs.evolve(options_of(config or ClientConfig()), create=create)",
+        "attrs.evolve(options_of(config or ClientConfig()), create=True)",
         ["tests.integration.test_shell"], where="cluster_admin",
     ),
     Plant(
@@ -125,7 +126,7 @@ PLANTS = (
     Plant(
         "a terminal keeps the settings of the screen", "cli/terminal/screen.py",
         "termios.tcsetattr(self._keys, termios.TCSADRAIN, self._settings)", "pass",
-        ["tests.cli.terminal.test_screen"], where="TerminalScreen.__exit__",
+        ["tests.cli.terminal.test_screen"], where="TerminalScreen._leave",
     ),
     Plant(
         "completion in bash takes the end of a bookie id for the verb", "cli/terminal/completion.py",
