@@ -89,6 +89,7 @@ class ConnectionMetrics:
         self.broken = instruments.counter("bookie_connections_broken")
         self.shed = instruments.counter("bookie_connections_shed")
         self.failed_handshakes = instruments.counter("bookie_connections_failed_handshakes")
+        self.broken_tls = instruments.counter("bookie_connections_broken_tls")
         self.active = instruments.counter("bookie_connections_active")
         self.pending_bytes = instruments.counter("bookie_connections_pending_bytes")
         self._instruments = instruments

@@ -10,12 +10,17 @@ A peer can make OpenSSL write by itself: each KeyUpdate of TLS 1.3 that asks for
 above has written or can hold back.  So a layer stops reading while many such answers wait in a full transport.  Other
 bytes that wait do not stop the reading: two ends that both write before they read would wait for each other for ever.
 
+If TLS fails after the handshake, or the peer's bytes end without TLS's own end (close_notify) although the protocol
+above expects more of them, the reason that this protocol gets is a
+:class:`~bookkeeper_twisted.security.reasons.BrokenTlsError`.
+
 Everything of Twisted that is used is public.  The module needs the packages of the extra ``tls``.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
+from OpenSSL import SSL
 from twisted.internet.interfaces import (
     IConsumer,
     IDelayedCall,
@@ -30,6 +35,7 @@ from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ..security.reasons import BrokenTlsError, tls_reason
 from ..security.records import RecordConnection
 from .interfaces import IGatheringTransport
 
@@ -183,8 +189,10 @@ class _Beneath:
 class _Receiver:
     """The protocol above a layer, which receives the plain text of several records by one call."""
 
-    def __init__(self, protocol: Any) -> None:
+    def __init__(self, protocol: Any, reason_of: Callable[[Failure], Failure]) -> None:
+        """:param reason_of: returns the reason that the protocol gets, instead of that of Twisted's layer."""
         self.protocol = protocol
+        self._reason_of = reason_of
         self.is_open = False
         self._received: list[bytes] = []
 
@@ -210,6 +218,8 @@ class _Receiver:
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self.pass_on()
+        reason = self._reason_of(reason)
+        del self._reason_of  # it refers to the layer
         protocol, self.protocol = self.protocol, None
         reason.cleanFailure()  # frames of its traceback refer to the layer
         protocol.connectionLost(reason)
@@ -227,7 +237,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
         self, factory: TLSMemoryBIOFactory, protocol: IProtocol, transport: Any, clock: IReactorTime,
         answers_wait: Callable[[int], None] | None,
     ) -> None:  # fmt: skip
-        self._above = _Receiver(protocol)
+        self._above = _Receiver(protocol, self._reason_of)
         self._below = _Beneath(transport, answers_wait)
         self._clock = clock
         self._closing: IDelayedCall | None = None
@@ -331,6 +341,24 @@ class TlsLayer(TLSMemoryBIOProtocol):
         if self.connected:
             super().abortConnection()
 
+    @property
+    def expects_more(self) -> bool:
+        """Whether the peer owes more bytes: the protocol above expects them."""
+        return bool(self._above.protocol.expects_more)
+
+    def _reason_of(self, reason: Failure) -> Failure:
+        """Return a BrokenTlsError if TLS has broken after its handshake; else ``reason``, why the connection is lost.
+
+        It has not broken if this side has closed the connection.
+        """
+        if not self._above.is_open or self.disconnecting:
+            return reason
+        if isinstance(reason.value, SSL.Error):
+            return Failure(BrokenTlsError(f"TLS has failed: {tls_reason(reason.value)}"))
+        if self.expects_more and not self.getHandle().get_shutdown() & SSL.RECEIVED_SHUTDOWN:
+            return Failure(BrokenTlsError("its bytes were cut off, without the end of TLS"))
+        return reason
+
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         closing, self._closing = self._closing, None  # drop the timer: even one that has fired refers to the layer
         if closing is not None and closing.active():
@@ -349,6 +377,7 @@ def begin_tls(
 
     After the handshake, ``handshakeCompleted`` of the protocol is called; if the handshake fails, ``connectionLost``.
 
+    :param protocol: has an attribute ``expects_more``: whether it has part of a message, or waits for an answer.
     :param creator: makes the TLS connection (``IOpenSSLServerConnectionCreator``, or the client's).
     :param answers_wait: called with the number of bytes that OpenSSL has written by itself into a full transport.
     :param layer_of: the class of the layer.

@@ -79,6 +79,11 @@ class RecordEnds:
         self._head = b""  # the first bytes of a record whose head is not complete
         self._body = 0  # bytes of the last record that have not arrived
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether the bytes so far end inside a record."""
+        return bool(self._head or self._body)
+
     def find(self, data: bytes, at: int, most: int) -> int:
         """Return the offset at which the next ``most`` TLS records have ended; a part of a record counts as one.
 

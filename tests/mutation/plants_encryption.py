@@ -13,7 +13,42 @@ _LAYER, _LAYERS = "protocol/tls_layer.py", ["tests.protocol.test_tls_layer"]
 _RECORDS, _OF_RECORDS = "security/records.py", ["tests.security.test_records"]
 _LEFT = ["tests.protocol.test_tls_leftovers"]
 
+_BROKEN = ["tests.protocol.test_broken_tls"]
+
 PLANTS = (
+    Plant(
+        "a bookie does not count TLS that breaks", _SERVER,
+        "self._factory.metrics.broken_tls.value += 1", "pass", _BROKEN,
+        where="ServerConnection._no_longer_encrypted",
+    ),
+    Plant(
+        "one way in which TLS breaks hides another", _SERVER,
+        "cause=error, error=error", "error=error", _BROKEN, where="ServerConnection._no_longer_encrypted",
+    ),
+    Plant(
+        "a connection that is cut within a record counts as ended", "protocol/server/tls.py",
+        "self._ends.is_inside or super().expects_more", "super().expects_more", _BROKEN,
+        where="ServerTlsLayer.expects_more",
+    ),
+    Plant(
+        "a connection that is lost while bytes wait counts as cut", "protocol/server/tls.py",
+        "not self._arrived and (self._ends.is_inside or super().expects_more)",
+        "self._ends.is_inside or super().expects_more", _BROKEN, where="ServerTlsLayer.expects_more",
+    ),
+    Plant(
+        "the end of TLS within a frame counts as a cut", _LAYER,
+        "self.getHandle().get_shutdown() & SSL.RECEIVED_SHUTDOWN", "False", _BROKEN, where="TlsLayer._reason_of",
+    ),
+    Plant(
+        "a connection that this side drops counts as broken", _LAYER,
+        "not self._above.is_open or self.disconnecting", "not self._above.is_open", _BROKEN,
+        where="TlsLayer._reason_of",
+    ),
+    Plant(
+        "a client does not count TLS that breaks", "client/connections/bookie_peer.py",
+        "self.n_broken_tls += _has_broken_tls(socket)", "pass", ["tests.client.connections.test_bookie_peer"],
+        where="BookiePeer._ended",
+    ),
     Plant(
         "the metric of a certificate's end does not see a new certificate", "security/contexts.py",
         "self._context.get()", "pass", ["tests.security.test_renewal"], where="ServerTls.expires_at",

@@ -73,7 +73,7 @@ class ConnectedTestCase(SynchronousTestCase):
         self.traffic = Traffic(self.clock.seconds)
         self.blocks: list[int] = []
         owner = ConnectionOwner(
-            "bookie:1", self.flow_ids, self.traffic, lambda: self.lost.append(self.connection),
+            "bookie:1", self.flow_ids, self.traffic, lambda error: self.lost.append(self.connection),
             WriteHistograms(requests=Recorded(self.blocks)),
         )  # fmt: skip
         self.connection = ClientConnection(self.clock, WIRES[self.wire], limits, owner)

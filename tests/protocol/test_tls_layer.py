@@ -84,6 +84,8 @@ class AnswersOfBookieTests(BookieLayerCase):
 class _Reader(Protocol):
     """A protocol that begins TLS as a client, and reads."""
 
+    expects_more = False
+
     def handshakeCompleted(self) -> None:
         """Nothing more to do."""
 

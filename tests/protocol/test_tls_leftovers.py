@@ -35,7 +35,7 @@ class LeftoverTests(TlsLayerCase):
         """A client, which has asked for TLS."""
         from bookkeeper_twisted.protocol.client.encryption import EncryptingConnection
 
-        owner = ConnectionOwner("bookie:1", self.flow_ids, Traffic(self.clock.seconds), lambda: None)
+        owner = ConnectionOwner("bookie:1", self.flow_ids, Traffic(self.clock.seconds), lambda error: None)
 
         def connection(_: object) -> ClientConnection:
             made = ClientConnection(self.clock, V3, ConnectionLimits(), owner)

@@ -19,19 +19,20 @@ class KeyUpdates:
 
     :param context: of the end; no connection is made from it yet.
     :param label: of the secret in NSS's key log: ``CLIENT_TRAFFIC_SECRET_0`` or ``SERVER_TRAFFIC_SECRET_0``.
-    :param sent: the number of records that the end has sent since its handshake.
+    :param sent: the number of records that the end has sent since its handshake; the next connection of the context
+        starts there again.
     """
 
     def __init__(self, context: SSL.Context, label: str, sent: int = 0) -> None:
         self._label = label.encode()
-        self._sent = sent
+        self._first = self._sent = sent
         self._secret = b""
         context.set_keylog_callback(self._logged)
 
     def _logged(self, connection: SSL.Connection, line: bytes) -> None:
         label, _, secret = line.split()
         if label == self._label:
-            self._secret = bytes.fromhex(secret.decode())
+            self._secret, self._sent = bytes.fromhex(secret.decode()), self._first
 
     def records(self, count: int, requests: bool = True) -> bytes:
         """Return the records of the next messages.
@@ -43,6 +44,13 @@ class KeyUpdates:
     def data(self, data: bytes) -> bytes:
         """Return a record of application data."""
         return self._record(data + b"\x17", False)
+
+    def alert(self, number: int) -> bytes:
+        """Return the record of a fatal alert.
+
+        :param number: its description (RFC 8446, 6), as 45 for an expired certificate.
+        """
+        return self._record(bytes((2, number)) + b"\x15", False)
 
     def end(self) -> bytes:
         """Return the record that ends TLS (close_notify)."""

@@ -13,12 +13,14 @@ from twisted.logger import Logger
 
 from ...codec.wire_protocol import IWireProtocol
 from ...protocol.client.request_ids import RequestIds
+from ...protocol.peer_lines import PeerLines
+from ...security.reasons import BrokenTlsError
 from .bookie_socket import BookieSocket, SocketSettings
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 3.0
 LOG_PAUSE = 60.0
-"""Least seconds between two log lines about lost or refused connections of the same bookie, or its overdue replies."""
+"""Least seconds between two log lines about overdue replies of the same bookie."""
 
 
 def least_busy(sockets: "list[BookieSocket]") -> BookieSocket:
@@ -57,6 +59,7 @@ class BookiePeer:
     :ivar sockets: the usable sockets.
     :ivar key: bookie id and wire protocol.  All flows (ledger handles) use this same object as a key, to save memory.
     :ivar n_lost: number of established connections that were lost: this client did not close them.
+    :ivar n_broken_tls: number of those whose TLS has broken, as by changed or cut off bytes.
     :ivar n_failed: number of attempts to connect that failed.
     :ivar n_reconnects: number of attempts made after a lost connection or a failed attempt.
     """
@@ -67,12 +70,12 @@ class BookiePeer:
         """:param limit: most sockets at a time; 0 for one socket for each ledger handle."""
         self.sockets: list[BookieSocket] = []
         self.key = bookie_id, wire
-        self.n_lost = self.n_failed = self.n_reconnects = 0
+        self.n_lost = self.n_broken_tls = self.n_failed = self.n_reconnects = 0
         self._settings = settings
         self._clock = settings.clock
         self._limit = limit
         self._pause = 0.0
-        self._silent_until = 0.0
+        self._lines = PeerLines(settings.clock.seconds)
         self._overdue = 0
         self._overdue_silent_until = 0.0
         self._paused_until = 0.0
@@ -129,6 +132,7 @@ class BookiePeer:
             self._log_lost(socket)
         if socket.connection is not None:
             self.n_lost += not socket.dismissed
+            self.n_broken_tls += _has_broken_tls(socket)
             self._pause, self._last_error = 0.0, None
             return
         if socket.dismissed:
@@ -139,11 +143,9 @@ class BookiePeer:
         self._last_error = socket.error
 
     def _log_lost(self, socket: BookieSocket) -> None:
-        """Log a lost socket, at most one line per bookie in :data:`LOG_PAUSE` seconds."""
-        now = self._clock.seconds()
-        if now >= self._silent_until:
-            self._silent_until = now + LOG_PAUSE
-            self._log.warn("bookie {bookie_id}: {error}", bookie_id=self.key[0], error=socket.error)
+        """Log a lost socket, at most one line a minute per bookie, and one for each way in which TLS has broken."""
+        cause = str(socket.error) if _has_broken_tls(socket) else ""
+        self._lines.log(self._log.warn, "bookie {peer}: {error}", self.key[0], cause=cause, error=socket.error)
 
     def _count_overdue(self, count: int) -> None:
         """Log how many requests had no reply in time since the last such line, at most once in :data:`LOG_PAUSE`."""
@@ -198,6 +200,10 @@ class BookiePeer:
         for socket in list(self.sockets):
             socket.close(error, grace)
         return gatherResults(gone).addCallback(lambda _: None)
+
+
+def _has_broken_tls(socket: BookieSocket) -> bool:
+    return socket.error is not None and isinstance(socket.error.__cause__, BrokenTlsError)
 
 
 def _after(deferred: "Deferred[None]") -> "Deferred[None]":

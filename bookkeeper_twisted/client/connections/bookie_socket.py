@@ -276,7 +276,7 @@ class BookieSocket:
                 self._attempt.cancel()
             return
         self.error = error
-        if grace > 0 and not self.connection.idle:
+        if grace > 0 and self.connection.expects_more:
             self._drain(self.connection, error, grace)
         else:
             self.connection.close(error)
@@ -307,9 +307,8 @@ class BookieSocket:
             self._asked_for_life = True
             connection.ask_for_life()
 
-    def _lost(self) -> None:
-        reason = self.error or BookieHandleNotAvailableError(f"the connection to {self._bookie_id} was lost")
-        self._end(ConnectionState.CLOSING, reason)
+    def _lost(self, reason: Exception) -> None:
+        self._end(ConnectionState.CLOSING, self.error or reason)
 
     def _enter(self, state: ConnectionState) -> None:
         self.state = following(self.state, state)

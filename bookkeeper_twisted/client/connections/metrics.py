@@ -45,6 +45,7 @@ class ClientMetrics:
         export(_CHANNEL + "ACTIVE_NON_TLS_CHANNEL_COUNTER", lambda: peer.counts().open, "counter")
         export(_CHANNEL + "FAILED_CONNECTION_COUNTER", lambda: peer.n_failed, "counter")
         export(_OURS + "connections_lost", lambda: peer.n_lost, "counter")
+        export(_OURS + "connections_broken_tls", lambda: peer.n_broken_tls, "counter")
         export(_OURS + "reconnects", lambda: peer.n_reconnects, "counter")
         export(_OURS + "flows", lambda: peer.counts().flows)
         export(_OURS + "queued_bytes", lambda: peer.counts().queued)

@@ -36,7 +36,7 @@ from ...errors import (
 )
 from ...limits.attended_time import AttendedTime
 from ...model import INVALID_ENTRY_ID
-from ...security.reasons import tls_reason
+from ...security.reasons import lost_connection
 from .cold_calls import ColdCall
 from .connection_limits import ConnectionLimits
 from .in_flight import InFlight, SentRequest
@@ -62,7 +62,7 @@ class ConnectionOwner:
     :ivar bookie_id: the bookie at the other end.
     :ivar flow_ids: allocates the ids of the client's flows (a flow: the requests of one ledger handle).
     :ivar traffic: measures the load of the connection.
-    :ivar lost: called once, as soon as the connection is unusable.
+    :ivar lost: called once with the reason, as soon as the connection is unusable.
     :ivar writes: histograms of the sizes of writes.
     :ivar overdue: called with the number of requests that had no reply in time.
     """
@@ -70,7 +70,7 @@ class ConnectionOwner:
     bookie_id: str
     flow_ids: FlowIds
     traffic: Traffic
-    lost: Callable[[], None]
+    lost: Callable[[Exception], None]
     writes: WriteHistograms = attrs.field(factory=WriteHistograms)
     overdue: Callable[[int], None] = lambda count: None
 
@@ -445,9 +445,9 @@ class ClientConnection(Protocol):
     # ---- life ----------------------------------------------------------------------------------------
 
     @property
-    def idle(self) -> bool:
-        """Whether no request is outstanding."""
-        return not self.in_flight
+    def expects_more(self) -> bool:
+        """Whether the bookie owes replies: a request is outstanding."""
+        return bool(self.in_flight)
 
     def connectionMade(self) -> None:
         transport = self.transport
@@ -462,7 +462,7 @@ class ClientConnection(Protocol):
         Without outstanding requests, written bytes are still sent before the socket is closed.  With outstanding
         requests, the socket is closed at once, because a bookie that does not read must not hold up the client.
         """
-        if self.idle:
+        if not self.expects_more:
             self._end_with(error)
             cast(ITCPTransport, self.transport).loseConnection()
         else:
@@ -477,7 +477,7 @@ class ClientConnection(Protocol):
         cast(ITCPTransport, self.transport).abortConnection()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self._end_with(BookieHandleNotAvailableError(f"connection lost: {tls_reason(reason.value)}"))
+        self._end_with(lost_connection(self._owner.bookie_id, reason.value))
         self.disconnected.callback(None)
 
     def _end_with(self, error: Exception) -> None:
@@ -489,7 +489,7 @@ class ClientConnection(Protocol):
             self._scan_call.cancel()
             self._scan_call = None
         outstanding = self.in_flight.clear()
-        self._owner.lost()
+        self._owner.lost(error)
         self._fail(outstanding, error)
 
     def _fail(self, sent: Sequence[SentRequest], error: Exception) -> None:

@@ -19,7 +19,10 @@ class Handshake(Protocol):
 
     :ivar ready: fires with the next protocol when the connection was passed to it; fails if the connection cannot be
         used.  Cancelling it drops the connection.
+    :cvar expects_more: always True: the bookie owes an answer.
     """
+
+    expects_more = True
 
     def __init__(self, clock: IReactorTime, timeout: float, late: str) -> None:
         """:param timeout: most seconds from the start of this protocol until it passes the connection on.

@@ -16,7 +16,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ...security.principals import NOBODY, principal_of
-from ...security.reasons import tls_reason
+from ...security.reasons import BrokenTlsError, tls_reason
 from ...security.record_format import HANDSHAKE
 from ..authentication import MAX_TOKEN
 from ..connection_state import ConnectionState, following
@@ -148,6 +148,8 @@ class ServerConnection(Protocol):
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         if self.state is ConnectionState.ENCRYPTING:
             self._not_encrypted(reason)
+        elif reason.check(BrokenTlsError):
+            self._no_longer_encrypted(str(reason.value))
         admitted = self._session is not None
         self._close()
         self._replies = []
@@ -339,6 +341,16 @@ class ServerConnection(Protocol):
         self._factory.metrics.failed_handshakes.value += 1
         lines, error = self._factory.peer_lines, tls_reason(reason.value)
         lines.log(self._log.info, "the TLS handshake with {peer} failed: {error}", self.peer, error=error)
+
+    def _no_longer_encrypted(self, error: str) -> None:
+        self._factory.metrics.broken_tls.value += 1
+        lines = self._factory.peer_lines
+        lines.log(self._log.info, "the TLS connection of {peer} broke: {error}", self.peer, cause=error, error=error)
+
+    @property
+    def expects_more(self) -> bool:
+        """Whether the peer has sent part of a frame, and the rest of it is not among bytes that wait for their turn."""
+        return self._decoder.incomplete > 0 and not self._put_off
 
     # -- the session's side --
 

@@ -30,6 +30,9 @@ class TurnTaking(Protocol):
     @property
     def is_stranger(self) -> bool: ...
 
+    @property
+    def expects_more(self) -> bool: ...
+
 
 class ServerTlsLayer(TlsLayer):
     """The TLS layer of one connection of a bookie.
@@ -128,8 +131,13 @@ class ServerTlsLayer(TlsLayer):
         if self._arrived:
             self._wait(len(self._arrived) - self._at)
 
+    @property
+    def expects_more(self) -> bool:
+        """Whether the peer owes the rest of a record or a frame; False if bytes wait, as the rest may be among them."""
+        return not self._arrived and (self._ends.is_inside or super().expects_more)
+
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self._turns.withdraw(self)
+        super().connectionLost(reason)
         self._arrived = b""
         self._connection = None
-        super().connectionLost(reason)

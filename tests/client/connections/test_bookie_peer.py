@@ -3,6 +3,7 @@
 from random import Random
 
 from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone
 from twisted.logger import LogLevel, capturedLogs, formatEvent
 
 from bookkeeper_twisted.client.connections.bookie_peer import (
@@ -14,6 +15,7 @@ from bookkeeper_twisted.client.connections.bookie_peer import (
 from bookkeeper_twisted.client.connections.bookie_socket import BookieSocket
 from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError
+from bookkeeper_twisted.security.reasons import BrokenTlsError, lost_connection
 
 from ...bounds import until
 from .socket_case import ADDRESS, BOOKIE, SocketCase
@@ -52,6 +54,16 @@ class BookiePeerTests(SocketCase):
         lines = [formatEvent(event) for event in events if event["log_level"] is LogLevel.warn]
         self.assertEqual(len(lines), 2, lines)
         self.assertIn(f"bookie {BOOKIE}: the connection to {BOOKIE} was lost", lines[0])
+
+    def test_broken_tls(self) -> None:
+        """Sockets whose TLS has broken are counted; each way is a line a minute, which no other line hides."""
+        with capturedLogs() as events:
+            for cause in (ConnectionDone(), *map(BrokenTlsError, ("bad record", "bad record", "cut off"))):
+                self._choose()._lost(lost_connection(BOOKIE, cause))
+        lines = [formatEvent(event) for event in events if event["log_level"] is LogLevel.warn]
+        self.assertEqual(len(lines), 3, lines)
+        self.assertIn("was lost: bad record", lines[1])
+        self.assertEqual((self.peer.n_broken_tls, self.peer.n_lost), (3, 4))
 
     def test_overdue_is_logged_once(self) -> None:
         """Requests without a reply in time are a line a minute for all sockets, which has the number since the last."""

@@ -164,9 +164,9 @@ class V3Tests(ConnectedTestCase):
         (request,) = self.asked()
         waiting.cancel()
         self.failureResultOf(waiting, CancelledError)
-        self.assertTrue(self.connection.idle)
+        self.assertFalse(self.connection.expects_more)
         self.connection.dataReceived(encode_response(ReadResponse(request.header, Status.EOK, LEDGER, -1, None, 7)))
-        self.assertTrue(self.connection.idle)
+        self.assertFalse(self.connection.expects_more)
 
     def test_bare_success(self) -> None:
         """A success that has no content is an error: a request asks for content."""

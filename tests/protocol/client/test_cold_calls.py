@@ -32,7 +32,7 @@ class ColdCallTests(SynchronousTestCase):
         self.clock = Clock()
         flow_ids = FlowIds()
         self.ids = RequestIds(flow_ids.take())
-        owner = ConnectionOwner("bookie:1", flow_ids, Traffic(self.clock.seconds), lambda: None)
+        owner = ConnectionOwner("bookie:1", flow_ids, Traffic(self.clock.seconds), lambda error: None)
         self.connection = ClientConnection(self.clock, V3, ConnectionLimits(), owner)
         self.transport = StringTransport()
         self.connection.makeConnection(self.transport)

@@ -192,7 +192,7 @@ class ConnectionTests(ConnectedTestCase):
         reading.cancel()
         self.failureResultOf(reading, CancelledError)
         self.connection.dataReceived(b"".join(asked.success([run_of(0, 2)])))
-        self.assertTrue(self.connection.idle)
+        self.assertFalse(self.connection.expects_more)
 
     def test_lost(self) -> None:
         """A lost connection fails everything once, in the order asked, after its owner was told."""
@@ -243,7 +243,7 @@ class ConnectionTests(ConnectedTestCase):
         failures, cancelled = self._ask_four()
         self.clock.pump([0.5] * 20)
         self.assertEqual(failures, ["RequestTimeoutError", *cancelled, "RequestTimeoutError"])
-        self.assertTrue(self.connection.idle)
+        self.assertFalse(self.connection.expects_more)
 
     def test_loss_that_cancels(self) -> None:
         """Who gives up others when the connection is lost does not keep the rest from failing."""

@@ -67,7 +67,7 @@ class MixedCase(ConnectedTestCase):
 
     def assert_nothing_is_left(self) -> None:
         """No request waits, and no byte is unacknowledged."""
-        self.assertTrue(self.connection.idle)
+        self.assertFalse(self.connection.expects_more)
         self.assertEqual(self.traffic.unacknowledged, 0)
 
 
