@@ -44,6 +44,7 @@ COMMANDS = {
     "structure": Command("writing.structure", "the size of the code, and the way of an append", "10 s"),
     "following": Command("reading.following", "how soon an append reaches a reader that follows", "2 min"),
     "striped": Command("reading.striped", "ledgers of which each bookie has some entries only", "3 min"),
+    "encrypted": Command("reading.encrypted", "what encrypted ledgers cost a client", "3 min"),
     "spark": Command("spark.spark", "reading through Spark, beside other ways", "5 min"),
     "spark_ledgers": Command("spark.spark_ledgers", "what many ledgers cost Spark's driver", "2 min"),
     "spark_limits": Command("spark.spark_limits", "how exactly Spark keeps a limit of the cluster", "2 min"),

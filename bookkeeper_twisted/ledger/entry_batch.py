@@ -73,7 +73,7 @@ class EntryBatch:
         """The offset of each entry's data in :attr:`buffer`."""
         start = self._digester.payload_at
         if self._run.offsets is None:
-            return range(start, self._run.size, self._run.stride)
+            return range(start, self._run.size + start, self._run.stride)
         return [a + start for a in self._run.offsets[:-1]]
 
     @property

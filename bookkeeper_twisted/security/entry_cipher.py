@@ -16,6 +16,7 @@ entry is not protected.
 
 import struct
 from collections.abc import Sequence
+from operator import add
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -23,6 +24,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from ..errors import DigestMatchError
 
 _COVERED = struct.Struct(">qq")
+_LEDGER_ID = struct.Struct(">q")
 _NONCE = struct.Struct(">4sQ")
 PREFIX_SIZE, TAG_SIZE = 4, 16
 OVERHEAD = PREFIX_SIZE + TAG_SIZE
@@ -39,11 +41,12 @@ class EntryCipher:
 
     overhead = OVERHEAD
 
-    __slots__ = ("_ledger_id", "_aead", "_prefix")
+    __slots__ = ("_ledger_id", "_encrypt", "_decrypt", "_prefix")
 
     def __init__(self, ledger_id: int, key: bytes, prefix: bytes = bytes(PREFIX_SIZE)) -> None:
         self._ledger_id = ledger_id
-        self._aead = AESGCM(key)
+        aead = AESGCM(key)
+        self._encrypt, self._decrypt = aead.encrypt, aead.decrypt
         self._prefix = prefix
 
     def encrypt(self, entry_id: int, payload: bytes, length: int) -> bytes:
@@ -52,7 +55,7 @@ class EntryCipher:
         :param length: bytes of all encrypted payloads of the ledger before this entry.
         """
         prefix, covered = self._prefix, _COVERED.pack(self._ledger_id, length + len(payload) + OVERHEAD)
-        return prefix + self._aead.encrypt(_NONCE.pack(prefix, entry_id), payload, covered)
+        return prefix + self._encrypt(_NONCE.pack(prefix, entry_id), payload, covered)
 
     def encrypt_many(self, first: int, payloads: Sequence[bytes], length: int) -> list[bytes]:
         """Return the encrypted ``payloads`` of consecutive entries.
@@ -60,7 +63,7 @@ class EntryCipher:
         :param first: id of the first entry.
         :param length: bytes of all encrypted payloads of the ledger before the first entry.
         """
-        prefix, ledger_id, encrypt = self._prefix, self._ledger_id, self._aead.encrypt
+        prefix, ledger_id, encrypt = self._prefix, self._ledger_id, self._encrypt
         cover, nonce = _COVERED.pack, _NONCE.pack
         encrypted: list[bytes] = []
         for entry_id, payload in enumerate(payloads, first):
@@ -78,7 +81,29 @@ class EntryCipher:
         nonce = _NONCE.pack(encrypted[:PREFIX_SIZE], entry_id)
         try:
             covered = _COVERED.pack(self._ledger_id, length)
-            return self._aead.decrypt(nonce, encrypted[PREFIX_SIZE:], covered)
+            return self._decrypt(nonce, encrypted[PREFIX_SIZE:], covered)
         except InvalidTag:
             detail = "it cannot be decrypted: the bytes were changed, or were encrypted with another key"
             raise DigestMatchError(self._ledger_id, entry_id, detail) from None
+
+    def decrypt_many(
+        self, first: int, ids: Sequence[bytes], lengths: Sequence[bytes], prefixes: Sequence[bytes],
+        encrypted: Sequence[bytes],
+    ) -> list[bytes]:  # fmt: skip
+        """Return the payloads of consecutive entries, given by columns of their stored bytes, each column a sequence.
+
+        :param first: id of the first entry.
+        :param ids: entry id of each entry, eight big-endian bytes.
+        :param lengths: bytes of all encrypted payloads up to each entry, eight big-endian bytes.
+        :param prefixes: the random bytes at the beginning of each encrypted payload.
+        :param encrypted: the rest of each encrypted payload.
+        :raises bookkeeper_twisted.errors.DigestMatchError: a writer with this key did not encrypt these bytes for these
+            entries; the error names the first such entry.
+        """
+        ledger_id = _LEDGER_ID.pack(self._ledger_id)
+        try:
+            return list(map(self._decrypt, map(add, prefixes, ids), encrypted, map(ledger_id.__add__, lengths)))
+        except InvalidTag:
+            for at, (prefix, rest) in enumerate(zip(prefixes, encrypted, strict=True)):
+                self.decrypt(first + at, prefix + rest, int.from_bytes(lengths[at], "big"))
+            raise

@@ -21,7 +21,7 @@ def tls_reason(error: BaseException | None) -> str:
     return str(error) or repr(error)
 
 
-def lost_connection(bookie_id: str, cause: BaseException) -> BookieHandleNotAvailableError:
+def lost_connection(bookie_id: str, cause: BaseException | None) -> BookieHandleNotAvailableError:
     """Return the error of the requests on a lost connection to a bookie.
 
     :param cause: why the connection was lost; it becomes the ``__cause__`` of the error.

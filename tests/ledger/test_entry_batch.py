@@ -81,7 +81,7 @@ class EntryBatchTests(SynchronousTestCase):
 
     def test_buffer(self) -> None:
         """The data of every entry lie in the one buffer where starts and sizes say."""
-        for payloads in ([b"ab", b"cd", b"ef"], [b"", b"a", b"bcd"], [b"one"]):
+        for payloads in ([b"ab", b"cd", b"ef"], [b"", b"a", b"bcd"], [b"one"], [b""], [b""] * 3):
             batch = self._batch(payloads)
             cut = [batch.buffer[a : a + n] for a, n in zip(batch.starts, batch.sizes, strict=True)]
             self.assertEqual(cut, payloads)

@@ -4,7 +4,7 @@ from .plant import Plant
 
 _CIPHER, _KEYS = "security/entry_cipher.py", "security/ledger_keys.py"
 _CIPHERS, _RINGS = ["tests.security.test_entry_cipher"], ["tests.security.test_ledger_keys"]
-_LEDGERS = ["tests.client.test_encryption"]
+_LEDGERS, _READ = ["tests.client.test_encryption"], ["tests.client.reading.test_decryption"]
 
 PLANTS = (
     Plant(
@@ -23,6 +23,29 @@ PLANTS = (
         "the tag does not cover the length", _CIPHER,
         "_COVERED.pack(self._ledger_id, length)", "_COVERED.pack(self._ledger_id, 7 + OVERHEAD)", _CIPHERS,
         where="EntryCipher.decrypt",
+    ),
+    Plant(
+        "the tags of many entries do not cover the length", _CIPHER,
+        "map(ledger_id.__add__, lengths)", "map(ledger_id.__add__, lengths[:1] * len(lengths))", _READ,
+        where="EntryCipher.decrypt_many",
+    ),
+    Plant(
+        "the nonces of many entries do not contain their ids", _CIPHER,
+        "map(add, prefixes, ids)", "map(add, prefixes, ids[:1] * len(ids))", _READ, where="EntryCipher.decrypt_many",
+    ),
+    Plant(
+        "the wrong one of many entries is named", _CIPHER,
+        "self.decrypt(first + at, prefix + rest", "self.decrypt(first, prefix + rest", _READ,
+        where="EntryCipher.decrypt_many",
+    ),
+    Plant(
+        "entries too short for the random bytes of a writer are cut as others", "client/reading/decryption.py",
+        "run.offsets is None and run.stride >= text", "run.offsets is None", _READ,
+        where="DecryptingDigester._decrypted",
+    ),
+    Plant(
+        "the length of an encrypted batch is that of its payloads", "client/writing/encrypted_writers.py",
+        "size + len(payloads) * cipher.overhead", "size", _LEDGERS, where="_EncryptingWriter._push_many",
     ),
     Plant(
         "all ledgers have one key", _KEYS, "os.urandom(KEY_SIZE)", "bytes(KEY_SIZE)", _LEDGERS, where="random_key",
@@ -48,7 +71,8 @@ PLANTS = (
     ),
     Plant(
         "many entries are not encrypted", "client/writing/encrypted_writers.py",
-        "super()._push_many(encrypted, sum(map(len, encrypted)), waiter)", "super()._push_many(payloads, size, waiter)",
+        "super()._push_many(encrypted, size + len(payloads) * cipher.overhead, waiter)",
+        "super()._push_many(payloads, size, waiter)",
         _LEDGERS, where="_EncryptingWriter._push_many",
     ),
     Plant(

@@ -83,7 +83,7 @@ class BookieTests(BookieLayerCase):
 
     def test_many(self) -> None:
         """Each connection counts; a reason is one line a minute and host, and hides no other reason."""
-        lines = []
+        lines: list[list[str]] = []
         for each in (changed, changed, lambda record: record[:9], changed):
             if lines:
                 self.connection, self.transport = self._again()

@@ -1,19 +1,53 @@
 """The digester of an encrypted ledger's readers: it verifies and decrypts entries."""
 
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+from operator import add
 from typing import TYPE_CHECKING
 
 from ...codec.digest import Digester
-from ...entries.entry_run import ENTRY_HEADER_SIZE, EntryRun
+from ...entries.columns import column
+from ...entries.entry_run import ENTRY_HEADER_SIZE, EntryRun, lay_out
 from ...errors import UnauthorizedAccessError
 from ...model import DigestType
 
 if TYPE_CHECKING:
     from ...security.entry_cipher import EntryCipher
 
-_LENGTH_AT = ENTRY_HEADER_SIZE - 8  # the length of the ledger is the last number of a header
+_HEAD, _ID, _LENGTH = (4, 4 + ENTRY_HEADER_SIZE), (12, 20), (28, 36)
+"""Where a record of a run has the header of the entry, and in it the entry id and the length of the ledger."""
 
-_OPENED = Digester(DigestType.DUMMY, b"")
-"""The digester that cuts out the payloads of decrypted entries; these no longer have a digest."""
+_PREFIX_SIZE = 4  # random bytes of the writer in front of an encrypted payload
+
+
+class _OpenedRun(EntryRun):
+    """A run of decrypted entries, without digests.
+
+    :ivar payloads: the decrypted payload of each entry.
+    """
+
+    __slots__ = ("payloads",)
+
+    def __init__(self, run: EntryRun, heads: Sequence[bytes], payloads: Sequence[bytes]) -> None:
+        """:param run: the same entries, encrypted.
+
+        :param heads: the header of each entry.
+        """
+        self.payloads = payloads
+        super().__init__(run.ledger_id, run.first, run.count, *lay_out(list(map(add, heads, payloads))))
+
+
+class _OpenedDigester(Digester):
+    """The digester that returns the payloads of decrypted entries."""
+
+    __slots__ = ()
+
+    def payloads(self, run: EntryRun) -> Sequence[bytes]:
+        return run.payloads if isinstance(run, _OpenedRun) else super().payloads(run)
+
+
+_OPENED = _OpenedDigester(DigestType.DUMMY, b"")
 
 
 class DecryptingDigester(Digester):
@@ -53,10 +87,15 @@ class DecryptingDigester(Digester):
         return self._decrypted(run, self._cipher), _OPENED
 
     def _decrypted(self, run: EntryRun, cipher: "EntryCipher") -> EntryRun:
-        payload_at, decrypt = ENTRY_HEADER_SIZE + self.size, cipher.decrypt
-        entries = [
-            stored[:ENTRY_HEADER_SIZE]
-            + decrypt(entry_id, stored[payload_at:], int.from_bytes(stored[_LENGTH_AT:ENTRY_HEADER_SIZE], "big"))
-            for entry_id, stored in enumerate(run.entries(), run.first)
-        ]
-        return EntryRun.of_entries(run.ledger_id, run.first, entries)
+        data, at = run.data, self.payload_at
+        text = at + _PREFIX_SIZE
+        if run.offsets is None and run.stride >= text:
+            cut = partial(column, data, run.stride, run.count)
+            columns = cut(*_ID), cut(*_LENGTH), cut(at, text), cut(text, run.stride)
+            heads = cut(*_HEAD)
+        else:
+            bounds = list(pairwise(run.record_offsets()))
+            ids, lengths, heads = ([data[a + i : a + j] for a, _ in bounds] for i, j in (_ID, _LENGTH, _HEAD))
+            prefixes = [data[a + at : a + text] for a, _ in bounds]
+            columns = ids, lengths, prefixes, [data[a + text : b] for a, b in bounds]
+        return _OpenedRun(run, heads, cipher.decrypt_many(run.first, *columns))

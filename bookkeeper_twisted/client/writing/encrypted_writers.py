@@ -23,16 +23,14 @@ class _EncryptingWriter(AppendingWriter):
 
     _ledger: OpenLedger
 
-    @property
-    def _cipher(self) -> "EntryCipher":
-        return cast("EntryCipher", self._ledger.cipher)
-
     def _push(self, payload: bytes, waiter: Waiter) -> None:
-        super()._push(self._cipher.encrypt(self.last_add_pushed + 1, payload, self.length), waiter)
+        encrypt = self._ledger.cipher.encrypt  # type: ignore[union-attr]  # no cast(), which costs a call an entry
+        super()._push(encrypt(self.last_add_pushed + 1, payload, self.length), waiter)
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
-        encrypted = self._cipher.encrypt_many(self.last_add_pushed + 1, payloads, self.length)
-        super()._push_many(encrypted, sum(map(len, encrypted)), waiter)
+        cipher = cast("EntryCipher", self._ledger.cipher)
+        encrypted = cipher.encrypt_many(self.last_add_pushed + 1, payloads, self.length)
+        super()._push_many(encrypted, size + len(payloads) * cipher.overhead, waiter)
 
 
 class EncryptedLedgerWriter(_EncryptingWriter, LedgerWriter):
