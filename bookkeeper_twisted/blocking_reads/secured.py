@@ -188,7 +188,10 @@ class _Inbox(Protocol):
 
     :ivar received: these bytes.
     :ivar ended: the reason why the connection has ended; None while it has not.
+    :cvar expects_more: always False: whoever reads the replies finds out that one is cut off, as in clear.
     """
+
+    expects_more = False
 
     def __init__(self) -> None:
         self.received = bytearray()

@@ -58,6 +58,7 @@ class RawPeer(Protocol):
     """A connection whose bytes are those of the test."""
 
     transport: Any
+    expects_more = False
 
     def __init__(self) -> None:
         self.closed = False

@@ -27,6 +27,7 @@ class Peer(Protocol):
     """
 
     transport: Any
+    expects_more = False
 
     def __init__(self, wire: int) -> None:
         self.closed = False

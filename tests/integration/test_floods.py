@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from ..protocol.tls_ends import missing
 
-_KINDS = {"idle": 50, "half-open": 50, "slow": 10}
+_KINDS = {"idle": 50, "let-in": 10, "half-open": 50, "slow": 10}
 _BURSTS = {"refused": 1, "updates": 1, "first-flights": 50}
 
 
@@ -59,11 +59,13 @@ class FailureTests(SynchronousTestCase):
         """Memory, and the p99 of the healthy client."""
         from ..fuzz.floods import failures
 
-        def figures(mib: float, p99: float) -> dict[str, object]:
-            return {"mib_more": mib, "before": {"p99_ms": 10.0}, "open": {"p99_ms": p99}}
+        def figures(mib: float, p99: float, cpu: float = 3.0) -> dict[str, object]:
+            before = {"p99_ms": 10.0, "cpu_ms": 1.0}
+            return {"mib_more": mib, "before": before, "open": {"p99_ms": p99, "cpu_ms": cpu}}
 
         self.assertEqual(failures({"idle": figures(300, 30)}), [])
         burst = {"mib_more": 1, "longest_wait_cpu_s": 0.1}
         self.assertEqual(failures({"refused": burst}), [])
         self.assertEqual(failures({"updates": {**burst, "longest_wait_cpu_s": 0.11}}), ["updates: CPU"])
         self.assertEqual(failures({"idle": figures(301, 30), "slow": figures(1, 31)}), ["idle: memory", "slow: p99"])
+        self.assertEqual(failures({"idle": figures(1, 30, 3.1)}), ["idle: CPU"])
