@@ -218,10 +218,10 @@ class _Receiver:
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self.pass_on()
+        reason.cleanFailure()  # frames of its traceback refer to the layer
         reason = self._reason_of(reason)
         del self._reason_of  # it refers to the layer
         protocol, self.protocol = self.protocol, None
-        reason.cleanFailure()  # frames of its traceback refer to the layer
         protocol.connectionLost(reason)
 
 

@@ -203,8 +203,6 @@ class BytesTests(BookieLayerCase):
 
     def test_lost_keys(self) -> None:
         """A connection whose OpenSSL fails to encrypt is closed, and its protocol is told why."""
-        from OpenSSL import SSL
-
         layer = self.connection.transport
         layer.getHandle().shutdown()
         layer.write(b"reply")
@@ -212,7 +210,7 @@ class BytesTests(BookieLayerCase):
         reasons: list[Any] = []
         self.patch(self.connection, "connectionLost", reasons.append)
         self.transport.lose()
-        self.assertIsInstance(reasons[0].value, SSL.Error)
+        self.assertIn("TLS has failed", str(reasons[0].value))
 
 
 class ClosingTests(ClientLayerCase):
