@@ -23,9 +23,10 @@ RECORD = 16 * 1024
 """Most bytes of plain text in a TLS record; pieces with fewer bytes on average are joined before they are encrypted."""
 
 GROUP = 64 * 1024
-"""Bytes of plain text that are encrypted before the encrypted bytes are taken from OpenSSL.
+"""Bytes of plain text that are encrypted before the encrypted bytes are taken from OpenSSL, and received bytes that
+OpenSSL is given before the plain text is taken from it.
 
-The buffer in which OpenSSL keeps the encrypted bytes grows to about this size, and is kept as long as the connection.
+The two buffers in which OpenSSL keeps encrypted bytes grow to about this size, and are kept as long as the connection.
 """
 
 _OF_MODULE = ("_lib", "_ffi")
@@ -99,6 +100,9 @@ class RecordEnds:
             most -= 1
         while most and at < size:
             most -= 1
+            if not self._head and at + HEAD <= size:
+                at += HEAD + (data[at + 3] << 8) + data[at + 4]
+                continue
             missing = HEAD - len(self._head)
             head = self._head + data[at : at + missing]
             if len(head) < HEAD:
@@ -129,14 +133,17 @@ class RecordConnection(SSL.Connection):
         """
         if not DIRECT:
             return self._decrypt(data)
-        if _bio_write(self._into_ssl, data, len(data)) != len(data):
-            raise MemoryError("OpenSSL cannot keep the bytes of a peer")
-        ssl, at, size = self._ssl, 0, len(data) + _OVERHEAD
+        ssl, into, start, at, size = self._ssl, self._into_ssl, _address(data), 0, len(data) + _OVERHEAD
         text = _new("char[]", size)
-        while (count := _read(ssl, text + at, size - at)) > 0:
-            at += count
-        if _error(ssl, count) != _WANT_READ:
-            self._fail(count)
+        for offset in range(0, len(data), GROUP):
+            part = min(GROUP, len(data) - offset)
+            if _bio_write(into, start + offset, part) != part:
+                raise MemoryError("OpenSSL cannot keep the bytes of a peer")
+            while (count := _read(ssl, text + at, size - at)) > 0:
+                at += count
+            if _error(ssl, count) != _WANT_READ:
+                self._fail(count)
+                break
         return _view(text, at)[:] if at else b""  # type: ignore[no-any-return]
 
     def encrypt(self, pieces: Sequence[Piece]) -> list[Piece]:

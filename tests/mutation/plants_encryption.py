@@ -181,6 +181,11 @@ PLANTS = (
         where="RecordConnection.decrypt",
     ),
     Plant(
+        "a large chunk is given to OpenSSL whole", _RECORDS,
+        "range(0, len(data), GROUP)", "range(0, len(data), len(data))", _OF_RECORDS,
+        where="RecordConnection.decrypt",
+    ),
+    Plant(
         "an error of OpenSSL is lost when records are encrypted", _RECORDS,
         "self._failure = type(error), error.args", "pass", _OF_RECORDS, where="RecordConnection._encrypt",
     ),

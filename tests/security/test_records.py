@@ -65,6 +65,23 @@ class RecordsTests(_RecordsCase):
             self.assertEqual(self.server.decrypt(self.sent(pieces)), text, sizes)
             self.assertFalse(self.server.has_failed)
 
+    def test_received_in_groups(self) -> None:
+        """OpenSSL is given a large chunk by parts, as it keeps the memory for the largest one."""
+        if not self.records.DIRECT:
+            return
+        given: list[int] = []
+        write = self.records._bio_write
+
+        def counted(bio: Any, data: Any, size: int) -> int:
+            given.append(size)
+            return int(write(bio, data, size))
+
+        self.patch(self.records, "_bio_write", counted)
+        text = self.text(4 * self.records.GROUP)
+        encrypted = self.sent([text])
+        self.assertEqual(self.server.decrypt(encrypted), text)
+        self.assertEqual((max(given), sum(given)), (self.records.GROUP, len(encrypted)))
+
     def test_nothing(self) -> None:
         """Nothing encrypted is nothing."""
         for pieces in ([], [b""], [b"", b""]):
