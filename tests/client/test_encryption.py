@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.client.encryption import ALGORITHM, KEY, KEY_ID, ledger_encryption
 from bookkeeper_twisted.config.client import ClientConfig
@@ -139,6 +140,35 @@ class EncryptedLedgerTests(_Tests, _EncryptedCase):
                 self.assertEqual([each.data for each in self.do(reader.read(0, 1))], [b"one", b"two"])
             else:
                 self.error(reader.read(1, 1), DigestMatchError)
+
+    def test_all_lie(self) -> None:
+        """An entry that all bookies have swapped, cut, or taken from elsewhere is named; those before it are given."""
+        payloads = [b"%04d" % n for n in range(60)]
+        writers = [self.do(self.sealed.create_ledger(3, 3, 3)) for _ in range(2)]
+        for each in writers:
+            self.do(each.append_many(payloads))
+            self.do(each.close())
+        writer, digester, bad = writers[0], writers[0]._ledger.digester, 40
+        held = [[self.bookies[name].entries for name in each.metadata.segments[0].bookies] for each in writers]
+        bookies = held[0]
+        ours, others = (dict(of[0][each.ledger_id]) for of, each in zip(held, writers, strict=True))
+        at = 32 + digester.size
+        for payload in (ours[bad - 1][at:], ours[bad][at:-1], ours[bad][at : at + 3], others[bad][at:], payloads[bad]):
+            for stored in bookies:
+                head = ours[bad][:32]
+                stored[writer.ledger_id][bad] = head + digester.digest(head + payload) + payload
+            reader = self.do(self.sealed.open_ledger(writer.ledger_id))
+            self.assertEqual(self.do(reader.read_entry(bad + 1)).data, payloads[bad + 1])
+            error = self.error(reader.read(0, 59), DigestMatchError)
+            self.assertEqual((error.ledger_id, error.entry_id), (writer.ledger_id, bad))
+            found: list[bytes] = []
+
+            async def iterate(reader: Any = reader, found: list[bytes] = found) -> None:
+                async for batch in reader.batches():
+                    found.extend(batch.payloads)
+
+            self.error(Deferred.fromCoroutine(iterate()), DigestMatchError)
+            self.assertEqual(found, payloads[:bad])
 
     def test_other_metadata(self) -> None:
         """An unknown algorithm, and a key that the provider does not have, are errors of the open."""
