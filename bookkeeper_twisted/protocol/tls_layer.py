@@ -20,7 +20,6 @@ Everything of Twisted that is used is public.  The module needs the packages of 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
-from OpenSSL import SSL
 from twisted.internet.interfaces import (
     IConsumer,
     IDelayedCall,
@@ -36,7 +35,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ..security.reasons import BrokenTlsError, tls_reason
-from ..security.records import RecordConnection
+from ..security.records import RecordConnection, TlsError
 from .interfaces import IGatheringTransport
 
 MAX_IDLE_ANSWERS = 4 * 1024
@@ -353,9 +352,9 @@ class TlsLayer(TLSMemoryBIOProtocol):
         """
         if not self._above.is_open or self.disconnecting:
             return reason
-        if isinstance(reason.value, SSL.Error):
+        if isinstance(reason.value, TlsError):
             return Failure(BrokenTlsError(f"TLS has failed: {tls_reason(reason.value)}"))
-        if self.expects_more and not self.getHandle().get_shutdown() & SSL.RECEIVED_SHUTDOWN:
+        if self.expects_more and not self.getHandle().is_ended:
             return Failure(BrokenTlsError("its bytes were cut off, without the end of TLS"))
         return reason
 

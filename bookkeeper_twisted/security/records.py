@@ -19,6 +19,9 @@ from .record_format import HEAD, body_size
 
 Piece = bytes | memoryview
 
+TlsError = SSL.Error
+"""The errors of OpenSSL."""
+
 RECORD = 16 * 1024
 """Most bytes of plain text in a TLS record; pieces with fewer bytes on average are joined before they are encrypted."""
 
@@ -121,6 +124,11 @@ class RecordConnection(SSL.Connection):
     """
 
     _failure: tuple[type[SSL.Error], tuple[Any, ...]] | None = None  # no error object: its traceback would keep frames
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the peer has ended TLS (close_notify)."""
+        return bool(self.get_shutdown() & SSL.RECEIVED_SHUTDOWN)
 
     @property
     def has_failed(self) -> bool:

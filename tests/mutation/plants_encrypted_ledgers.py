@@ -35,8 +35,7 @@ PLANTS = (
     ),
     Plant(
         "the wrong one of many entries is named", _CIPHER,
-        "self.decrypt(first + at, prefix + rest", "self.decrypt(first, prefix + rest", _READ,
-        where="EntryCipher.decrypt_many",
+        "first + at", "first", _READ, where="EntryCipher.decrypt_many",
     ),
     Plant(
         "entries too short for the random bytes of a writer are cut as others", "client/reading/decryption.py",

@@ -23,7 +23,9 @@ PLANTS = (
     ),
     Plant(
         "one way in which TLS breaks hides another", _SERVER,
-        "cause=error, error=error", "error=error", _BROKEN, where="ServerConnection._no_longer_encrypted",
+        "lines.log(self._log.info, 'the TLS connection of {peer} broke: {error}', self.peer, cause=error, error=error)",
+        "lines.log(self._log.info, 'the TLS connection of {peer} broke: {error}', self.peer, error=error)", _BROKEN,
+        where="ServerConnection._no_longer_encrypted",
     ),
     Plant(
         "a connection that is cut within a record counts as ended", "protocol/server/tls.py",
@@ -37,7 +39,7 @@ PLANTS = (
     ),
     Plant(
         "the end of TLS within a frame counts as a cut", _LAYER,
-        "self.getHandle().get_shutdown() & SSL.RECEIVED_SHUTDOWN", "False", _BROKEN, where="TlsLayer._reason_of",
+        "self.getHandle().is_ended", "False", _BROKEN, where="TlsLayer._reason_of",
     ),
     Plant(
         "a connection that this side drops counts as broken", _LAYER,
