@@ -53,7 +53,8 @@ class _Tests:
         payloads = [b"payload %d" % n * (n % 5) for n in range(300)]
         writer = self.do(self.sealed.create_ledger(3, 2, 2, b"pw", custom_metadata={"mine": b"1"}))
         self.do(writer.append(payloads[0]))
-        self.do(writer.append_many(payloads[1:]))
+        self.do(writer.append_many(payloads[1:150]))
+        self.do(writer.append_many(payloads[150:]))
         self.do(writer.close())
         reader = self.do(self.client(**self.key_config()).open_ledger(writer.ledger_id, b"pw"))
         self.assertEqual([each.data for each in self.do(reader.read(0, 299))], payloads)

@@ -102,6 +102,13 @@ class DecryptingDigesterTests(SynchronousTestCase):
             else:
                 self.assertRaises(DigestMatchError, self.batch, run)
 
+    def test_all_short(self) -> None:
+        """Entries that are all too short to be encrypted are refused, and the first one is named."""
+        for size in range(OVERHEAD):
+            run = self.run_of([bytes(size)] * 3, [size] * 3)
+            error = self.assertRaises(DigestMatchError, self.reader.verify, run)
+            self.assertEqual(error.entry_id, FIRST)
+
     def test_other_length(self) -> None:
         """An entry with another length of the ledger in its header is refused."""
         stored = self.encrypted([b"one", b"two", b"six"])
