@@ -111,7 +111,7 @@ class Config:
         return {field.key: field.shown(getattr(self, name)) for name, field in fields_of(type(self)).items()}
 
     def changed(self, values: Mapping[str, str], allowed: Collection[str], origin: str) -> Self:
-        """Return a copy of the configuration with some values replaced.
+        """Return a copy of the configuration with some values replaced, and with defaults that follow from them.
 
         :param values: the new values as text, by key.
         :param allowed: names of the attributes that may be changed.
@@ -128,7 +128,15 @@ class Config:
             if not text.strip():
                 raise ConfigError(f"{key} has no value, {origin}")
         resolved = resolve(fields, [[Setting(key, text, origin) for key, text in values.items()]])
-        return attrs.evolve(self, **resolved.values, origins={**self.origins, **resolved.origins})
+        kept = {name: getattr(self, name) for name in attrs.fields_dict(type(self)) if not self._is_derived(name)}
+        return type(self)(**{**kept, **resolved.values, "origins": {**self.origins, **resolved.origins}})
+
+    def _is_derived(self, name: str) -> bool:
+        """Test whether an attribute has the default that follows from the other attributes."""
+        default: Any = attrs.fields_dict(type(self))[name].default
+        if name in self.origins or not (isinstance(default, attrs.Factory) and default.takes_self):  # type: ignore[arg-type]
+            return False
+        return bool(getattr(self, name) == default.factory(self))
 
     @classmethod
     def load(cls, *sources: Iterable[Setting]) -> Self:

@@ -103,6 +103,19 @@ class RulesTests(SynchronousTestCase):
             "diskUsageWarnThreshold = '0.97', f:1: must not be above diskUsageThreshold = 0.95, default",
         )
 
+    def test_derived_after_change(self) -> None:
+        """A default that follows from a changed value follows it; a mark of its own stays, and a refusal names both."""
+        config = BookieConfig().changed({"diskUsageThreshold": "0.8"}, ["disk_usage_threshold"], "by hand")
+        self.assertEqual((config.disk_usage_lwm_threshold, config.disk_usage_warn_threshold), (0.8, 0.8))
+        back = config.changed({"diskUsageThreshold": "0.96"}, ["disk_usage_threshold"], "by hand")
+        self.assertEqual((back.disk_usage_lwm_threshold, back.disk_usage_warn_threshold), (0.96, 0.9))
+        marked = back.changed({"diskUsageLwmThreshold": "0.7"}, ["disk_usage_lwm_threshold"], "by hand")
+        self.assertEqual(marked.changed({"gcWaitTime": "1"}, ["gc_wait_time"], "").disk_usage_lwm_threshold, 0.7)
+        with self.assertRaisesRegex(
+            ConfigError, "diskUsageLwmThreshold = '0.7', by hand: must not be above diskUsageThreshold = 0.6, by hand"
+        ):
+            marked.changed({"diskUsageThreshold": "0.6"}, ["disk_usage_threshold"], "by hand")
+
     def test_bookie_id(self) -> None:
         """A bookie id keeps to the characters of Apache's and is not the reserved word."""
         self._refuses("bookieId=a/b", "bookieId = 'a/b', f:1: not a bookie id: 'a/b'")
