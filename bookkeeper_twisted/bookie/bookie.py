@@ -136,6 +136,10 @@ class Bookie:
         if self._waiting:
             self._waiting.resume(self._has_room)
 
+    def lacked_room_since(self, began: float) -> bool:
+        """Test whether an add has waited for room since ``began``, a time of the clock."""
+        return self._waiting.ended_at >= began
+
     def refuse_waiting(self, error: BookKeeperError) -> None:
         """Fail the adds that wait for room with ``error``."""
         self._waiting.fail_all(error)

@@ -109,7 +109,10 @@ class Engine:
         requests = RequestMetrics(self.instruments, labels)
         self.context = RequestContext(
             self.bookie, clock, requests, partial(self._flushed, disk_usage), options.requests,
-            slow=SlowRequests(clock.seconds, lambda ledger_id: self.commits[ledger_id % len(self.commits)].waits()),
+            slow=SlowRequests(
+                clock, lambda ledger_id: self.commits[ledger_id % len(self.commits)].waits(),
+                self.bookie.lacked_room_since,
+            ),
         )  # fmt: skip
         self.access = options.access
         self._executor = executor
@@ -164,6 +167,7 @@ class Engine:
 
         :returns: the last checkpoint; None if it failed, or was not begun because a journal had failed.
         """
+        self.context.slow.stop()
         self.factory.hold_all()
         for commit in self.commits:
             await commit.finish()

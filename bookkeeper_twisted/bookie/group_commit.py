@@ -24,7 +24,7 @@ Done = Callable[[Exception | None], None]
 
 QUEUE = "its turn in the queue of the journal"
 SYNC = "the write and the sync of the journal"
-REACTOR = "the thread of the reactor, behind the journal"
+LOOP = "the event loop, which was busy or held up"
 """The names of what a record waits for."""
 
 BUSY_SECONDS = 0.1
@@ -153,7 +153,7 @@ class GroupCommit:
         return {
             QUEUE: group.began - item.queued_at,
             SYNC: group.ended - group.began,
-            REACTOR: self._clock.seconds() - group.ended,
+            LOOP: self._clock.seconds() - group.ended,
         }
 
     # -- reactor --

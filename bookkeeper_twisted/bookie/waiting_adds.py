@@ -1,5 +1,6 @@
 """A queue of adds that wait for room in the write cache or the journal, bounded in bytes and time (safety rule S11)."""
 
+import math
 from collections import deque
 from collections.abc import Callable
 
@@ -19,6 +20,7 @@ class WaitingAdds:
     :param admit: called with the arguments of an add when there is room for it; it stores the entries of the add.
     :param max_wait: seconds after which a waiting add fails with TooManyRequestsError.
     :param max_bytes: most bytes of entries in the queue; further adds are refused immediately.
+    :ivar ended_at: time at which an add last ended to wait, in seconds of the clock.
     """
 
     def __init__(
@@ -31,6 +33,7 @@ class WaitingAdds:
         self._metrics = metrics
         self._max_wait = max_wait
         self._max_bytes = max_bytes
+        self.ended_at = -math.inf
         self._bytes = 0
         self._adds: deque[tuple[float, AddArguments]] = deque()
         self._timer: IDelayedCall | None = None
@@ -73,7 +76,7 @@ class WaitingAdds:
         self._flush()
 
     def _pop(self) -> tuple[float, AddArguments]:
-        item = self._adds.popleft()
+        item, self.ended_at = self._adds.popleft(), self._clock.seconds()
         self._bytes -= item[1][0].size
         return item
 

@@ -140,7 +140,7 @@ class RequestContext:
     limits: RequestLimits = attrs.field(factory=RequestLimits)
     read_ahead: SequentialReads = attrs.field(factory=SequentialReads)
     polls: Counter[str] = attrs.field(factory=Counter)
-    slow: SlowRequests = attrs.field(default=attrs.Factory(lambda self: SlowRequests(self.clock.seconds), True))
+    slow: SlowRequests = attrs.field(default=attrs.Factory(lambda self: SlowRequests(self.clock), True))
     adds: Permits = attrs.field(init=False)
     reads: Permits = attrs.field(init=False)
     others: Permits = attrs.field(init=False)

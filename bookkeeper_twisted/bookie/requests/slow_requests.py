@@ -5,12 +5,15 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from ...instruments import Ring
 from ...protocol.peer_lines import PeerLines
+from ..group_commit import LOOP
+from .loop_watch import LoopWatch
 
-DISK = "the disk"
+DISK = "a read of the disk"
 JOURNAL = "the journal"
 TURN = "its turn, or room for its reply"
 ROOM = "room in the write cache or in the queue of the journal"
@@ -55,27 +58,41 @@ class SlowRequests:
     At most one line of an operation is logged a minute for each host.  Callers compare the time with
     :attr:`threshold` themselves, so a request that is quick costs one comparison.
 
-    :param seconds: returns the time in seconds, which limits the rate of the lines.
+    :param clock: the reactor.
     :param waits: returns what an add has waited for; called while the add is being completed.
+    :param room_since: tests whether an add has waited for room since a time of the clock.
     :ivar threshold: milliseconds from which a request is logged; infinite if no request is logged.
     :ivar recent: the newest slow requests, also those whose lines were omitted.
     """
 
     _log = Logger()
 
-    def __init__(self, seconds: Callable[[], float], waits: Waits = lambda ledger_id: _NO_WAITS) -> None:
+    def __init__(
+        self, clock: IReactorTime, waits: Waits = lambda ledger_id: _NO_WAITS,
+        room_since: Callable[[float], bool] = lambda began: False,
+    ) -> None:  # fmt: skip
         self.threshold = math.inf
         self.recent: Ring[SlowRequest] = Ring(RECENT_REQUESTS)
-        self._seconds = seconds
+        self._clock = clock
         self._waits = waits
-        self._lines = PeerLines(seconds)
+        self._room_since = room_since
+        self._loop = LoopWatch(clock)
+        self._lines = PeerLines(clock.seconds)
 
     def limit(self, millis: float) -> None:
-        """Set the threshold.
+        """Set the threshold; while there is one, the event loop is watched, until :meth:`stop`.
 
         :param millis: milliseconds from which a request is logged; 0 for no lines at all.
         """
         self.threshold = millis or math.inf
+        if millis:
+            self._loop.start()
+        else:
+            self._loop.stop()
+
+    def stop(self) -> None:
+        """Watch the event loop no more."""
+        self._loop.stop()
 
     def say(
         self, operation: str, peer: str, ledger_id: int, entry_id: int, count: int, millis: float, waited_for: str
@@ -89,9 +106,11 @@ class SlowRequests:
         :param millis: how long the request took, in milliseconds.
         :param waited_for: what took most of the time, as far as it is known.
         """
-        self.recent.append(
-            SlowRequest(self._seconds(), operation, peer, ledger_id, entry_id, count, millis, waited_for)
-        )
+        now = self._clock.seconds()
+        if self._loop.late_since(now - millis / 1000) * 1000 > millis / 2:
+            # While the loop does not run, replies of disks are not noticed, and requests and room are not given out.
+            waited_for = LOOP
+        self.recent.append(SlowRequest(now, operation, peer, ledger_id, entry_id, count, millis, waited_for))
         template = (
             f"slow {operation} of {{peer}}: ledger {{ledger_id}}, entry {{entry_id}}, {{count}} in all, "
             "{millis:.0f} ms, most of it for {waited_for}"
@@ -104,7 +123,8 @@ class SlowRequests:
     def say_add(self, peer: str, ledger_id: int, entry_id: int, count: int, millis: float) -> None:
         """Log that an add took long, while it is being completed.
 
-        The journal knows how long the add waited for the journal; the rest of the time counts as the wait for room.
+        The journal knows how long the add waited for the journal.  The rest of the time is the wait for room if the add
+        had to wait for it; otherwise the event loop was busy with the add itself.
 
         :param peer: host and port of the client.
         :param entry_id: id of the first entry.
@@ -112,5 +132,7 @@ class SlowRequests:
         :param millis: how long the add took, in milliseconds.
         """
         waits = dict(self._waits(ledger_id))
-        waits[ROOM] = max(millis / 1000 - sum(waits.values()), _LEAST)
+        rest = max(millis / 1000 - sum(waits.values()), _LEAST)
+        name = ROOM if self._room_since(self._clock.seconds() - millis / 1000) else LOOP
+        waits[name] = waits.get(name, 0.0) + rest
         self.say("ADD_ENTRY", peer, ledger_id, entry_id, count, millis, max(waits, key=waits.__getitem__))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 
 from ...bookie.admin import DirectoryUsage, EntryLogSpace
-from ...bookie.group_commit import QUEUE, REACTOR, SYNC
+from ...bookie.group_commit import LOOP, QUEUE, SYNC
 from ...bookie.requests.slow_requests import DISK, JOURNAL, ROOM, TURN, SlowRequest
 from ...metrics import JournalGroup
 
@@ -14,14 +14,8 @@ WINDOW = 600.0
 
 _DAY = 86400.0
 _CAUSES: Mapping[str, str] = {
-    DISK: "disk", SYNC: "disk", JOURNAL: "disk", QUEUE: "queue", ROOM: "queue", TURN: "network", REACTOR: "processor",
+    DISK: "disk", SYNC: "disk", JOURNAL: "disk", QUEUE: "queue", ROOM: "queue", TURN: "network", LOOP: "processor",
 }  # fmt: skip
-_TEXTS: Mapping[str, str] = {
-    "disk": "the disk: requests wait for reads, or for the write and sync of the journal",
-    "queue": "a queue: requests wait for their turn in the journal or for room in the write cache",
-    "network": "the network or the client: replies wait until the client reads",
-    "processor": "the processor: replies wait for the thread of the reactor",
-}
 
 
 @attrs.frozen
@@ -30,7 +24,7 @@ class Bottleneck:
 
     :ivar cause: ``disk``, ``queue``, ``network``, ``processor``, or ``none``.
     :ivar text: the verdict as a sentence for an operator.
-    :ivar seconds: seconds that slow requests waited, by cause.
+    :ivar seconds: seconds that slow requests took, by what they waited for most.
     :ivar queue_ms, write_ms, sync_ms: mean time that a journal group waited, was written and was synced; None without
         groups.
     """
@@ -55,15 +49,14 @@ def bottleneck(
     seconds: dict[str, float] = {}
     for request in slow:
         if now - request.ended <= WINDOW:
-            cause = _CAUSES.get(request.waited_for, "processor")
-            seconds[cause] = seconds.get(cause, 0.0) + request.millis / 1000
+            seconds[request.waited_for] = seconds.get(request.waited_for, 0.0) + request.millis / 1000
     queue, write, sync = (
         _mean([group.waited for group in newest]), _mean([group.written for group in newest]),
         _mean([group.synced for group in newest if group.synced is not None]),
     )  # fmt: skip
     if seconds:
-        cause = max(seconds, key=seconds.__getitem__)
-        text = _TEXTS[cause]
+        cause, waited_for = _longest(seconds)
+        text = f"the {cause}: slow requests waited longest for {waited_for}"
     elif threshold in ("", "0"):
         on_disk = (write or 0.0) + (sync or 0.0)
         cause = "none" if queue is None else "queue" if queue > on_disk else "disk"
@@ -73,6 +66,15 @@ def bottleneck(
     else:
         cause, text = "none", f"nothing: no request took {threshold} ms in the last ten minutes"
     return Bottleneck(cause, text, seconds, queue, write, sync)
+
+
+def _longest(seconds: Mapping[str, float]) -> tuple[str, str]:
+    """Return the cause of the longest waits, and for what requests waited longest because of it."""
+    by_cause: dict[str, float] = {}
+    for waited_for, spent in seconds.items():
+        by_cause[_CAUSES[waited_for]] = by_cause.get(_CAUSES[waited_for], 0.0) + spent
+    cause = max(by_cause, key=by_cause.__getitem__)
+    return cause, max((each for each in seconds if _CAUSES[each] == cause), key=seconds.__getitem__)
 
 
 def _mean(values: Sequence[float]) -> float | None:

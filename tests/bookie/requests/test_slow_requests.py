@@ -7,6 +7,7 @@ from twisted.internet.task import Clock
 from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.bookie.group_commit import QUEUE
 from bookkeeper_twisted.bookie.requests.slow_requests import SlowRequests
 from bookkeeper_twisted.codec.messages import ForceLedgerRequest, Header, ReadRequest
 from bookkeeper_twisted.codec.operations import Operation
@@ -14,6 +15,9 @@ from bookkeeper_twisted.codec.v3 import requests_out as v3
 from bookkeeper_twisted.codec.wires import V3
 
 from ..rig import KEY, Peer, Rig, adds, batch, reads, run
+
+STEP = 1 / 64
+"""Seconds between turns of the event loop, which is not late then."""
 
 
 class SlowRequestTests(SynchronousTestCase):
@@ -40,14 +44,23 @@ class SlowRequestTests(SynchronousTestCase):
         self.rig.drain()
         self.use(self.rig.restart())
 
+    def turns(self, seconds: float) -> None:
+        """The event loop runs for some seconds."""
+        steps, rest = divmod(seconds, STEP)
+        self.rig.clock.pump([STEP] * int(steps) + [rest])
+
     def slow(self, data: bytes, seconds: float = 0.25, peer: Peer | None = None) -> list[str]:
         """What is logged when a request waits so long."""
         with capturedLogs() as events:
             (peer or self.peer).send(data)
-            self.rig.clock.advance(seconds)
+            self.turns(seconds)
             self.rig.drain()
         self.events = [event for event in events if "slow_requests" in event["log_namespace"]]
         return [str(formatEvent(event)) for event in self.events]
+
+    def watches(self) -> int:
+        """The number of timers that watch the event loop."""
+        return str(self.rig.clock.getDelayedCalls()).count("LoopWatch")
 
     def test_add(self) -> None:
         """A slow run of adds is one line, with its client, its ledger and first entry, and how many there are."""
@@ -79,9 +92,9 @@ class SlowRequestTests(SynchronousTestCase):
         self.assertEqual(self.slow(adds(run(7, 0)), 0.099), [])
         self.assertEqual(len(self.slow(adds(run(7, 1)), 0.1)), 1)
         self.rig.engine.context.slow.limit(0)
-        self.assertEqual(self.slow(adds(run(8, 0)), 3600), [])
+        self.assertEqual(self.slow(adds(run(8, 0)), 60), [])
         self.use(Rig())
-        self.assertEqual(SlowRequests(Clock().seconds).threshold, float("inf"))
+        self.assertEqual(SlowRequests(Clock()).threshold, float("inf"))
 
     def test_once_a_minute(self) -> None:
         """One line of an operation a minute for each host; the next one says how many were left out."""
@@ -97,12 +110,12 @@ class SlowRequestTests(SynchronousTestCase):
         write = self.rig.store.journals[0].write_group
 
         def slowly(*args: Any, **options: Any) -> Any:
-            self.rig.clock.advance(0.3)
+            self.turns(0.25)
             return write(*args, **options)
 
         self.patch(self.rig.store.journals[0], "write_group", slowly)
-        (line,) = self.slow(adds(run(7, 0)), 0.01)
-        self.assertIn("310 ms, most of it for the write and the sync of the journal", line)
+        (line,) = self.slow(adds(run(7, 0)), STEP)
+        self.assertIn("266 ms, most of it for the write and the sync of the journal", line)
 
     def test_room(self) -> None:
         """An add that waits before it is given to the journal waits for room."""
@@ -117,12 +130,48 @@ class SlowRequestTests(SynchronousTestCase):
         self.assertEqual(len(lines), 1)
         self.assertIn("500 ms, most of it for room in the write cache or in the queue of the journal", lines[0])
 
+    def test_held_up(self) -> None:
+        """A request that took long because the event loop did not run waited for it, whatever else it waited for."""
+        for data in (adds(run(7, 0)), adds(run(8, 0))):
+            self.rig.clock.advance(60)
+            self.turns(1)
+            with capturedLogs() as events:
+                self.peer.send(data)
+                self.rig.clock.advance(0.5)
+                self.rig.drain()
+            (line,) = [str(formatEvent(event)) for event in events]
+            self.assertIn("500 ms, most of it for the event loop, which was busy or held up", line)
+
+    def test_long_ago(self) -> None:
+        """A request does not wait for a delay of the event loop that was over before the request came."""
+        self.rig.clock.advance(5)
+        (line,) = self.slow(adds(run(7, 0)), 0.25)
+        self.assertIn("for its turn in the queue of the journal", line)
+
+    def test_busy_with_the_add(self) -> None:
+        """An add that did not wait for room took the time of the event loop before it came to the journal."""
+        self.patch(self.rig.engine.context.slow, "_waits", lambda ledger_id: {QUEUE: 0.01})
+        (line,) = self.slow(adds(run(7, 0)), 0.25)
+        self.assertIn("for the event loop, which was busy or held up", line)
+
+    def test_watched(self) -> None:
+        """The event loop is watched while there is a threshold, and until the bookie stops."""
+        slow = self.rig.engine.context.slow
+        self.assertEqual(self.watches(), 1)
+        slow.limit(0)
+        self.assertEqual(self.watches(), 0)
+        slow.limit(100)
+        slow.limit(200)
+        self.assertEqual(self.watches(), 1)
+        slow.stop()
+        self.assertEqual(self.watches(), 0)
+
     def test_reads(self) -> None:
         """A slow run of reads has its first entry; it waits for the disk."""
         self.restart()
         self.assertEqual(
             self.slow(reads(1, range(2, 5))),
-            ["slow READ_ENTRY of 10.0.0.7:5: ledger 1, entry 2, 3 in all, 250 ms, most of it for the disk"],
+            ["slow READ_ENTRY of 10.0.0.7:5: ledger 1, entry 2, 3 in all, 250 ms, most of it for a read of the disk"],
         )
         self.assertEqual(self.slow(reads(1, range(2, 5))), [])
 
@@ -131,7 +180,10 @@ class SlowRequestTests(SynchronousTestCase):
         self.restart()
         self.assertEqual(
             self.slow(batch(1, 4, 3, 10_000)),
-            ["slow BATCH_READ_ENTRY of 10.0.0.7:5: ledger 1, entry 4, 3 in all, 250 ms, most of it for the disk"],
+            [
+                "slow BATCH_READ_ENTRY of 10.0.0.7:5: ledger 1, entry 4, 3 in all, 250 ms, "
+                "most of it for a read of the disk"
+            ],
         )
 
     def test_rare(self) -> None:

@@ -1,0 +1,62 @@
+"""Measures when the event loop of the process was busy or held up, so that slow requests are not blamed on a disk."""
+
+from collections import deque
+
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+
+PERIOD = 0.05
+"""Seconds between two calls of the timer; a busy time that is shorter may not be noticed."""
+
+_TOLERANCE = 0.01
+"""Seconds by which the timer may be late."""
+
+_KEPT = 1000
+
+
+class LoopWatch:
+    """A timer that records the times in which it was late, because the event loop did not run its calls.
+
+    The loop is late when one of its calls takes long, and when the whole process was stopped or got no processor.
+
+    :param clock: the reactor.
+    """
+
+    def __init__(self, clock: IReactorTime) -> None:
+        self._clock = clock
+        self._late: deque[tuple[float, float]] = deque(maxlen=_KEPT)
+        self._due = 0.0
+        self._call: IDelayedCall | None = None
+
+    def start(self) -> None:
+        """Start the timer, unless it is running."""
+        if self._call is None:
+            self._due = self._clock.seconds() + PERIOD
+            self._call = self._clock.callLater(PERIOD, self._tick)
+
+    def stop(self) -> None:
+        """Stop the timer; from now on, the loop does not count as late."""
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None
+        self._late.clear()
+
+    def _tick(self) -> None:
+        now = self._clock.seconds()
+        if now - self._due > _TOLERANCE:
+            self._late.append((self._due, now))
+        self._call = None
+        self.start()
+
+    def late_since(self, began: float) -> float:
+        """Return for how many seconds since ``began`` the loop was late; the present delay counts, too.
+
+        :param began: a time of the clock.
+        """
+        late, now = 0.0, self._clock.seconds()
+        if self._call is not None and now - self._due > _TOLERANCE:
+            late = now - max(self._due, began)
+        for start, end in reversed(self._late):
+            if end <= began:
+                break
+            late += end - max(start, began)
+        return late

@@ -1,0 +1,33 @@
+"""Plants in what bounds the console and its askers, and in what it says about slow requests and past events."""
+
+from .plant import Plant
+
+_SLOW, _SLOW_TESTS = "bookie/requests/slow_requests.py", ["tests.bookie.requests.test_slow_requests"]
+
+PLANTS = (
+    Plant(
+        "a disk is blamed while the event loop did not run", _SLOW,
+        "self._loop.late_since(now - millis / 1000) * 1000 > millis / 2", "False", _SLOW_TESTS,
+        where="SlowRequests.say",
+    ),
+    Plant(
+        "the event loop is blamed for its delays of long ago", "bookie/requests/loop_watch.py",
+        "end <= began", "False", _SLOW_TESTS, where="LoopWatch.late_since",
+    ),
+    Plant(
+        "an add that had room waited for it", _SLOW,
+        "self._room_since(self._clock.seconds() - millis / 1000)", "True", _SLOW_TESTS, where="SlowRequests.say_add",
+    ),
+    Plant(
+        "the event loop is watched after the stop", _SLOW,
+        "self._loop.stop()", "pass", _SLOW_TESTS, where="SlowRequests.stop",
+    ),
+    Plant(
+        "a default stays when the value that it follows changes", "config/settings.py",
+        "default.factory(self)", "object()", ["tests.config.test_bookie"], where="Config._is_derived",
+    ),
+    Plant(
+        "a mark of its own follows the threshold", "config/settings.py",
+        "name in self.origins", "False", ["tests.config.test_bookie"], where="Config._is_derived",
+    ),
+)
