@@ -79,6 +79,18 @@ DIRECT = not missing()
 """Whether this version of Twisted has all the attributes that are needed to send inside the write call."""
 
 
+def unread_bytes(descriptor: int) -> int:
+    """Return the number of bytes that the kernel keeps for the peer of a TCP socket; 0 if the system does not say it.
+
+    :param descriptor: descriptor of the socket.
+    """
+    try:
+        found = ioctl(descriptor, TIOCOUTQ, bytes(4))
+    except (OSError, ValueError):  # the socket is closed, or the system does not support the call
+        return 0
+    return int.from_bytes(found, sys.byteorder)
+
+
 @implementer(IGatheringTransport)
 class DirectConnection(Connection):
     """The base class of both ends of a TCP connection; within ``write``, it passes bytes to the kernel.
@@ -96,11 +108,7 @@ class DirectConnection(Connection):
 
     @property
     def unread(self) -> int:
-        try:
-            found = ioctl(self.socket.fileno(), TIOCOUTQ, bytes(4))
-        except (OSError, ValueError):  # the socket is closed, or the system does not support the call
-            return 0
-        return int.from_bytes(found, sys.byteorder)
+        return unread_bytes(self.socket.fileno())
 
     def write(self, data: bytes) -> None:
         """Send as many bytes of ``data`` as the kernel accepts now, and queue the rest."""

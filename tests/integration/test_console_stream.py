@@ -7,9 +7,11 @@ from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
 from twisted.internet.interfaces import IReactorTCP
 from twisted.internet.protocol import Protocol, connectionDone
+from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 from twisted.trial.unittest import TestCase
 
+from bookkeeper_twisted.http.console import feed
 from bookkeeper_twisted.http.console.feed import ConsoleFeed
 from bookkeeper_twisted.http.console.stream import StreamPage
 from bookkeeper_twisted.http.site import make_site
@@ -93,3 +95,25 @@ class ConsoleStreamTests(TestCase):
         await self.stop()
         await found.ended
         self.assertTrue(found.data.endswith(b"0\r\n\r\n"))
+
+    async def test_never_reads(self) -> None:
+        """A client that reads nothing after the first bytes is disconnected when its buffers are full, and no other."""
+        deaf, reader = await self.listener(), await self.listener()
+        deaf.transport.pauseProducing()  # type: ignore[union-attr]
+        left, leave = Deferred[Any](), self.feed.leave
+
+        def leaving(viewer: Any) -> None:
+            leave(viewer)
+            if not left.called:
+                left.callback(viewer)
+
+        self.patch(self.feed, "leave", leaving)
+        self.patch(feed, "PATIENCE", 0.5)
+        (first, second) = self.feed._viewers
+        filled = b"data: " + b"x" * 65536 + b"\n\n"
+        while first.unread < 4 * len(filled):
+            first.send(filled)
+            await deferLater(reactor, 0, lambda: None)
+        self.assertIs(await left, first)
+        self.assertEqual(list(self.feed._viewers), [second])
+        reader.transport.loseConnection()  # type: ignore[union-attr]

@@ -75,11 +75,27 @@ PLANTS = (
     ),
     Plant(
         "a viewer that never reads stays", _FEED,
-        "now - viewer.stuck_since >= PATIENCE", "False", _FED, where="ConsoleFeed._send",
+        "viewer.idle_for() >= PATIENCE", "False", _FED, where="ConsoleFeed._tick",
+    ),
+    Plant(
+        "a viewer may leave any number of bytes unread", _FEED,
+        "viewer.unread >= MOST_UNREAD", "False", _FED, where="ConsoleFeed._tick",
+    ),
+    Plant(
+        "the place of a viewer that does not read is not given away", _FEED,
+        "self._drop(slowest)", "return False", _FED, where="ConsoleFeed.make_room",
+    ),
+    Plant(
+        "what the kernel holds for a viewer is not counted", "http/console/stream.py",
+        "unread_bytes(descriptor())", "0", ["tests.integration.test_console_stream"], where="EventStream.unread",
+    ),
+    Plant(
+        "an event is written whole, whatever room there is", "http/console/stream.py",
+        "self._rest and not self._is_full", "self._rest", _STREAMED, where="EventStream._write",
     ),
     Plant(
         "a full connection gets more events", "http/console/stream.py",
-        "self.stuck_since is None", "True", _STREAMED, where="EventStream.send",
+        "self._is_full", "False", _STREAMED, where="EventStream.send",
     ),
     Plant(
         "a viewer that was behind misses a snapshot", "http/console/stream.py",

@@ -29,17 +29,27 @@ KEPT_BYTES = 512 * 1024
 KEEP_ALIVE = 15.0
 """Seconds without a change after which viewers get a comment, so that proxies keep the connection open."""
 
-PATIENCE = 30.0
+PATIENCE = 5.0
 """Seconds after which a viewer that does not read is dropped."""
+
+LEAST_PATIENCE = 1.0
+"""Seconds after which a viewer that does not read is dropped if another one wants its place."""
+
+MOST_UNREAD = 2 * 1024 * 1024
+"""Bytes that a viewer has not read from which it is dropped."""
 
 
 class Viewer(Protocol):
     """A connection that gets the events of a feed.
 
-    :ivar stuck_since: since when its connection is full, in seconds of the clock; None if it is not full.
+    :ivar unread: number of bytes that were sent and that the client has not received.
     """
 
-    stuck_since: float | None
+    @property
+    def unread(self) -> int: ...
+
+    def idle_for(self) -> float:
+        """Return for how many seconds the client has read nothing, although there was something to read."""
 
     def send(self, event: bytes) -> None:
         """Write an ``event`` to the connection; if it is full, drop the event, and ask for a snapshot later."""
@@ -80,10 +90,14 @@ class ConsoleFeed:
 
     # -- viewers --
 
-    @property
-    def is_full(self) -> bool:
-        """Whether there are as many viewers as may be."""
-        return len(self._viewers) >= MAX_VIEWERS
+    def make_room(self) -> bool:
+        """Test whether there is a place for another viewer; a viewer that does not read gives its place away."""
+        if len(self._viewers) >= MAX_VIEWERS:
+            slowest = max(self._viewers, key=lambda viewer: viewer.idle_for())
+            if slowest.idle_for() < LEAST_PATIENCE:
+                return False
+            self._drop(slowest)
+        return True
 
     def join(self, viewer: Viewer, last_event_id: str = "") -> None:
         """Send events to a ``viewer`` from now on: first what it has missed, or a snapshot.
@@ -165,13 +179,12 @@ class ConsoleFeed:
             counts = self._counts[source.name] = source.counts()
             if counts != before:
                 changed[source.name] = _dumped(source.after(before))
-        now = self._clock.seconds()
         if changed:
             self._number += 1
             event = self._event("change", changed)
             self._keep(event)
             self._send(event)
-        elif now - self._sent_at >= KEEP_ALIVE:
+        elif self._clock.seconds() - self._sent_at >= KEEP_ALIVE:
             self._send(b":\n\n")
 
     def _keep(self, event: bytes) -> None:
@@ -180,13 +193,13 @@ class ConsoleFeed:
             self._kept.popleft()
 
     def _send(self, event: bytes) -> None:
-        now = self._sent_at = self._clock.seconds()
-        for viewer in list(self._viewers):
-            if viewer.stuck_since is not None and now - viewer.stuck_since >= PATIENCE:
-                self.leave(viewer)
-                viewer.drop()
-            else:
-                viewer.send(event)
+        self._sent_at = self._clock.seconds()
+        for viewer in self._viewers:
+            viewer.send(event)
+
+    def _drop(self, viewer: Viewer) -> None:
+        self.leave(viewer)
+        viewer.drop()
 
     # -- samples --
 
@@ -208,6 +221,9 @@ class ConsoleFeed:
     def _tick(self) -> None:
         self._timer = None
         self._flush()
+        for viewer in list(self._viewers):
+            if viewer.unread >= MOST_UNREAD or viewer.idle_for() >= PATIENCE:
+                self._drop(viewer)
         if self._viewers:
             self._sample()
 

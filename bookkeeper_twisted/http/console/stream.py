@@ -11,26 +11,31 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 from zope.interface import implementer
 
+from ...protocol.direct_transport import unread_bytes
 from ..api import Answer, begin_answer
 from ..routes import Route
 from .feed import MAX_VIEWERS, ConsoleFeed
 
 _EVENTS = b"text/event-stream"
+_PIECE = 32 * 1024
+"""The most bytes that are written at a time: the rest of an event waits for room, and all viewers share its memory."""
 
 
 @implementer(IPushProducer)
 class EventStream:
     """The response to one viewer.
 
-    It holds no events: while its connection is full, they are dropped, and a new snapshot follows when there is room.
+    It queues no events: while its connection is full, they are dropped, and a new snapshot follows when there is room.
     """
 
     def __init__(self, request: Request, feed: ConsoleFeed, clock: Any) -> None:
-        self.stuck_since: float | None = None
         self._request = request
         self._feed = feed
         self._clock = clock
-        self._is_behind = False
+        self._rest = memoryview(b"")
+        self._is_full = self._is_behind = False
+        self._read_at = clock.seconds()
+        self._expected = 0
 
     def begin(self) -> None:
         """Send the headers and the first events."""
@@ -49,10 +54,33 @@ class EventStream:
 
     def send(self, event: bytes) -> None:
         """Write an ``event`` to the connection; if it is full, drop the event, and send a snapshot later."""
-        if self.stuck_since is None:
-            self._request.write(event)
-        else:
+        if self._is_full:
             self._is_behind = True
+        else:
+            self._rest = memoryview(event)
+            self._write()
+
+    def _write(self) -> None:
+        while self._rest and not self._is_full:
+            piece, self._rest = self._rest[:_PIECE], self._rest[_PIECE:]
+            self._expected += len(piece)
+            self._request.write(bytes(piece))
+
+    @property
+    def unread(self) -> int:
+        kept = 0
+        if self._request.channel is not None:
+            descriptor = getattr(self._request.channel.transport, "fileno", None)
+            kept = 0 if descriptor is None else unread_bytes(descriptor())
+        return kept + len(self._rest)
+
+    def idle_for(self) -> float:
+        """Return for how many seconds the client has read nothing, although there was something to read."""
+        now, unread = self._clock.seconds(), self.unread
+        if unread < self._expected or not (unread or self._is_full):
+            self._read_at = now
+        self._expected = unread
+        return float(now - self._read_at)
 
     def end(self) -> None:
         """End the response, because the server stops."""
@@ -69,13 +97,13 @@ class EventStream:
     # -- as a producer --
 
     def pauseProducing(self) -> None:
-        if self.stuck_since is None:
-            self.stuck_since = self._clock.seconds()
+        self._is_full = True
 
     def resumeProducing(self) -> None:
-        self.stuck_since = None
-        is_behind, self._is_behind = self._is_behind, False
-        if is_behind:
+        self._is_full, self._read_at = False, self._clock.seconds()
+        self._write()
+        if self._is_behind and not self._is_full:
+            self._is_behind = False
             self.send(self._feed.snapshot())
 
     def stopProducing(self) -> None:
@@ -107,7 +135,7 @@ class StreamPage(Resource):
             request.setHeader(b"Allow", b"GET, HEAD")
             return errorPage(405, "Method Not Allowed", "This page can only be read.").render(request)
         if request.method == b"GET" and _EVENTS in (request.getHeader(b"accept") or b""):
-            if self._feed.is_full:
+            if not self._feed.make_room():
                 return begin_answer(request, Answer(f"There are {MAX_VIEWERS} viewers already\n", 503))
             EventStream(request, self._feed, self._clock).begin()
             return NOT_DONE_YET

@@ -13,7 +13,9 @@ from bookkeeper_twisted.http.console.feed import (
     KEEP_ALIVE,
     KEPT_BYTES,
     KEPT_CHANGES,
+    LEAST_PATIENCE,
     MAX_VIEWERS,
+    MOST_UNREAD,
     PATIENCE,
     ConsoleFeed,
 )
@@ -25,9 +27,12 @@ class ListViewer:
     """Keeps the events that it gets."""
 
     def __init__(self) -> None:
-        self.stuck_since: float | None = None
+        self.unread, self.idle = 0, 0.0
         self.raw: list[bytes] = []
         self.ended = self.dropped = False
+
+    def idle_for(self) -> float:
+        return self.idle
 
     def send(self, event: bytes) -> None:
         self.raw.append(event)
@@ -153,11 +158,18 @@ class SampleTests(FeedCase):
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 2)
 
     def test_full(self) -> None:
-        """There is a bound of viewers."""
-        viewers = [self.viewer() for _ in range(MAX_VIEWERS)]
-        self.assertTrue(self.feed.is_full)
+        """There is a bound of viewers; one that does not read gives its place to another, the slowest first."""
+        viewers = [self.viewer() for _ in range(MAX_VIEWERS - 1)]
+        self.assertTrue(self.feed.make_room())
+        viewers.append(self.viewer())
+        viewers[3].idle = LEAST_PATIENCE - 0.1
+        self.assertFalse(self.feed.make_room())
+        viewers[3].idle, viewers[7].idle = LEAST_PATIENCE, LEAST_PATIENCE + 1
+        self.assertTrue(self.feed.make_room())
+        self.assertEqual([viewer for viewer in viewers if viewer.dropped], [viewers[7]])
+        self.assertTrue(self.feed.make_room())
         self.feed.leave(viewers[0])
-        self.assertFalse(self.feed.is_full)
+        self.assertFalse(viewers[3].dropped)
 
 
 class EventTests(FeedCase):
@@ -237,27 +249,22 @@ class EventTests(FeedCase):
         self.assertLessEqual(sum(len(event) for _, event in self.feed._kept), KEPT_BYTES)
 
     def test_stuck(self) -> None:
-        """A viewer that does not read for long is dropped; one that reads again in time is not."""
-        slow, dead = self.viewer(), self.viewer()
-        slow.stuck_since = dead.stuck_since = self.clock.seconds()
-        self.ring.append("x")
-        self.tick(int(PATIENCE / INTERVAL) - 1)
-        self.assertEqual((slow.dropped, dead.dropped), (False, False))
-        slow.stuck_since = None
-        self.ring.append("x")
-        self.tick(2)
-        self.assertEqual((slow.dropped, dead.dropped), (False, True))
+        """A viewer that does not read for long is dropped, also without a change; one that reads in time is not."""
+        slow, dead, greedy = self.viewer(), self.viewer(), self.viewer()
+        slow.idle, dead.idle, greedy.unread = PATIENCE - 0.1, PATIENCE, MOST_UNREAD - 1
+        self.tick()
+        self.assertEqual((slow.dropped, dead.dropped, greedy.dropped), (False, True, False))
+        greedy.unread += 1
         self.ring.append("x")
         dead.raw.clear()
         self.tick(2)
-        self.assertEqual(dead.raw, [])
+        self.assertEqual((slow.dropped, greedy.dropped, dead.raw), (False, True, []))
 
     def test_last_is_stuck(self) -> None:
         """Nothing is sampled after the only viewer was dropped."""
         dead = self.viewer()
-        dead.stuck_since = self.clock.seconds()
-        self.ring.append("x")
-        self.tick(int(PATIENCE + KEEP_ALIVE / INTERVAL))
+        dead.idle = PATIENCE
+        self.tick(2)
         self.assertEqual((dead.dropped, self.clock.getDelayedCalls()), (True, []))
 
     def test_close(self) -> None:

@@ -9,6 +9,7 @@ from twisted.python.failure import Failure
 
 from bookkeeper_twisted.http.console.feed import MAX_VIEWERS, PATIENCE
 from bookkeeper_twisted.http.site import make_site
+from bookkeeper_twisted.instruments import Ring
 from bookkeeper_twisted.metrics import JournalGroup
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 
@@ -112,11 +113,48 @@ class StreamTests(StreamCase):
 
     def test_never_reads(self) -> None:
         """A viewer that never reads is disconnected."""
-        peer = _Peer(self)
+        peer, other = _Peer(self), _Peer(self)
         peer.channel.pauseProducing()
-        for _ in range(int(PATIENCE)):
-            self.add()
+        self.clock.pump([1.0] * (int(PATIENCE) + 1))
         self.assertTrue(peer.transport.disconnected or peer.transport.disconnecting)
+        self.assertFalse(other.transport.disconnected or other.transport.disconnecting)
+
+    def test_pieces(self) -> None:
+        """What of an event has no room waits for it, and what comes meanwhile is left out until then."""
+        peer = _Peer(self)
+        peer.text()
+        pieces, write = list[int](), peer.transport.writeSequence
+
+        def full(data: list[bytes]) -> None:
+            pieces.append(sum(map(len, data)))
+            write(data)
+            peer.channel.pauseProducing()
+
+        self.admin.groups = (Ring(2000),)
+        for _ in range(2000):
+            self.admin.groups[0].append(JournalGroup(1.0, 1, 1, 0.0, 0.0, 0.0))
+        self.patch(peer.transport, "writeSequence", full)
+        self.clock.pump([1.0, 1.0])
+        self.assertEqual(len(pieces), 1)
+        self.patch(peer.transport, "writeSequence", write)
+        self.add()
+        self.assertEqual(len(peer.text()), pieces[0])
+        peer.channel.resumeProducing()
+        rest = peer.text()
+        self.assertNotIn("event: change", rest)
+        change, _, snapshot = rest.partition("event: snapshot")
+        self.assertIn("}\n\n", change)
+        self.assertIn('"last":2001', snapshot)
+
+    def test_reads_a_little(self) -> None:
+        """A viewer whose connection has room again now and then is not idle, and neither is one that has read all."""
+        peer = _Peer(self)
+        for _ in range(3):
+            peer.channel.pauseProducing()
+            self.clock.pump([1.0] * int(PATIENCE - 1))
+            peer.channel.resumeProducing()
+        self.clock.pump([1.0] * 60)
+        self.assertFalse(peer.transport.disconnected or peer.transport.disconnecting)
 
     def test_stop(self) -> None:
         """At the stop of the server the response ends in an orderly way, and its connection closes."""
