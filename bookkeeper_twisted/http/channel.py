@@ -34,6 +34,9 @@ MAX_CONNECTIONS = 64
 MAX_BODY = 64 * 1024
 """The most bytes of the body of a request."""
 
+CONSOLE = b"/console"
+"""The path of the page to which pages of other sites may link."""
+
 REQUEST_TIME = 60.0
 """Seconds within which a request must arrive and an answer be read; an idle connection is closed after them."""
 
@@ -47,7 +50,7 @@ _REST = 3
 _LONGEST_REST = 1.0
 
 _REASONS = {
-    400: b"Bad Request", 413: b"Content Too Large", 421: b"Misdirected Request",
+    400: b"Bad Request", 403: b"Forbidden", 413: b"Content Too Large", 421: b"Misdirected Request",
     431: b"Request Header Fields Too Large",
 }  # fmt: skip
 
@@ -86,6 +89,8 @@ class PlainRequest(Request):
             self._refuse(400, b"There should be one Host\n")
         elif hosts and not self.channel.site.hosts.allow(hosts[0]):
             self._refuse(421, b"This server has another name: httpServerAllowedHosts is the key for more names\n")
+        elif reason := self.channel.site.hosts.foreign(self, CONSOLE):
+            self._refuse(403, f"Forbidden: {reason}\n".encode(errors="replace"))
         else:
             self.process()
 

@@ -1,13 +1,28 @@
-"""The check of the ``Host`` header, which protects an HTTP server against DNS rebinding.
+"""The checks that protect an HTTP server against pages of other web sites in a browser of its users.
 
 A web site can let its own name resolve to this machine.  A script of the site in a user's browser could then use the
 HTTP server here like its own.  But the browser sends the name of the site in the header ``Host``, so the server can
 refuse such requests.
+
+A page of any site can also send simple requests to this server, with the credentials of the user's browser, although it
+cannot read the answers.  Browsers say so in ``Sec-Fetch-Site``, and in ``Origin`` for methods that change something.
+Clients that are no browsers send neither.
 """
 
 import re
 from collections.abc import Iterable
 from ipaddress import ip_address
+
+from twisted.web.http import Request
+
+_OWN = frozenset({"same-origin", "none"})
+"""Values of ``Sec-Fetch-Site`` for requests of the server's own pages, of the user, and of clients without it."""
+
+_NAVIGATION = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+_SCHEMES = {"http://": ":80", "https://": ":443"}
+_READING = frozenset({b"GET", b"HEAD"})
+
+_SHOWN = 100
 
 _HOST = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.%]+)\]|(?P<name>[^\[\]:/@\s]+?)\.?)(?::\d*)?")
 
@@ -32,6 +47,33 @@ class HostNames:
             return False
         name = (found["six"] or found["name"]).lower()
         return name == "localhost" or name.endswith(".localhost") or name in self._names or _is_address(name)
+
+    def foreign(self, request: Request, entry: bytes) -> str:
+        """Return why a request comes from a page of another web site, or an empty text.
+
+        :param entry: the path of the page to which other sites may link.
+        """
+        site, origin = request.getHeader("Sec-Fetch-Site") or "none", request.getHeader("Origin")
+        is_link = request.method in _READING and request.path.rstrip(b"/") == entry
+        is_link = is_link and all(request.getHeader(name) == value for name, value in _NAVIGATION.items())
+        if site not in _OWN and not is_link:
+            return f"a page of another site sent this request (Sec-Fetch-Site: {site[:_SHOWN]})"
+        if origin is not None and not self._is_own(origin, request.getHeader("Host") or ""):
+            return f"a page of {origin[:_SHOWN]} sent this request; httpServerAllowedHosts allows further names"
+        return ""
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Test whether ``origin`` is the address of this server, as a browser or a proxy before it sees it."""
+        if "*" in self._names:
+            return True
+        scheme = next((each for each in _SCHEMES if origin.startswith(each)), "")
+        authority = origin.removeprefix(scheme).lower()
+        found = _HOST.fullmatch(authority)
+        if not scheme or found is None:
+            return False
+        port = _SCHEMES[scheme]
+        same = authority.removesuffix(port) == host.strip().lower().removesuffix(port)
+        return same or (found["six"] or found["name"]) in self._names
 
 
 def _is_address(name: str) -> bool:

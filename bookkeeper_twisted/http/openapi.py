@@ -9,8 +9,9 @@ from .routes import ANY_METHOD, JSON, TEXT, Access, Parameter, Route, routed
 _METHODS = ("get", "put", "post", "delete", "options", "patch", "trace")
 """The methods that an OpenAPI document can name; HEAD, which is answered where GET is, is left out."""
 
-_OF_ALL, _OF_BODIES = (421,), (413,)
-"""Statuses with which the server refuses any request (its Host is not accepted), and one with too long a body."""
+_OF_ALL, _OF_BODIES = (403, 421), (413,)
+"""Statuses with which the server refuses any request (of a page of another site, or with a Host that it does not
+accept), and one with too long a body."""
 
 _ABOUT = (
     "The operations of this server.  HEAD is answered where GET is.  If the server checks its requests, x-access says "
@@ -80,7 +81,7 @@ def _operation(route: Route, method: str) -> Mapping[str, object]:
             "required": any(each.required for each in route.body),
             "content": {"application/json": {"schema": _schema(route.body)}},
         }
-    statuses = [*route.statuses, *_OF_BODIES * bool(route.body), *_OF_ALL]
+    statuses = sorted({*route.statuses, *_OF_BODIES * bool(route.body), *_OF_ALL})
     return described | {"responses": {str(status): _response(route, status) for status in statuses}}
 
 

@@ -249,6 +249,46 @@ class ConnectionTests(ChannelCase):
         self.assertEqual(self.status(b"GET / HTTP/1.0\r\n\r\n"), 200)
         self.assertTrue(HostNames(["*"]).allow(b"evil"))
 
+    def sent_by(self, path: str, *headers: str, method: str = "GET") -> int:
+        """The status of the answer to a request of a browser to ``localhost:8080``."""
+        head = [f"{method} {path} HTTP/1.1", "Host: localhost:8080", "Content-Length: 0", *headers]
+        return self.status(("\r\n".join(head) + "\r\n\r\n").encode())
+
+    def test_other_sites(self) -> None:
+        """What a page of another site sends is refused, also a simple GET; its own pages and tools are answered."""
+        for site in ("same-origin", "none"):
+            self.assertEqual(self.sent_by("/api/v1/x", f"Sec-Fetch-Site: {site}"), 200)
+        for site in ("cross-site", "same-site", "news", "a" * 999):
+            self.assertEqual(self.sent_by("/api/v1/x", f"Sec-Fetch-Site: {site}"), 403)
+        self.assertIn(b"a page of another site sent this request (Sec-Fetch-Site: aaa", self.received)
+        self.assertEqual(self.sent_by("/api/v1/x"), 200)
+
+    def test_links_of_other_sites(self) -> None:
+        """Another site may link to the console, but neither show it in a frame nor link to other paths."""
+        link = ("Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document")
+        for path in ("/console", "/console/", "/console?x"):
+            self.assertEqual(self.sent_by(path, *link), 200, path)
+        self.assertEqual(self.sent_by("/metrics", *link), 403)
+        self.assertEqual(self.sent_by("/console", *link, method="PUT"), 403)
+        self.assertEqual(self.sent_by("/console", *link[:2], "Sec-Fetch-Dest: iframe"), 403)
+        self.assertEqual(self.sent_by("/console", link[0], "Sec-Fetch-Mode: no-cors", link[2]), 403)
+
+    def test_origins(self) -> None:
+        """A page's origin has to be this server, or an allowed name, by which a proxy may serve it."""
+        for origin in ("http://localhost:8080", "https://localhost:8080", "https://good.example", "http://good.example:1"):
+            self.assertEqual(self.sent_by("/", f"Origin: {origin}", method="PUT"), 200, origin)
+        for origin in ("null", "http://localhost", "http://localhost:8081", "http://evil", "localhost:8080", "file://"):
+            self.assertEqual(self.sent_by("/", f"Origin: {origin}", method="PUT"), 403, origin)
+        self.site.hosts = HostNames(["*"])
+        self.assertEqual(self.sent_by("/", "Origin: http://evil", method="PUT"), 200)
+        self.assertEqual(self.sent_by("/", "Sec-Fetch-Site: cross-site"), 403)
+
+    def test_default_ports(self) -> None:
+        """The port that a scheme has without saying so is the same port."""
+        for host, origin in (("h.localhost", "http://h.localhost:80"), ("[::1]:443", "https://[::1]")):
+            sent = f"PUT / HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nContent-Length: 0\r\n\r\n"
+            self.assertEqual(self.status(sent.encode()), 200, origin)
+
     def test_stop(self) -> None:
         """The end of the server closes what is idle or waits, and what is being answered behind its answer."""
         self.site.doStart()

@@ -3,6 +3,7 @@
 from .plant import Plant
 
 _SLOW, _SLOW_TESTS = "bookie/requests/slow_requests.py", ["tests.bookie.requests.test_slow_requests"]
+_CHANNEL = ["tests.http.test_channel"]
 
 PLANTS = (
     Plant(
@@ -29,5 +30,18 @@ PLANTS = (
     Plant(
         "a mark of its own follows the threshold", "config/settings.py",
         "name in self.origins", "False", ["tests.config.test_bookie"], where="Config._is_derived",
+    ),
+    Plant(
+        "simple requests of other sites are answered", "http/hosts.py",
+        "site not in _OWN and not is_link", "False", _CHANNEL, where="HostNames.foreign",
+    ),
+    Plant(
+        "any site shows the console in a frame", "http/hosts.py",
+        "all(request.getHeader(name) == value for name, value in _NAVIGATION.items())", "True", _CHANNEL,
+        where="HostNames.foreign",
+    ),
+    Plant(
+        "any origin may change something", "http/hosts.py",
+        "self._is_own(origin, request.getHeader('Host') or '')", "True", _CHANNEL, where="HostNames.foreign",
     ),
 )
