@@ -29,7 +29,7 @@ from ..protocol.peer_lines import peer_name
 from ..security.principals import NOBODY, Principal
 from .channel import BoundedSite
 from .principals import principal_of
-from .routes import ANY_METHOD, Route, handlers_of
+from .routes import ANY_METHOD, Parameter, Route, handlers_of
 
 _REFUSALS: Mapping[type[BookKeeperError], int] = {
     IncorrectParameterError: 400,
@@ -94,6 +94,30 @@ class ApiRequest:
         except ValueError:
             shown = repr(text) if len(text or "") <= _SHOWN else f"a text of {len(text or '')} characters"
             raise IncorrectParameterError(f"{name} = {shown} is not a number") from None
+
+    def check(self, route: Route) -> None:
+        """Check that the query string has only parameters of a ``route``, with values that make sense.
+
+        :raises IncorrectParameterError: it has not.
+        """
+        if not route.is_strict:
+            return
+        check_members(self.parameters, [each.name for each in route.parameters], "the query string")
+        for known in route.parameters:
+            if self.parameters.get(known.name):
+                self._check_value(known)
+            elif known.required or (known.kind != "string" and known.name in self.parameters):
+                raise IncorrectParameterError(f"{known.name} is missing: {known.text}")
+
+    def _check_value(self, known: Parameter) -> None:
+        value = self.parameters[known.name]
+        if known.kind == "integer":
+            number = self.number(known.name, 0)
+            if known.least is not None and number < known.least:
+                raise IncorrectParameterError(f"{known.name} = {number} should be {known.least} or more")
+        choices = ("true", "false") if known.kind == "boolean" else known.choices
+        if choices and value.lower() not in choices:
+            raise IncorrectParameterError(f"{known.name} = {value[:_SHOWN]!r} should be one of {', '.join(choices)}")
 
     def json(self) -> Mapping[str, Any]:
         """Return the body as a JSON object; an empty body counts as an empty object.
@@ -230,21 +254,28 @@ class ApiPage(Resource):
             methods = " or ".join(method.decode() for method in self._handlers if method != b"HEAD")
             hint = self._hint or f"Should be {methods} method"
             return begin_answer(request, Answer(f"Not found method. {hint}", 404))
+        route = self._route_of(request.method)
+        if route is not None:
+            handler = partial(_if_sensible, handler, route)
         action = self._action or _CHANGING.get(request.method)
         access = request.site.access() if isinstance(request.site, BoundedSite) else None
         if access is not None and action is not None:
             handler = partial(_if_permitted, handler, access, action)
-        answering = Deferred.fromCoroutine(handler(_question(request)))
+        answering = Deferred.fromCoroutine(handler(question_of(request)))
         request.notifyFinish().addErrback(lambda _: answering.cancel())
         if request.method in _CHANGING:
             answering.addCallback(self._say, request)
         answering.addErrback(self._failed).addCallback(_finish, request)
         return NOT_DONE_YET
 
+    def _route_of(self, method: bytes) -> Route | None:
+        name = "GET" if method == b"HEAD" else method.decode("ascii", "replace")
+        return next((route for route in self.routes if route.method == name), None)
+
     def _say(self, answer: Answer, request: Request) -> Answer:
         """Log a request that has changed something, and who has made it."""
-        is_logged = any(route.is_logged for route in self.routes if route.method.encode() == request.method)
-        if answer.status < _FIRST_REFUSAL and not is_logged:
+        route = self._route_of(request.method)
+        if answer.status < _FIRST_REFUSAL and not (route is not None and route.is_logged):
             self._log.info(
                 "{method} {path} of {peer} was done, for {who}", method=request.method.decode("ascii", "replace"),
                 path=request.path.decode("ascii", "replace")[:_SHOWN], who=principal_of(request).name or "nobody known",
@@ -288,6 +319,12 @@ def _page(handlers: Mapping[str, Handler], routes: Sequence[Route]) -> ApiPage:
     )  # fmt: skip
 
 
+async def _if_sensible(handler: Handler, route: Route, question: ApiRequest) -> Answer:
+    """Let the handler answer a request whose query string makes sense for its ``route``."""
+    question.check(route)
+    return await handler(question)
+
+
 async def _if_permitted(handler: Handler, access: AccessControl, action: Permission, question: ApiRequest) -> Answer:
     """Let the handler answer a request, if the rules permit it to the principal of the request."""
     ledger_id = question.number("ledger_id", -1) if action in _OF_LEDGERS else None
@@ -304,7 +341,8 @@ def _finish(answer: Answer, request: Request) -> None:
     request.finish()
 
 
-def _question(request: Request) -> ApiRequest:
+def question_of(request: Request) -> ApiRequest:
+    """Return the parts of a ``request`` that handlers use."""
     parameters = {
         name.decode("utf-8", "replace"): values[-1].decode("utf-8", "replace")
         for name, values in (request.args or {}).items()

@@ -82,7 +82,7 @@ class BackgroundApi:
         Route("GET", "/api/v1/bookie/entry_logs",
               "the entry logs; the bytes of each ledger in one, if the request names it",
               parameters=(Parameter("directory", "the directory of an entry log"),
-                          Parameter("log_id", "its id", "integer")), refusals=(400, 404, 503)),
+                          Parameter("log_id", "its id", "integer", least=0)), refusals=(400, 404, 503)),
     )  # fmt: skip
     async def _entry_logs(self, question: ApiRequest) -> Answer:
         """Answer with a list of the entry logs, or with the bytes of each ledger in the log that the request names."""
@@ -92,7 +92,10 @@ class BackgroundApi:
             return json_answer(
                 [{"directory": each.directory, "logId": each.log_id, "fileBytes": each.n_bytes} for each in logs]
             )
-        ledgers = await self._work().ledgers_of(directory, question.number("log_id", -1))
+        log_id = question.number("log_id", -1)
+        if log_id < 0:
+            raise IncorrectParameterError("log_id is missing: an entry log has a directory and an id")
+        ledgers = await self._work().ledgers_of(directory, log_id)
         return json_answer({str(ledger_id): n_bytes for ledger_id, n_bytes in sorted(ledgers.items())})
 
     # -- suspension --
@@ -194,11 +197,11 @@ class BackgroundApi:
 
     @routed(
         Route("GET", "/api/v1/bookie/scrub/findings", "the damage that the scrub found, a thousand to a page",
-              parameters=(Parameter("page", "number of the page, from 1 on", "integer"),), refusals=(400, 503)),
+              parameters=(Parameter("page", "number of the page, from 1 on", "integer", least=1),), refusals=(400, 503)),
     )  # fmt: skip
     async def _findings(self, question: ApiRequest) -> Answer:
         """Answer with one page of the damage that the scrub found: at most a thousand ranges of damaged entries."""
-        page = max(1, question.number("page", 1))
+        page = question.number("page", 1)
         found = self._work().scrub().findings[(page - 1) * FINDINGS_A_PAGE : page * FINDINGS_A_PAGE]
         return json_answer(
             [

@@ -88,8 +88,15 @@ def _operation(route: Route, method: str) -> Mapping[str, object]:
 def _of_query(parameter: Parameter) -> Mapping[str, object]:
     return {
         "name": parameter.name, "in": "query", "description": _plain(parameter.text),
-        "required": parameter.required, "schema": {"type": parameter.kind},
+        "required": parameter.required, "schema": _of_value(parameter),
     }  # fmt: skip
+
+
+def _of_value(parameter: Parameter) -> Mapping[str, object]:
+    schema: dict[str, object] = {"type": parameter.kind}
+    if parameter.least is not None:
+        schema["minimum"] = parameter.least
+    return schema | ({"enum": list(parameter.choices)} if parameter.choices else {})
 
 
 def _schema(members: Sequence[Parameter]) -> Mapping[str, object]:

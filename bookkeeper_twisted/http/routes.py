@@ -18,6 +18,13 @@ ANY_METHOD = "*"
 JSON, TEXT = "application/json", "text/plain"
 """Media types of most answers."""
 
+_OURS = (
+    "/api/v1/console/", "/api/v1/bookie/scrub", "/api/v1/bookie/throttles", "/api/v1/bookie/entry_logs",
+    "/api/v1/bookie/gc/progress", "/api/v1/bookie/gc/cancel_compaction", "/api/v1/config/log_levels",
+    "/api/v1/openapi.json",
+)  # fmt: skip
+"""The begins of the paths below ``/api/v1`` that Apache's bookie does not have."""
+
 _ATTRIBUTE = "_routes"
 _GET = "GET"
 
@@ -37,12 +44,16 @@ class Parameter:
     :ivar name: the name; ``*`` in a body stands for members of any name.
     :ivar text: what it means, as a part of a sentence.
     :ivar kind: its type in JSON.
+    :ivar least: the least number, for a parameter of the query string; None: any.
+    :ivar choices: the only values, in lower case; empty: any.
     """
 
     name: str
     text: str
     kind: str = "string"
     required: bool = False
+    least: int | None = None
+    choices: tuple[str, ...] = ()
 
 
 @attrs.frozen
@@ -61,6 +72,8 @@ class Route:
     :ivar action: the permission that an authorizer has to give for it, if this does not follow from the method.
     :ivar is_logged: whether what it changes is logged with more than that the operation was done.
     :ivar hint: what the path answers to another method, after "Not found method."; if empty, the methods.
+    :ivar is_strict: whether a query string that makes no sense is refused; paths of Apache's bookie are as lenient as
+        there.
     """
 
     method: str
@@ -75,6 +88,11 @@ class Route:
     action: Permission | None = None
     is_logged: bool = False
     hint: str = ""
+    is_strict: bool = attrs.field()
+
+    @is_strict.default
+    def _default_strict(self) -> bool:
+        return self.path.startswith(_OURS)
 
     @access.default
     def _default_access(self) -> Access:
@@ -88,7 +106,8 @@ class Route:
     def statuses(self) -> list[int]:
         """The statuses that the answer may have, in ascending order."""
         refused = {Access.ANYONE: (), Access.PRINCIPAL: (401,), Access.ADMINISTRATOR: (401, 403)}[self.access]
-        return sorted({200, 500, *refused, *self.refusals})
+        unclear = (400,) if self.is_strict else ()
+        return sorted({200, 500, *refused, *unclear, *self.refusals})
 
 
 def routed(*routes: Route) -> Callable[[F], F]:

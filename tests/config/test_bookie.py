@@ -111,6 +111,10 @@ class RulesTests(SynchronousTestCase):
         self.assertEqual((back.disk_usage_lwm_threshold, back.disk_usage_warn_threshold), (0.96, 0.9))
         marked = back.changed({"diskUsageLwmThreshold": "0.7"}, ["disk_usage_lwm_threshold"], "by hand")
         self.assertEqual(marked.changed({"gcWaitTime": "1"}, ["gc_wait_time"], "").disk_usage_lwm_threshold, 0.7)
+        same = BookieConfig().changed({"diskUsageLwmThreshold": "0.95"}, ["disk_usage_lwm_threshold"], "by hand")
+        self.assertEqual(
+            same.changed({"diskUsageThreshold": "0.96"}, ["disk_usage_threshold"], "").disk_usage_lwm_threshold, 0.95
+        )
         with self.assertRaisesRegex(
             ConfigError, "diskUsageLwmThreshold = '0.7', by hand: must not be above diskUsageThreshold = 0.6, by hand"
         ):

@@ -3,6 +3,7 @@
 from .plant import Plant
 
 _SLOW, _SLOW_TESTS = "bookie/requests/slow_requests.py", ["tests.bookie.requests.test_slow_requests"]
+_ASKED = ["tests.http.test_parameters"]
 _CHANNEL = ["tests.http.test_channel"]
 
 PLANTS = (
@@ -43,5 +44,18 @@ PLANTS = (
     Plant(
         "any origin may change something", "http/hosts.py",
         "self._is_own(origin, request.getHeader('Host') or '')", "True", _CHANNEL, where="HostNames.foreign",
+    ),
+    Plant(
+        "an unknown parameter is ignored", "http/api.py",
+        'check_members(self.parameters, [each.name for each in route.parameters], "the query string")', "pass", _ASKED,
+        where="ApiRequest.check",
+    ),
+    Plant(
+        "a number below the least is taken", "http/api.py", "number < known.least", "False", _ASKED,
+        where="ApiRequest._check_value",
+    ),
+    Plant(
+        "the stream takes any query", "http/console/stream.py", "question_of(request).check(self.routes[0])", "pass",
+        _ASKED, where="StreamPage.render",
     ),
 )

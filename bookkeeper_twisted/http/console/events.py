@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent, globalLogPublisher
 from zope.interface import implementer
 
+from ...errors import IncorrectParameterError
 from ...instruments import Ring
 from ...logs.json_lines import json_line
 from ...masking import without_credentials
@@ -36,6 +37,8 @@ _KINDS: Mapping[str, str] = {
     "http": "change", "limits": "limits", "embedding": "bookie",
 }  # fmt: skip
 """The kind of an event by the begin of its module's name; the first that fits counts."""
+
+KINDS = (*sorted({*_KINDS.values()}), "other")
 
 _OF_REQUESTS = ("bookie.requests.", "protocol.", "http.access", "http.channel")
 
@@ -117,17 +120,19 @@ class EventPages:
     @routed(
         Route("GET", "/api/v1/console/events",
               "the events of the last 30 days since the start of the process, the newest first, five hundred at most",
-              parameters=(Parameter("from", "least time, in seconds since 1970", "integer"),
-                          Parameter("until", "greatest time, in seconds since 1970", "integer"),
-                          Parameter("kind", "their kind: ``state``, ``disk``, ``space``, ``repair`` and so on")),
+              parameters=(Parameter("from", "least time, in seconds since 1970", "integer", least=0),
+                          Parameter("until", "greatest time, in seconds since 1970", "integer", least=0),
+                          Parameter("kind", "their kind", choices=KINDS)),
               refusals=(400,)),
     )  # fmt: skip
     async def _found(self, question: ApiRequest) -> Answer:
         oldest = max(question.number("from", 0), self._seconds() - KEPT_SECONDS)
-        newest, kind = question.number("until", 1 << 40), question.parameters.get("kind")
+        newest, kind = question.number("until", 1 << 40), question.parameters.get("kind", "").lower()
+        if question.number("from", 0) > newest:
+            raise IncorrectParameterError(f"from = {question.number('from', 0)} is after until = {newest}")
         found = (
             event_row(event) for event in self._newest_first()
-            if oldest <= event.at <= newest and kind in (None, "", event.kind)
+            if oldest <= event.at <= newest and kind in ("", event.kind)
         )  # fmt: skip
         return json_answer(list(islice(found, EVENTS_A_PAGE)))
 

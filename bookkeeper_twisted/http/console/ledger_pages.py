@@ -17,7 +17,6 @@ from ...client.steps import for_each, take
 from ...codec.digest import Digester
 from ...errors import (
     BookKeeperError,
-    IncorrectParameterError,
     NoSuchEntryError,
     NoSuchLedgerMetadataError,
     NotUnderreplicatedError,
@@ -42,8 +41,8 @@ _AT_ONCE = 8
 
 _CUT = 200
 _NOT_FOUND = 404
-_LEDGER_ID = Parameter("ledger_id", "the id of the ledger", "integer", required=True)
-_AFTER = Parameter("after", "the id after which to go on: ``next`` of the last answer", "integer")
+_LEDGER_ID = Parameter("ledger_id", "the id of the ledger", "integer", required=True, least=0)
+_AFTER = Parameter("after", "the id after which to go on: ``next`` of the last answer", "integer", least=-1)
 
 
 @attrs.frozen
@@ -65,11 +64,8 @@ class LedgerFilter:
     @classmethod
     def of(cls, question: ApiRequest) -> "LedgerFilter":
         """Take the conditions from the parameters of a request, the ``question``."""
-        state = question.parameters.get("state", "").upper()
-        if state not in ("", "OPEN", "IN_RECOVERY", "CLOSED"):
-            raise IncorrectParameterError("state should be open, in_recovery or closed")
         return cls(
-            question.parameters.get("bookie", ""), state, question.parameters.get("key", ""),
+            question.parameters.get("bookie", ""), question.parameters.get("state", "").upper(), question.parameters.get("key", ""),
             question.parameters.get("value", ""), question.flag("at_risk"),
         )  # fmt: skip
 
@@ -103,7 +99,7 @@ class LedgerPages:
     @routed(
         Route("GET", "/api/v1/console/ledgers", "the next ledgers that fulfil all conditions, a hundred at most",
               parameters=(_AFTER, Parameter("bookie", "a bookie of an ensemble"),
-                          Parameter("state", "``open``, ``in_recovery`` or ``closed``"),
+                          Parameter("state", "the state", choices=("open", "in_recovery", "closed")),
                           Parameter("key", "a key of the custom metadata"),
                           Parameter("value", "the begin of a value of the custom metadata"),
                           Parameter("at_risk", "only ledgers that one more loss would make unreadable", "boolean")),
@@ -130,15 +126,13 @@ class LedgerPages:
     @routed(
         Route("GET", "/api/v1/console/ledger_groups",
               "numbers and bytes of the next ledgers, grouped by the value of a key of their custom metadata",
-              parameters=(_AFTER, Parameter("key", "the key", required=True),
+              parameters=(_AFTER, Parameter("key", "the name of a custom metadata", required=True),
                           Parameter("depth", "how many parts of the value, between slashes, name a group; 0: all",
-                                    "integer")), refusals=(400,)),
+                                    "integer", least=0)), refusals=(400,)),
     )  # fmt: skip
     async def _groups(self, question: ApiRequest) -> Answer:
         """Answer with the groups of the next ledgers; a client adds up those of all answers."""
-        after, depth, key = question.number("after", -1), question.number("depth", 0), question.parameters.get("key")
-        if not key:
-            raise IncorrectParameterError("key is missing: the name of a custom metadata")
+        after, depth, key = question.number("after", -1), question.number("depth", 0), question.parameters["key"]
         ids, found = await self._scan(await self._connect(), after)
         groups: dict[str, dict[str, int]] = {}
         for metadata in found.values():
@@ -187,8 +181,6 @@ class LedgerPages:
     )  # fmt: skip
     async def _ledger(self, question: ApiRequest) -> Answer:
         ledger_id = question.number("ledger_id", -1)
-        if ledger_id < 0:
-            raise IncorrectParameterError("ledger_id is missing")
         admin = await self._connect()
         try:
             metadata = await admin.client.ledger_metadata(ledger_id)
@@ -209,13 +201,11 @@ class LedgerPages:
     @routed(
         Route("GET", "/api/v1/console/entry",
               "an entry as each of its bookies has it: payload, verdict of the digest, and the first difference",
-              parameters=(_LEDGER_ID, Parameter("entry_id", "the id of the entry", "integer", required=True)),
+              parameters=(_LEDGER_ID, Parameter("entry_id", "the id of the entry", "integer", True, 0)),
               refusals=(400, 404), access=Access.ADMINISTRATOR, action=Permission.READ),
     )  # fmt: skip
     async def _entry(self, question: ApiRequest) -> Answer:
         ledger_id, entry_id = question.number("ledger_id", -1), question.number("entry_id", -1)
-        if ledger_id < 0 or entry_id < 0:
-            raise IncorrectParameterError("ledger_id or entry_id is missing, or is negative")
         admin = await self._connect()
         try:
             metadata = await admin.client.ledger_metadata(ledger_id)

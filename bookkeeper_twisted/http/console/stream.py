@@ -11,8 +11,9 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 from zope.interface import implementer
 
+from ...errors import IncorrectParameterError
 from ...protocol.direct_transport import unread_bytes
-from ..api import Answer, begin_answer
+from ..api import Answer, begin_answer, question_of
 from ..routes import Route
 from .feed import MAX_VIEWERS, ConsoleFeed
 
@@ -134,6 +135,10 @@ class StreamPage(Resource):
         if request.method not in (b"GET", b"HEAD"):
             request.setHeader(b"Allow", b"GET, HEAD")
             return errorPage(405, "Method Not Allowed", "This page can only be read.").render(request)
+        try:
+            question_of(request).check(self.routes[0])
+        except IncorrectParameterError as error:
+            return begin_answer(request, Answer(str(error), 400))
         if request.method == b"GET" and _EVENTS in (request.getHeader(b"accept") or b""):
             if not self._feed.make_room():
                 return begin_answer(request, Answer(f"There are {MAX_VIEWERS} viewers already\n", 503))
