@@ -128,6 +128,7 @@ DOORS: dict[str, frozenset[str]] = {
     "client/production.py": frozenset({"pathlib", "random", "socket"}),
     "client/claims/threads.py": frozenset({"threading"}),
     "protocol/direct_transport.py": frozenset({"fcntl"}),
+    "http/console/event_file.py": frozenset({"os"}),
     "metadata/embedded/sqlite.py": frozenset({"os"}),
     "metadata/embedded/sqlite_reserve.py": frozenset({"os", "fcntl"}),
     "metadata/embedded/sqlite_sessions.py": frozenset({"os", "fcntl", "uuid"}),

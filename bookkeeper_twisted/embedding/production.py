@@ -1,11 +1,13 @@
 """Makes a bookie that uses the files, the network and the metadata store that its configuration names."""
 
+import posixpath
 import resource
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import attrs
 from twisted.internet.defer import Deferred
+from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
@@ -18,6 +20,7 @@ from ..errors import ConfigError
 from ..instruments import Instruments
 from ..metadata.drivers import create_driver, options_of
 from ..storage.files.filesystem import RealFileSystem
+from ..storage.ledger_dirs import EVENTS_NAME, current
 from .local_host import http_names, local_host, process_user, resolve_addresses
 
 if TYPE_CHECKING:
@@ -123,6 +126,7 @@ def _make_site(
     from ..client.sanity import OneBookie, check_bookie
     from ..config.client import ClientConfig
     from ..http.cluster_api import SharedClient
+    from ..http.console.event_file import EventFile
     from ..http.hosts import HostNames
     from ..http.site import make_site
 
@@ -137,4 +141,9 @@ def _make_site(
             return (await check_bookie(client)).passed
 
     hosts, guard = HostNames(http_names(config)), protection.guard(instruments)
-    return protection.encrypted(make_site(admin, reactor, SharedClient(connect), check_sanity, hosts, guard))
+    events = EventFile(
+        posixpath.join(current(config.ledger_directories[0]), EVENTS_NAME),
+        lambda work, *args: deferToThreadPool(reactor, reactor.getThreadPool(), work, *args),
+    )
+    site = make_site(admin, reactor, SharedClient(connect), check_sanity, hosts, guard, events)
+    return protection.encrypted(site)

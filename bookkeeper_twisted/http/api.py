@@ -116,7 +116,7 @@ class ApiRequest:
             if known.least is not None and number < known.least:
                 raise IncorrectParameterError(f"{known.name} = {number} should be {known.least} or more")
         choices = ("true", "false") if known.kind == "boolean" else known.choices
-        if choices and value.lower() not in choices:
+        if choices and (value if known.kind == "boolean" else value.lower()) not in choices:
             raise IncorrectParameterError(f"{known.name} = {value[:_SHOWN]!r} should be one of {', '.join(choices)}")
 
     def json(self) -> Mapping[str, Any]:

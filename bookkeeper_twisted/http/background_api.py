@@ -197,7 +197,7 @@ class BackgroundApi:
 
     @routed(
         Route("GET", "/api/v1/bookie/scrub/findings", "the damage that the scrub found, a thousand to a page",
-              parameters=(Parameter("page", "number of the page, from 1 on", "integer", least=1),), refusals=(400, 503)),
+              parameters=(Parameter("page", "number of the page, from 1 on", "integer", least=1),), refusals=(503,)),
     )  # fmt: skip
     async def _findings(self, question: ApiRequest) -> Answer:
         """Answer with one page of the damage that the scrub found: at most a thousand ranges of damaged entries."""

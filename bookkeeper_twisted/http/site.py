@@ -19,6 +19,7 @@ from .bookie_api import HEARTBEAT, BookieApi, CheckSanity
 from .channel import BoundedSite
 from .cluster_api import ClusterApi, SharedClient
 from .console.assembly import CONSOLE_ROUTES, Console
+from .console.event_file import EventFile
 from .hosts import HostNames
 from .limits_api import ConfigurationApi, LimitsApi, LogLevelsApi, limits_of_autorecovery, limits_of_bookie
 from .metrics_page import MetricsPage
@@ -81,7 +82,7 @@ class _Paths(Resource):
 
 def make_site(
     admin: IBookieAdmin, clock: Any, client: SharedClient | None = None, check_sanity: CheckSanity | None = None,
-    hosts: HostNames = _LOOPBACK, guard: AccessGuard | None = None,
+    hosts: HostNames = _LOOPBACK, guard: AccessGuard | None = None, events: EventFile | None = None,
 ) -> BoundedSite:  # fmt: skip
     """Make the HTTP server of one bookie.
 
@@ -94,9 +95,10 @@ def make_site(
     :param check_sanity: writes entries to this bookie and reads them back; None: the server has no page for this check.
     :param hosts: the accepted values of ``Host``.
     :param guard: decides which requests the server answers; None: it answers all of them.
+    :param events: keeps the events of the console on disk; None: they end with the process.
     """
     autorecovery = None if client is None else AutorecoveryApi(client, clock)
-    console = Console.of_bookie(admin, clock, autorecovery, client)
+    console = Console.of_bookie(admin, clock, autorecovery, client, events)
     closing: list[Callable[[], object]] = [console.close]
     pages: dict[str, IResource] = {
         "metrics": _with_process(admin.metrics, clock),

@@ -32,12 +32,12 @@ import attrs
 from ..errors import InvalidCookieError
 from .files.replace import replace_file
 from .interfaces import IFileSystem, ILock
-from .ledger_dirs import current
+from .ledger_dirs import EVENTS_NAME, current
 
 COOKIE_NAME = "IDENTITY"
 APACHE_COOKIE_NAME = "VERSION"
 LOCK_NAME = "LOCK"
-_NOT_DATA = frozenset({COOKIE_NAME, COOKIE_NAME + ".tmp", LOCK_NAME})
+_NOT_DATA = frozenset({COOKIE_NAME, COOKIE_NAME + ".tmp", LOCK_NAME, EVENTS_NAME})
 _MAX_COOKIE = 1 << 20
 
 Verify = Callable[[bytes, str], None]

@@ -15,6 +15,9 @@ from .interfaces import IFileSystem
 
 JOURNAL_SUFFIX = ".txn"
 ENTRY_LOG_SUFFIX = ".log"
+EVENTS_NAME = "console-events.jsonl"
+"""The name of a file of the first ledger directory that the storage does not use: the events of the console."""
+
 _LAYOUT_2 = re.compile(r"VERSION|.*\.(txn|idx|log)")
 
 

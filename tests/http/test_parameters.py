@@ -16,7 +16,7 @@ from .http_case import HttpCase
 _APACHE = Path(__file__).parent.parent / "parity" / "apache" / "operations.txt"
 _WRONG = {
     "integer": ("NaN", "1e9", "-2", "1.5", "", "0x10", "9" * 30, "+", "%C2%B2", "true"),
-    "boolean": ("yes", "1", "", "NaN"),
+    "boolean": ("yes", "1", "", "NaN", "TRUE"),
     "string": (),
 }
 

@@ -1,6 +1,5 @@
 """The console in a real browser, over real bookies: each question of an operator is answered in at most two clicks."""
 
-import importlib.util
 import json
 import re
 import shutil
@@ -14,6 +13,7 @@ from twisted.internet import reactor
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
+from benchmarks.shared.browser import browser, missing
 from bookkeeper_twisted.cli.http_requests import send
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.config.bookie import BookieConfig
@@ -26,20 +26,6 @@ PATIENCE = 30.0
 """Seconds to wait for what a page should show."""
 
 NOBODY = "sesame-of-a-ledger"
-
-
-def browser() -> Any:
-    """A headless Chromium that writes down the errors of pages."""
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or ""
-    for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
-                 "--disable-background-networking", "--window-size=1280,1000", "--lang=en"):  # fmt: skip
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(shutil.which("chromedriver"))
-    return webdriver.Chrome(options=options, service=service)
 
 
 class Visit:
@@ -142,10 +128,8 @@ class ConsoleTests(TestCase):
     timeout = 300
 
     def setUp(self) -> Any:
-        if importlib.util.find_spec("selenium") is None:
-            raise SkipTest("selenium is not installed (extra dev)")
-        if not (shutil.which("chromium") and shutil.which("chromedriver")):
-            raise SkipTest("chromium and chromedriver are not installed")
+        if lacking := missing():
+            raise SkipTest(lacking)
         return self.start()
 
     async def start(self) -> None:

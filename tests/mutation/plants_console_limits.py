@@ -4,6 +4,7 @@ from .plant import Plant
 
 _SLOW, _SLOW_TESTS = "bookie/requests/slow_requests.py", ["tests.bookie.requests.test_slow_requests"]
 _ASKED = ["tests.http.test_parameters"]
+_FILE, _KEPT = "http/console/event_file.py", ["tests.http.console.test_event_file"]
 _CHANNEL = ["tests.http.test_channel"]
 
 PLANTS = (
@@ -57,5 +58,32 @@ PLANTS = (
     Plant(
         "the stream takes any query", "http/console/stream.py", "question_of(request).check(self.routes[0])", "pass",
         _ASKED, where="StreamPage.render",
+    ),
+    Plant(
+        "the file of events grows without a bound", _FILE, "os.replace(self._path, self._path + BEFORE)", "pass", _KEPT,
+        where="EventFile._write_now",
+    ),
+    Plant(
+        "a torn line hides the events", _FILE, "return None", "raise", _KEPT, where="_event_of",
+    ),
+    Plant(
+        "events that found no space are lost", _FILE, "id(line) not in kept", "False", _KEPT,
+        where="EventFile._written",
+    ),
+    Plant(
+        "a failing disk is logged for each event", _FILE, "not self._has_failed", "True", _KEPT, where="EventFile._say",
+    ),
+    Plant(
+        "the file of events makes a new bookie look used", "storage/cookies.py",
+        "{COOKIE_NAME, COOKIE_NAME + '.tmp', LOCK_NAME, EVENTS_NAME}", "{COOKIE_NAME, COOKIE_NAME + '.tmp', LOCK_NAME}",
+        ["tests.storage.test_cookies"], where="",
+    ),
+    Plant(
+        "all rows are sent when one has changed", "http/console/sources.py", "before[1].get(name) != row", "True",
+        ["tests.http.console.test_sources"], where="KnownState.change",
+    ),
+    Plant(
+        "rows that are gone stay", "http/console/sources.py", "name not in rows", "False",
+        ["tests.http.console.test_sources"], where="KnownState.change",
     ),
 )

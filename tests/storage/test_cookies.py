@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import DirectoryLockedError, InvalidCookieError
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_cookies, stamp, stamp_for_apache
 from bookkeeper_twisted.storage.files.replace import replace_file
-from bookkeeper_twisted.storage.ledger_dirs import make_currents
+from bookkeeper_twisted.storage.ledger_dirs import EVENTS_NAME, make_currents
 
 from ..simulated_disk.crash import Facts, enumerate_crashes
 from ..simulated_disk.sim_disk import SimDisk
@@ -64,8 +64,9 @@ class CookieTests(SynchronousTestCase):
         self.assertTrue(self.decide(None))
 
     def test_locks_are_no_data(self) -> None:
-        """A lock and a half-written cookie leave a directory empty."""
+        """A lock, a half-written cookie and events of the console leave a directory empty."""
         DirectoryLocks(self.disk, DIRECTORIES)
+        self.disk.open(f"/l0/current/{EVENTS_NAME}", create=True)
         self.disk.open("/j/current/IDENTITY.tmp", create=True)
         self.assertTrue(self.decide(None))
 

@@ -16,6 +16,7 @@ from .bookie_pages import BookiePages
 from .bookie_parts import BookieParts, operations_value
 from .bundle import BundlePage
 from .cluster_parts import ClusterParts
+from .event_file import EventFile
 from .events import EventLog, EventPages, event_row
 from .feed import ConsoleFeed
 from .files import ConsoleFiles
@@ -42,17 +43,18 @@ class Console:
     :param sources: sources of the process's own.
     :param configuration: returns the configuration by key, with masked secrets.
     :param metrics: see :data:`Metrics`.
+    :param events: keeps events on disk; None: they end with the process.
     :ivar pages: all pages by their paths, without the first slash.
     """
 
     def __init__(
         self, clock: Any, pages: Mapping[str, IResource], sources: list[Source],
-        configuration: Callable[[], Mapping[str, str]], metrics: Metrics,
+        configuration: Callable[[], Mapping[str, str]], metrics: Metrics, events: EventFile | None = None,
     ) -> None:  # fmt: skip
-        self._log = EventLog(clock.seconds)
+        self._log = EventLog(clock.seconds, events)
         self._is_open = False
-        events = RecordSource("events", lambda: (self._log.events,), event_row, _EVENTS_AT_ONCE)
-        self._feed = feed = ConsoleFeed(clock, [*sources, events])
+        newest = RecordSource("events", lambda: (self._log.events,), event_row, _EVENTS_AT_ONCE)
+        self._feed = feed = ConsoleFeed(clock, [*sources, newest])
         self.pages: dict[str, IResource] = {
             **pages, **ConsoleFiles.pages(),
             **pages_of(EventPages(self._log, clock.seconds)),
@@ -62,7 +64,8 @@ class Console:
 
     @classmethod
     def of_bookie(
-        cls, admin: IBookieAdmin, clock: Any, autorecovery: AutorecoveryApi | None, client: Connect | None
+        cls, admin: IBookieAdmin, clock: Any, autorecovery: AutorecoveryApi | None, client: Connect | None,
+        events: EventFile | None = None,
     ) -> "Console":  # fmt: skip
         """Make the console of a bookie.
 
@@ -70,11 +73,12 @@ class Console:
         :param clock: the reactor.
         :param autorecovery: answers requests about autorecovery; None: the server has no pages about the cluster.
         :param client: returns the client of the cluster; None: see ``autorecovery``.
+        :param events: keeps events on disk; None: they end with the process.
         """
         parts = BookieParts(admin, clock.seconds)
         pages, sources = _of_cluster(autorecovery, client, clock, lambda: admin.replication_limits)
         own = pages_of(BookiePages(admin, parts)) | pages
-        return cls(clock, own, [*parts.sources(), *sources], admin.configuration, admin.metrics)
+        return cls(clock, own, [*parts.sources(), *sources], admin.configuration, admin.metrics, events)
 
     @classmethod
     def of_autorecovery(

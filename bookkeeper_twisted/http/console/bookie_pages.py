@@ -55,7 +55,7 @@ class BookiePages:
     @routed(
         Route("GET", "/api/v1/console/journals",
               "the newest groups of each journal: time, entries, bytes, and ms of queue, write and sync",
-              parameters=(Parameter("after", "the number of the last known group", "integer", least=0),), refusals=(400,)),
+              parameters=(Parameter("after", "the number of the last known group", "integer", least=0),)),
     )  # fmt: skip
     async def _journals(self, question: ApiRequest) -> Answer:
         return self._records("journals", question)
@@ -63,7 +63,7 @@ class BookiePages:
     @routed(
         Route("GET", "/api/v1/console/slow_requests",
               "the newest slow requests: time, operation, client, ledger, entry, entries, ms, what they waited for",
-              parameters=(Parameter("after", "the number of the last known request", "integer", least=0),), refusals=(400,)),
+              parameters=(Parameter("after", "the number of the last known request", "integer", least=0),)),
     )  # fmt: skip
     async def _slow_requests(self, question: ApiRequest) -> Answer:
         return self._records("slow", question)
@@ -71,7 +71,7 @@ class BookiePages:
     @routed(
         Route("GET", "/api/v1/console/entry_logs",
               "live and dead bytes of the sealed entry logs, a thousand a page, and what compactions would free",
-              parameters=(Parameter("page", "number of the page, from 1 on", "integer", least=1),), refusals=(400, 503)),
+              parameters=(Parameter("page", "number of the page, from 1 on", "integer", least=1),), refusals=(503,)),
     )  # fmt: skip
     async def _entry_logs(self, question: ApiRequest) -> Answer:
         page, work = question.number("page", 1), self._admin.background()
@@ -97,7 +97,7 @@ class BookiePages:
               "the bytes of each ledger in the next entry logs of a directory, deleted ledgers included",
               parameters=(Parameter("directory", "its ``current`` directory", required=True),
                           Parameter("after", "the id of the last entry log that was counted", "integer", least=-1)),
-              refusals=(400, 503)),
+              refusals=(503,)),
     )  # fmt: skip
     async def _disk_ledgers(self, question: ApiRequest) -> Answer:
         """Count the bytes of ledgers in a few entry logs; ``next`` is the parameter ``after`` of the next request."""

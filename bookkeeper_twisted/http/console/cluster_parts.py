@@ -75,7 +75,8 @@ class ClusterParts:
     def sources(self) -> list[Source]:
         """Return the sources of these parts."""
         return [
-            StateSource("cluster", self.cluster, _EVERY_CLUSTER), StateSource("repair", self.repair, _EVERY_REPAIR),
+            StateSource("cluster", self.cluster, _EVERY_CLUSTER, "bookies"),
+            StateSource("repair", self.repair, _EVERY_REPAIR),
         ]  # fmt: skip
 
     async def cluster(self) -> object:
@@ -97,7 +98,7 @@ class ClusterParts:
         marked = await autorecovery.any_underreplicated()
         enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
         return {
-            "bookies": [attrs.asdict(row) for row in rows],
+            "bookies": {row.id: _as_json(row) for row in rows},
             "safe": [attrs.asdict(each) for each in risks(rows, marked, enabled, auditor)],
         }
 
@@ -178,6 +179,13 @@ class RiskReason:
 
     safe: bool
     text: str
+
+
+def _as_json(row: ClusterBookie) -> Mapping[str, object]:
+    return {
+        "id": row.id, "state": row.state, "since": row.since, "rack": row.rack, "url": row.url, "total": row.total,
+        "free": row.free,
+    }  # fmt: skip
 
 
 def risks(rows: Iterable[ClusterBookie], marked: bool, enabled: bool, auditor: str | None) -> list[RiskReason]:

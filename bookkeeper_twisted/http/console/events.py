@@ -5,9 +5,9 @@ compaction, a lost bookie, a changed limit.  So events are log events of the roo
 all rooms; lines about single requests are left out.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any
 
 from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent, globalLogPublisher
 from zope.interface import implementer
@@ -18,6 +18,7 @@ from ...logs.json_lines import json_line
 from ...masking import without_credentials
 from ..api import Answer, ApiRequest, json_answer
 from ..routes import Parameter, Route, routed
+from .event_file import ConsoleEvent, EventFile
 
 MOST_EVENTS = 10_000
 MOST_LINES = 1000
@@ -43,41 +44,38 @@ KINDS = (*sorted({*_KINDS.values()}), "other")
 _OF_REQUESTS = ("bookie.requests.", "protocol.", "http.access", "http.channel")
 
 
-class ConsoleEvent(NamedTuple):
-    """An event of the process.
-
-    :ivar at: its time, in seconds since the epoch.
-    :ivar level: ``info``, ``warn``, ``error`` or ``critical``.
-    :ivar kind: the part of the process that it is about, such as ``state``, ``disk`` or ``repair``.
-    """
-
-    at: float
-    level: str
-    kind: str
-    text: str
-
-
 @implementer(ILogObserver)
 class EventLog:
     """Keeps the newest events and log lines of a process in memory; they are forgotten when it ends.
 
     :param seconds: returns the seconds since the epoch.
-    :ivar events: the newest events.
+    :param file: keeps the events on disk; None: they end with the process.
+    :ivar events: the newest events of this process.
+    :ivar past: the newest events of earlier processes, once they are read.
     :ivar lines: the newest log lines as JSON, with secrets masked.
     """
 
-    def __init__(self, seconds: Callable[[], float]) -> None:
+    def __init__(self, seconds: Callable[[], float], file: EventFile | None = None) -> None:
         self._seconds = seconds
+        self._file = file
+        self.past: Sequence[ConsoleEvent] = ()
         self.events: Ring[ConsoleEvent] = Ring(MOST_EVENTS)
         self.lines: Ring[str] = Ring(MOST_LINES)
 
     def start(self) -> None:
         """Begin to observe the log of the process."""
+        if self._file is not None:
+            self._file.load(MOST_EVENTS, self._seconds() - KEPT_SECONDS).addCallback(self._remember)
         globalLogPublisher.addObserver(self)
+
+    def _remember(self, past: Sequence[ConsoleEvent]) -> None:
+        self.past = past
 
     def stop(self) -> None:
         """Observe the log no more."""
         globalLogPublisher.removeObserver(self)
+        if self._file is not None:
+            self._file.close()
 
     def __call__(self, event: LogEvent) -> None:
         """Keep a log ``event`` if it is about a change; keep its line if it is not below the level ``info``."""
@@ -90,7 +88,10 @@ class EventLog:
         kind = _kind_of(str(event.get("log_namespace", "")), level)
         if kind:
             text = without_credentials(formatEvent(event))[:LONGEST]
-            self.events.append(ConsoleEvent(self._seconds(), level.name, kind, text))
+            found = ConsoleEvent(self._seconds(), level.name, kind, text)
+            self.events.append(found)
+            if self._file is not None:
+                self._file.append(found)
 
 
 def _kind_of(namespace: str, level: Any) -> str:
@@ -114,16 +115,15 @@ class EventPages:
     """
 
     def __init__(self, log: EventLog, seconds: Callable[[], float]) -> None:
-        self._events = log.events
+        self._kept = log
         self._seconds = seconds
 
     @routed(
         Route("GET", "/api/v1/console/events",
-              "the events of the last 30 days since the start of the process, the newest first, five hundred at most",
+              "the events of the last 30 days, the newest first, five hundred at most",
               parameters=(Parameter("from", "least time, in seconds since 1970", "integer", least=0),
                           Parameter("until", "greatest time, in seconds since 1970", "integer", least=0),
-                          Parameter("kind", "their kind", choices=KINDS)),
-              refusals=(400,)),
+                          Parameter("kind", "their kind", choices=KINDS))),
     )  # fmt: skip
     async def _found(self, question: ApiRequest) -> Answer:
         oldest = max(question.number("from", 0), self._seconds() - KEPT_SECONDS)
@@ -137,4 +137,4 @@ class EventPages:
         return json_answer(list(islice(found, EVENTS_A_PAGE)))
 
     def _newest_first(self) -> Iterator[ConsoleEvent]:
-        return reversed(self._events.after(0))
+        return chain(reversed(self._kept.events.after(0)), reversed(self._kept.past))

@@ -4,7 +4,6 @@ An event is bytes of a stream of server-sent events.  Its id is ``<start>-<numbe
 of the same process after a restart, has another start.
 """
 
-import json
 from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
@@ -16,7 +15,7 @@ from twisted.python.failure import Failure
 
 from ...errors import BookKeeperError
 from ...shared_result import SharedResult
-from .sources import RecordSource, Source, StateSource
+from .sources import KnownState, RecordSource, Source, StateSource, dumped, members
 
 INTERVAL = 1.0
 """Seconds between two samples."""
@@ -77,8 +76,7 @@ class ConsoleFeed:
         self._viewers: dict[Viewer, None] = {}
         self._start = f"{int(clock.seconds() * 1000):x}"
         self._number = self._ticks = 0
-        self._known: dict[str, str] = {}
-        self._changed: dict[str, str] = {}
+        self._known = {source.name: KnownState(source.rows) for source in self._states}
         self._counts: dict[str, list[int]] = {}
         self._reading: dict[str, Deferred[None]] = {}
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT_CHANGES)
@@ -143,10 +141,10 @@ class ConsoleFeed:
     def snapshot(self) -> bytes:
         """Return an event with all states that are known and all records; all viewers get the same bytes."""
         if self._snapshot[0] != self._number:
-            parts = dict(self._known)
+            parts = {name: text for name, known in self._known.items() if (text := known.whole())}
             for source in self._records:
                 counts = self._counts.get(source.name, [])
-                parts[source.name] = _dumped(source.before(counts))
+                parts[source.name] = dumped(source.before(counts))
             self._snapshot = self._number, self._event("snapshot", parts)
         return self._snapshot[1]
 
@@ -163,22 +161,21 @@ class ConsoleFeed:
         return await self._whole.wait()
 
     async def _read_whole(self) -> str:
-        parts = {source.name: await self._read(source) for source in self._states}
-        parts |= {source.name: _dumped(source.after([])) for source in self._records}
-        return _members(parts)
+        parts = {source.name: dumped(await self._read(source)) for source in self._states}
+        parts |= {source.name: dumped(source.after([])) for source in self._records}
+        return members(parts)
 
     def _event(self, kind: str, parts: dict[str, str]) -> bytes:
-        return f"id: {self._start}-{self._number}\nevent: {kind}\ndata: {_members(parts)}\n\n".encode(errors="replace")
+        return f"id: {self._start}-{self._number}\nevent: {kind}\ndata: {members(parts)}\n\n".encode(errors="replace")
 
     def _flush(self) -> None:
         """Send what has changed since the last event."""
-        changed, self._changed = self._changed, {}
-        self._known |= changed
+        changed = {name: text for name, known in self._known.items() if (text := known.change())}
         for source in self._records:
             before = self._counts.get(source.name, [])
             counts = self._counts[source.name] = source.counts()
             if counts != before:
-                changed[source.name] = _dumped(source.after(before))
+                changed[source.name] = dumped(source.after(before))
         if changed:
             self._number += 1
             event = self._event("change", changed)
@@ -228,28 +225,15 @@ class ConsoleFeed:
             self._sample()
 
     async def _read_into(self, source: StateSource) -> None:
-        text = await self._read(source)
-        if text != self._known.get(source.name):
-            self._changed[source.name] = text
-        else:
-            self._changed.pop(source.name, None)
+        self._known[source.name].take(await self._read(source))
 
-    async def _read(self, source: StateSource) -> str:
-        """Return a state as JSON; if it cannot be read, an object with the member ``error``."""
+    async def _read(self, source: StateSource) -> object:
+        """Return a state; if it cannot be read, an object with the member ``error``."""
         try:
-            return _dumped(await source.read())
+            return await source.read()
         except (BookKeeperError, OSError) as error:
-            return _dumped({"error": str(error)})
+            return {"error": str(error)}
 
     def _failed(self, failure: Failure) -> None:
         if not failure.check(CancelledError):
             self._log.failure("a part of the console could not be read", failure)
-
-
-def _members(parts: dict[str, str]) -> str:
-    """Return a JSON object with members whose values are JSON already."""
-    return "{" + ",".join([f"{json.dumps(name)}:{text}" for name, text in parts.items()]) + "}"
-
-
-def _dumped(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))

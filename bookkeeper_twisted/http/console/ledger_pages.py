@@ -65,8 +65,8 @@ class LedgerFilter:
     def of(cls, question: ApiRequest) -> "LedgerFilter":
         """Take the conditions from the parameters of a request, the ``question``."""
         return cls(
-            question.parameters.get("bookie", ""), question.parameters.get("state", "").upper(), question.parameters.get("key", ""),
-            question.parameters.get("value", ""), question.flag("at_risk"),
+            question.parameters.get("bookie", ""), question.parameters.get("state", "").upper(),
+            question.parameters.get("key", ""), question.parameters.get("value", ""), question.flag("at_risk"),
         )  # fmt: skip
 
     def fits(self, metadata: LedgerMetadata, there: frozenset[str]) -> bool:
@@ -102,8 +102,7 @@ class LedgerPages:
                           Parameter("state", "the state", choices=("open", "in_recovery", "closed")),
                           Parameter("key", "a key of the custom metadata"),
                           Parameter("value", "the begin of a value of the custom metadata"),
-                          Parameter("at_risk", "only ledgers that one more loss would make unreadable", "boolean")),
-              refusals=(400,)),
+                          Parameter("at_risk", "only ledgers that one more loss would make unreadable", "boolean"))),
     )  # fmt: skip
     async def _ledgers(self, question: ApiRequest) -> Answer:
         """Answer with the next rows of a search; ``next`` is null at the end of the ledgers."""
@@ -128,7 +127,7 @@ class LedgerPages:
               "numbers and bytes of the next ledgers, grouped by the value of a key of their custom metadata",
               parameters=(_AFTER, Parameter("key", "the name of a custom metadata", required=True),
                           Parameter("depth", "how many parts of the value, between slashes, name a group; 0: all",
-                                    "integer", least=0)), refusals=(400,)),
+                                    "integer", least=0))),
     )  # fmt: skip
     async def _groups(self, question: ApiRequest) -> Answer:
         """Answer with the groups of the next ledgers; a client adds up those of all answers."""
@@ -177,7 +176,7 @@ class LedgerPages:
     @routed(
         Route("GET", "/api/v1/console/ledger",
               "one ledger: its ensembles, the state of their bookies, and why it is underreplicated",
-              parameters=(_LEDGER_ID,), refusals=(400, 404)),
+              parameters=(_LEDGER_ID,), refusals=(404,)),
     )  # fmt: skip
     async def _ledger(self, question: ApiRequest) -> Answer:
         ledger_id = question.number("ledger_id", -1)
@@ -202,7 +201,7 @@ class LedgerPages:
         Route("GET", "/api/v1/console/entry",
               "an entry as each of its bookies has it: payload, verdict of the digest, and the first difference",
               parameters=(_LEDGER_ID, Parameter("entry_id", "the id of the entry", "integer", True, 0)),
-              refusals=(400, 404), access=Access.ADMINISTRATOR, action=Permission.READ),
+              refusals=(404,), access=Access.ADMINISTRATOR, action=Permission.READ),
     )  # fmt: skip
     async def _entry(self, question: ApiRequest) -> Answer:
         ledger_id, entry_id = question.number("ledger_id", -1), question.number("entry_id", -1)

@@ -1,6 +1,7 @@
 """The parts of what the console shows: states that are read when they are asked for, and records with numbers."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -15,11 +16,70 @@ class StateSource:
     :ivar name: name of the part in JSON.
     :ivar read: returns the present value, which JSON can encode.
     :ivar every: number of the feed's intervals between two readings.
+    :ivar rows: name of a member of the value, an object of rows by id, of which only changed rows are sent; empty: the
+        value has no such member.
     """
 
     name: str
     read: Callable[[], Awaitable[object]]
     every: int = 1
+    rows: str = ""
+
+
+class KnownState:
+    """The JSON of a state as viewers know it, and the newer one that was read since.
+
+    :param rows: see :attr:`StateSource.rows`.
+    """
+
+    def __init__(self, rows: str) -> None:
+        self._name = rows
+        self._known: tuple[str, dict[str, str]] | None = None
+        self._read: tuple[str, dict[str, str]] | None = None
+
+    def take(self, value: object) -> None:
+        """Take a ``value`` that was read."""
+        rows: Mapping[str, object] = {}
+        if self._name and isinstance(value, Mapping) and self._name in value:
+            rows = value[self._name]
+            value = {name: member for name, member in value.items() if name != self._name} | {self._name: {}}
+        self._read = dumped(value), {name: dumped(row) for name, row in rows.items()}
+
+    def change(self) -> str:
+        """Return what viewers must get to know the last value; empty if they know it already.
+
+        This is the whole value if they know none, or one without rows; else an object with the names of what it has.
+        """
+        if self._read is None or self._read == self._known:
+            return ""
+        before, self._known = self._known, self._read
+        rest, rows = self._known
+        if before is None or not before[1] or not rows:
+            return self.whole()
+        changed = {name: row for name, row in rows.items() if before[1].get(name) != row}
+        gone = dumped([name for name in before[1] if name not in rows])
+        return members({"rowsOf": dumped(self._name), "changed": members(changed), "gone": gone, "rest": rest})
+
+    def whole(self) -> str:
+        """Return the value that viewers know; empty if they know none."""
+        if self._known is None:
+            return ""
+        rest, rows = self._known
+        # the empty member of the rows is the last one, so that the rows take its place
+        return rest.removesuffix("{}}") + members(rows) + "}" if rows else rest
+
+
+def dumped(value: object) -> str:
+    """Return ``value`` as JSON without space."""
+    return json.dumps(value, separators=(",", ":"))
+
+
+def members(parts: Mapping[str, str]) -> str:
+    """Return a JSON object with the given members.
+
+    :param parts: the values by name; they are JSON already.
+    """
+    return "{" + ",".join([f"{json.dumps(name)}:{text}" for name, text in parts.items()]) + "}"
 
 
 @attrs.frozen
@@ -51,7 +111,6 @@ class RecordSource:
             {"last": ring.count, "records": [self.as_json(record) for record in ring.after(number)]}
             for ring, number in zip(self.rings(), known, strict=False)
         ]
-
 
     def before(self, counts: Sequence[int]) -> list[dict[str, object]]:
         """Return the newest records of each ring up to ``counts``: at most :attr:`most` of each ring.

@@ -42,7 +42,7 @@ class ClusterTests(ConsoleClusterCase):
 
     def test_states(self) -> None:
         """Each bookie with a cookie or a registration has its state, and since when, if it has changed."""
-        rows = {row["id"]: row for row in self.read("cluster")["bookies"]}
+        rows = {row["id"]: row for row in self.read("cluster")["bookies"].values()}
         self.assertEqual([row["state"] for row in rows.values()], ["writable"] * 4)
         self.assertEqual({row["since"] for row in rows.values()}, {None})
         self.clock.advance(50)
@@ -51,7 +51,7 @@ class ClusterTests(ConsoleClusterCase):
         self.result(registration.write_cookie("bookie-3", b"4\nbookieHost: \"x\"\n", None))
         self.result(self.cluster.stop_bookie("bookie-3"))
         self.result(registration.register_bookie("bookie-2", True, info))
-        rows = {row["id"]: row for row in self.read("cluster")["bookies"]}
+        rows = {row["id"]: row for row in self.read("cluster")["bookies"].values()}
         self.assertEqual((rows["bookie-3"]["state"], rows["bookie-3"]["since"]), ("unavailable", 50.0))
         self.assertEqual((rows["bookie-2"]["state"], rows["bookie-2"]["url"]), ("read-only", "http://10.0.0.9:8080"))
         self.assertIsNone(rows["bookie-0"]["since"])
@@ -88,7 +88,7 @@ class ClusterTests(ConsoleClusterCase):
         placement = RackAwarePlacement(system_chance(), racks)
         admin = self.result(self.shared())
         admin.client.context.watcher.placement = placement
-        rows = {row["id"]: row["rack"] for row in self.read("cluster")["bookies"]}
+        rows = {row["id"]: row["rack"] for row in self.read("cluster")["bookies"].values()}
         self.assertEqual((rows["bookie-1"], rows["bookie-2"]), ("/room/7", ""))
 
     def test_safe(self) -> None:

@@ -3,9 +3,11 @@
 import json
 from typing import Any
 
+from twisted.internet.defer import execute
 from twisted.internet.task import Clock
 from twisted.logger import LogEvent, Logger, LogLevel
 
+from bookkeeper_twisted.http.console.event_file import EventFile
 from bookkeeper_twisted.http.console.events import EVENTS_A_PAGE, KEPT_SECONDS, LONGEST, EventLog
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.masking import MASK
@@ -112,3 +114,39 @@ class EventPagesTests(HttpCase):
             self.say(f"{number}")
         found = self.json()
         self.assertEqual((len(found), found[0][3]), (EVENTS_A_PAGE, f"{EVENTS_A_PAGE + 9}"))
+
+
+class RestartTests(HttpCase):
+    """Events of earlier processes."""
+
+    def setUp(self) -> None:
+        self.path = self.mktemp()
+        self.clock = Clock()
+        self.clock.advance(NOW)
+
+    def start(self) -> None:
+        """A process with the same file begins."""
+        self.site = make_site(FakeBookieAdmin(), self.clock, events=EventFile(self.path, execute))
+        self.site.doStart()
+
+    def texts(self, query: str = "") -> list[str]:
+        """The texts of the events that are found."""
+        return [row[3] for row in json.loads(self.ask(f"/api/v1/console/events{query}").body)]
+
+    def test_restart(self) -> None:
+        """After a restart, the events before it are found behind the new ones, by time and kind, for thirty days."""
+        self.start()
+        Logger(STATE).info("before")
+        self.site.doStop()
+        self.clock.advance(100)
+        self.start()
+        self.addCleanup(lambda: self.site.doStop())
+        Logger(STATE).info("after")
+        self.assertEqual(self.texts(), ["after", "before"])
+        self.assertEqual(self.texts(f"?until={int(NOW) + 50}"), ["before"])
+        self.assertEqual(self.texts("?kind=disk"), [])
+        self.clock.advance(KEPT_SECONDS - 50)
+        self.assertEqual(self.texts(), ["after"])
+        self.site.doStop()
+        self.start()
+        self.assertEqual(self.texts(), ["after"])

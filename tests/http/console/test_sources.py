@@ -1,8 +1,11 @@
 """Parts of the console that consist of records."""
 
+import json
+from typing import Any
+
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.http.console.sources import RecordSource
+from bookkeeper_twisted.http.console.sources import KnownState, RecordSource
 from bookkeeper_twisted.instruments import Ring
 
 
@@ -20,3 +23,46 @@ class RecordTests(SynchronousTestCase):
         rings[1].append(3)
         self.assertEqual(source.after(counts), [{"last": 2, "records": ["2"]}, {"last": 1, "records": ["3"]}])
         self.assertEqual(source.after([]), [{"last": 2, "records": ["1", "2"]}, {"last": 1, "records": ["3"]}])
+
+
+class RowTests(SynchronousTestCase):
+    """States with many rows, of which few change at a time."""
+
+    def setUp(self) -> None:
+        self.known = KnownState("rows")
+
+    def sent(self, value: object) -> Any:
+        """What viewers get after a value was read; None if they get nothing."""
+        self.known.take(value)
+        text = self.known.change()
+        return json.loads(text) if text else None
+
+    def test_rows(self) -> None:
+        """The first time all rows are sent, later those that are new or other, and the names of those that are gone."""
+        self.assertEqual((self.known.change(), self.known.whole()), ("", ""))
+        first = {"rows": {"a": 1, "b": [2]}, "more": 1}
+        self.assertEqual(self.sent(first), first)
+        self.assertIsNone(self.sent(first))
+        self.assertEqual(
+            self.sent({"rows": {"b": [3], "c": 4}, "more": 1}),
+            {"rowsOf": "rows", "changed": {"b": [3], "c": 4}, "gone": ["a"], "rest": {"more": 1, "rows": {}}},
+        )
+        self.assertEqual(json.loads(self.known.whole()), {"rows": {"b": [3], "c": 4}, "more": 1})
+
+    def test_unsent(self) -> None:
+        """What was read and not sent yet is no part of what viewers know; of two readings, the last one is sent."""
+        self.sent({"rows": {"a": 1}})
+        self.known.take({"rows": {"a": 2}})
+        self.known.take({"rows": {"a": 3}})
+        self.assertEqual(json.loads(self.known.whole()), {"rows": {"a": 1}})
+        self.assertEqual(json.loads(self.known.change())["changed"], {"a": 3})
+
+    def test_without_rows(self) -> None:
+        """A value without rows, such as an error, is sent whole, and so is the value after it."""
+        self.sent({"rows": {"a": 1}})
+        self.assertEqual(self.sent({"error": "no store"}), {"error": "no store"})
+        self.assertEqual(self.sent({"rows": {"a": 1}}), {"rows": {"a": 1}})
+        self.assertEqual(self.sent({"rows": {}}), {"rows": {}})
+        plain = KnownState("")
+        plain.take({"rows": {"a": 1}})
+        self.assertEqual(plain.change(), '{"rows":{"a":1}}')

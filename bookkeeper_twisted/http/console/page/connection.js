@@ -71,12 +71,23 @@ export async function download(path, name) {
   URL.revokeObjectURL(link.href);
 }
 
-const RECORDS = 10000;
+const RECORDS = 1000;
 
-/** Puts an event into the state of the page: states are replaced, records appended. */
+/** A state of which only changed rows were sent. */
+function withRows(known, { rowsOf, changed, gone, rest }) {
+  const rows = { ...known[rowsOf], ...changed };
+  for (const id of gone) delete rows[id];
+  return { ...rest, [rowsOf]: rows };
+}
+
+/** Puts an event into the state of the page: states, or their changed rows, are replaced, records appended. */
 export function merge(state, kind, data) {
   for (const [name, value] of Object.entries(data)) {
     const known = state[name];
+    if (value?.rowsOf) {
+      state[name] = withRows(known, value);
+      continue;
+    }
     const isRecords =
       Array.isArray(value) && value.every((each) => each && typeof each === "object" && "records" in each);
     if (!isRecords || kind === "snapshot" || !known || !value.length) {

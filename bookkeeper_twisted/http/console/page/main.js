@@ -54,8 +54,9 @@ function summary() {
   if (own?.readOnly) parts.push(`this bookie is READ-ONLY: ${own.reasons.map((each) => each.text).join("; ")}`);
   else if (own?.phase) parts.push(`this bookie is ${own.phase}`);
   if (cluster?.bookies) {
-    const of = (wanted) => cluster.bookies.filter((each) => each.state === wanted);
-    const known = cluster.bookies.filter((each) => each.total !== null);
+    const rows = Object.values(cluster.bookies);
+    const of = (wanted) => rows.filter((each) => each.state === wanted);
+    const known = rows.filter((each) => each.total !== null);
     const total = known.reduce((sum, each) => sum + each.total, 0);
     const free = known.reduce((sum, each) => sum + each.free, 0);
     parts.push(

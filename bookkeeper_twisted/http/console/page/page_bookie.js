@@ -3,8 +3,10 @@
 import { send } from "/console/connection.js";
 import { h, part, picture, smallTable, svg } from "/console/elements.js";
 import { ago, bytes, count, days, millis, percent, time } from "/console/format.js";
+import { LongTable } from "/console/table.js";
 
-const SHOWN_GROUPS = 300,
+const KEPT_GROUPS = 600,
+  SHOWN_GROUPS = 300,
   HEIGHT = 90;
 
 export const bookie = {
@@ -27,28 +29,23 @@ export const bookie = {
         ),
       ),
       latency: part(latencyOf),
-      journals: part((journals) => journals.map((journal, index) => groupsOf(journal, index, journals.length))),
-      slow: part((records, threshold) =>
-        smallTable(
-          `Slow requests of ${threshold || 0} ms and more, the newest first`,
-          [
-            ["at", (row) => time(row[0])],
-            ["operation", (row) => row[1]],
-            ["client", (row) => row[2]],
-            ["ledger", (row) => h("a", { href: `#/ledger?id=${row[3]}` }, String(row[3]))],
-            [
-              "entry",
-              (row) =>
-                row[4] < 0 ? "" : h("a", { href: `#/entry?ledger=${row[3]}&entry=${row[4]}` }, String(row[4])),
-            ],
-            ["entries", (row) => count(row[5]), true],
-            ["took", (row) => millis(row[6]), true],
-            ["waited for", (row) => row[7]],
-          ],
-          records,
-        ),
-      ),
     };
+    const slowTable = new LongTable("Slow requests", [
+      ["at", (row) => time(row[0])],
+      ["operation", (row) => row[1]],
+      ["client", (row) => row[2]],
+      ["ledger", (row) => h("a", { href: `#/ledger?id=${row[3]}` }, String(row[3]))],
+      [
+        "entry",
+        (row) => (row[4] < 0 ? "" : h("a", { href: `#/entry?ledger=${row[3]}&entry=${row[4]}` }, String(row[4]))),
+      ],
+      ["entries", (row) => count(row[5]), true],
+      ["took", (row) => millis(row[6]), true],
+      ["waited for", (row) => row[7]],
+    ]);
+    const journalViews = [],
+      journalPlace = h("div");
+    let lastSlow = -1;
     const set = (readOnly) => () => act(() => send("PUT", "/api/v1/bookie/state/readonly", { readOnly }));
     root.append(
       parts.state.element,
@@ -63,8 +60,8 @@ export const bookie = {
       h("h3", null, "What is slow?"),
       parts.latency.element,
       thresholdForm(act),
-      parts.journals.element,
-      parts.slow.element,
+      journalPlace,
+      slowTable.element,
     );
     return {
       update({ bookie: own, latency, journals, slow }) {
@@ -73,9 +70,18 @@ export const bookie = {
           parts.disks.update(own.disks || []);
         }
         if (latency) parts.latency.update(latency);
-        if (journals)
-          parts.journals.update(journals.map((each) => ({ last: each.last, records: each.records.slice(-600) })));
-        if (slow) parts.slow.update((slow[0]?.records || []).slice(-100).reverse(), latency?.threshold);
+        for (const [index, ring] of (journals || []).entries()) {
+          if (!journalViews[index]) {
+            journalViews[index] = journalView(journals.length > 1 ? `Journal ${index}` : "Journal");
+            journalPlace.append(journalViews[index].element);
+          }
+          journalViews[index].update(ring);
+        }
+        slowTable.caption = `Slow requests of ${latency?.threshold || 0} ms and more, the newest first`;
+        if (slow?.[0] && slow[0].last !== lastSlow) {
+          lastSlow = slow[0].last;
+          slowTable.replace([...slow[0].records].reverse());
+        }
       },
     };
   },
@@ -139,54 +145,50 @@ function latencyOf(latency) {
   ];
 }
 
-/** The last groups as bars: time in the queue below, write and sync above it. */
-function groupsOf(journal, index, total) {
-  const groups = journal.records.slice(-SHOWN_GROUPS);
-  const name = total > 1 ? `Journal ${index}` : "Journal";
-  if (!groups.length) return h("p", { class: "quiet" }, `${name}: no group yet`);
-  const spent = groups.map((each) => each[3] + each[4] + (each[5] || 0));
-  const most = Math.max(...spent, 0.001);
-  const bars = groups.map((each, at) => {
-    const wait = (HEIGHT * each[3]) / most,
-      disk = (HEIGHT * (each[4] + (each[5] || 0))) / most;
-    return [
-      svg("rect", { class: "wait", x: at * 3, width: 2, y: HEIGHT - wait, height: wait }),
-      svg("rect", { class: "sync", x: at * 3, width: 2, y: HEIGHT - wait - disk, height: disk }),
-    ];
-  });
-  const entries = journal.records.reduce((sum, each) => sum + each[1], 0),
-    size = journal.records.reduce((sum, each) => sum + each[2], 0);
-  const seconds = Math.max(journal.records.at(-1)[0] - journal.records[0][0], 0.001);
-  return [
-    h("h3", null, `${name}: the last ${journal.records.length} groups`),
-    picture(
-      SHOWN_GROUPS * 3,
-      HEIGHT,
-      `${name}: queue below, write and sync above; the highest bar is ${millis(most)}`,
-      bars,
-    ),
-    h(
-      "p",
-      null,
-      `Highest bar ${millis(most)} (orange: queue, blue: write and sync). ` +
-        `${count(entries)} entries, ${bytes(size)}, in ${seconds.toFixed(1)} s.`,
-    ),
-    h(
-      "details",
-      null,
-      h("summary", null, "The newest groups as a table"),
-      smallTable(
-        "Groups",
-        [
-          ["at", (row) => time(row[0])],
-          ["entries", (row) => count(row[1]), true],
-          ["bytes", (row) => bytes(row[2]), true],
-          ["queue", (row) => millis(row[3]), true],
-          ["write", (row) => millis(row[4]), true],
-          ["sync", (row) => (row[5] === null ? "none" : millis(row[5])), true],
-        ],
-        journal.records.slice(-30).reverse(),
-      ),
-    ),
-  ];
+const bar = (at, from, height) => `M${at * 3} ${(HEIGHT - from).toFixed(1)}h2v${(-height).toFixed(1)}h-2z`;
+
+/** The last groups of a journal as bars: time in the queue below, write and sync above it; all kept ones as a table. */
+function journalView(name) {
+  const wait = svg("path", { class: "wait" }),
+    disk = svg("path", { class: "sync" });
+  const image = picture(SHOWN_GROUPS * 3, HEIGHT, `${name}: no group yet`, wait, disk);
+  const title = h("h3", null, name),
+    text = h("p", null, "no group yet");
+  const table = new LongTable("Groups, the newest first", [
+    ["at", (row) => time(row[0])],
+    ["entries", (row) => count(row[1]), true],
+    ["bytes", (row) => bytes(row[2]), true],
+    ["queue", (row) => millis(row[3]), true],
+    ["write", (row) => millis(row[4]), true],
+    ["sync", (row) => (row[5] === null ? "none" : millis(row[5])), true],
+  ]);
+  const details = h("details", null, h("summary", null, "The groups as a table"), table.element);
+  details.addEventListener("toggle", () => table.draw());
+  let last = 0;
+  return {
+    element: h("section", null, title, image, text, details),
+    update(ring) {
+      if (ring.last === last) return;
+      last = ring.last;
+      const kept = ring.records.slice(-KEPT_GROUPS),
+        groups = kept.slice(-SHOWN_GROUPS);
+      const most = Math.max(...groups.map((each) => each[3] + each[4] + (each[5] || 0)), 0.001);
+      const scale = HEIGHT / most;
+      wait.setAttribute("d", groups.map((each, at) => bar(at, 0, each[3] * scale)).join(""));
+      disk.setAttribute(
+        "d",
+        groups.map((each, at) => bar(at, each[3] * scale, (each[4] + (each[5] || 0)) * scale)).join(""),
+      );
+      image.setAttribute("aria-label", `${name}: queue below, write and sync above; the highest bar is ${millis(most)}`);
+      const entries = kept.reduce((sum, each) => sum + each[1], 0),
+        size = kept.reduce((sum, each) => sum + each[2], 0);
+      const seconds = Math.max(kept.at(-1)[0] - kept[0][0], 0.001);
+      title.textContent = `${name}: the last ${kept.length} groups`;
+      text.textContent =
+        `Highest bar ${millis(most)} (orange: queue, blue: write and sync). ` +
+        `${count(entries)} entries, ${bytes(size)}, in ${seconds.toFixed(1)} s.`;
+      table.rows = kept.reverse();
+      if (details.open) table.draw();
+    },
+  };
 }

@@ -5,7 +5,8 @@ import { h } from "/console/elements.js";
 import { time } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
-const AROUND = 600;
+const AROUND = 600,
+  SHOWN = 2000;
 const KINDS = ["", "state", "disk", "space", "scrub", "repair", "bookie", "change", "limits", "metadata", "other"];
 
 /** The last time at which a local clock showed HH:MM, in seconds. */
@@ -27,7 +28,7 @@ export const events = {
       event.preventDefault();
       location.hash = `#/events?${new URLSearchParams(new FormData(event.target))}`;
     };
-    const table = new LongTable("Events since the start of the process, the newest first", [
+    const table = new LongTable("Events of thirty days, the newest first", [
       ["at", (row) => time(row[0])],
       ["level", (row) => h("span", { class: row[1] === "info" ? null : "bad" }, row[1])],
       ["kind", (row) => row[2]],
@@ -55,7 +56,7 @@ export const events = {
       h(
         "p",
         { class: "quiet" },
-        "They are kept in memory for 30 days and do not survive a restart; the log of the process does.",
+        "They survive a restart of a bookie for 30 days; those of a process without a bookie do not.",
       ),
     );
     const middle = clock ? (day ? Math.floor(new Date(`${day}T${clock}`) / 1000) : lastTime(clock)) : null;
@@ -67,8 +68,8 @@ export const events = {
         const ring = rings?.[0];
         if (!ring || middle !== null || kind) return;
         if (last !== null && ring.last > last) {
-          table.rows.unshift(...ring.records.slice(last - ring.last).reverse());
-          table.draw();
+          const fresh = ring.records.slice(last - ring.last).reverse();
+          table.replace([...fresh, ...table.rows].slice(0, SHOWN));
         }
         last = ring.last;
       },

@@ -3,6 +3,7 @@
 import { get } from "/console/connection.js";
 import { facts, h, part, smallTable } from "/console/elements.js";
 import { ago, bytes, count, days, percent } from "/console/format.js";
+import { LongTable } from "/console/table.js";
 
 const mostBecause = (each) => (each.blockers?.length ? `, most because ${each.blockers[0].reason}` : "");
 
@@ -110,39 +111,45 @@ const itsConsole = (row) => h("a", { href: `${row.url}/console#/bookie` }, "its 
 const ownRow = (own) =>
   [...own.reasons.map((each) => `${each.text}, since ${ago(each.since)}`), ...own.disks.map(days)].join("; ");
 
+const ORDER = ["unavailable", "read-only", "writable"];
+const byName = new Intl.Collator("en", { numeric: true });
+const byNeed = (one, other) =>
+  ORDER.indexOf(one.state) - ORDER.indexOf(other.state) || byName.compare(one.id, other.id);
+
 export const bookies = {
   title: "Bookies",
-  open(root) {
-    const table = part((cluster, own) => {
-      if (!cluster) return h("p", { class: "quiet" }, "waiting for the cluster");
-      if (cluster.error) return h("p", { class: "bad" }, cluster.error);
-      return smallTable(
-        `${cluster.bookies.length} bookies`,
-        [
-          [
-            "bookie",
-            (row) => h("a", { href: `#/ledgers?bookie=${encodeURIComponent(row.id)}`, title: "its ledgers" }, row.id),
-          ],
-          [
-            "state",
-            (row) =>
-              h(
-                "span",
-                { class: row.state === "writable" ? "good" : row.state === "read-only" ? "warn" : "bad" },
-                row.state,
-              ),
-          ],
-          ["since", (row) => ago(row.since)],
-          ["rack", (row) => row.rack],
-          ["used", (row) => (row.total === null ? "" : bytes(row.total - row.free)), true],
-          ["free", (row) => (row.free === null ? "" : bytes(row.free)), true],
-          ["share", (row) => (row.total === null ? "" : percent(row.total - row.free, row.total)), true],
-          ["reason, disks", (row) => (row.id === own?.id ? ownRow(own) : row.url ? itsConsole(row) : "")],
-        ],
-        cluster.bookies,
-      );
-    });
+  open(root, { state }) {
+    const waiting = h("p", { class: "quiet" }, "waiting for the cluster");
+    const filter = h("input", { id: "bookie-filter", oninput: () => show() });
+    let own = null,
+      drawn = null;
+    const table = new LongTable("Bookies", [
+      ["bookie", (row) => h("a", { href: `#/ledgers?bookie=${encodeURIComponent(row.id)}`, title: "its ledgers" }, row.id)],
+      ["state", (row) => h("span", { class: ["bad", "warn", "good"][ORDER.indexOf(row.state)] }, row.state)],
+      ["since", (row) => ago(row.since)],
+      ["rack", (row) => row.rack],
+      ["used", (row) => (row.total === null ? "" : bytes(row.total - row.free)), true],
+      ["free", (row) => (row.free === null ? "" : bytes(row.free)), true],
+      ["share", (row) => (row.total === null ? "" : percent(row.total - row.free, row.total)), true],
+      ["reason, disks", (row) => (row.id === own?.id ? ownRow(own) : row.url ? itsConsole(row) : "")],
+    ]);
+    function show() {
+      const { cluster } = state;
+      waiting.hidden = Boolean(cluster?.bookies);
+      if (!cluster?.bookies) {
+        if (cluster?.error) waiting.textContent = cluster.error;
+        return;
+      }
+      const all = Object.values(cluster.bookies);
+      const wanted = all.filter((row) => `${row.id} ${row.state} ${row.rack}`.includes(filter.value));
+      table.caption = `${count(wanted.length)} of ${count(all.length)} bookies, those that need a look first`;
+      table.replace(wanted.sort(byNeed));
+    }
     root.append(
+      h("form", { class: "search", role: "search", onsubmit: (event) => event.preventDefault() }, [
+        h("label", null, "Id, state or rack has", filter),
+      ]),
+      waiting,
       table.element,
       h(
         "p",
@@ -150,28 +157,35 @@ export const bookies = {
         "Only a bookie itself knows why it is read-only and how fast its disks fill: its console says so.",
       ),
     );
-    return { update: (state) => table.update(state.cluster, state.bookie) };
+    return {
+      update() {
+        if (state.cluster === drawn && state.bookie === own) return;
+        drawn = state.cluster;
+        own = state.bookie;
+        show();
+      },
+    };
   },
 };
 
 export const safety = {
   title: "Is the cluster safe to lose one more bookie?",
   open(root, { act }) {
-    const verdict = part((cluster) =>
+    const verdict = part((reasons) =>
       smallTable(
         "What speaks for it and against it",
         [
           ["", (row) => h("span", { class: row.safe ? "good" : "bad" }, row.safe ? "yes" : "NO")],
           ["", (row) => row.text],
         ],
-        cluster?.safe || [],
+        reasons,
         "waiting for the cluster",
       ),
     );
     const found = h("div", { role: "status", id: "scan" }, "looking through all ledgers");
     root.append(verdict.element, h("h3", null, "Ledgers with one replica left"), found);
     act(() => scanLedgers(found));
-    return { update: (state) => verdict.update(state.cluster) };
+    return { update: (state) => verdict.update(state.cluster?.safe || []) };
   },
 };
 

@@ -32,6 +32,17 @@ export class LongTable {
     this.element.addEventListener("scroll", () => this.draw());
   }
 
+  set caption(text) {
+    const caption = this.table.caption;
+    if (caption.textContent !== text) caption.textContent = text;
+  }
+
+  /** Shows other rows at the same place, as the old ones have changed. */
+  replace(rows) {
+    this.rows = rows;
+    this.draw();
+  }
+
   set(rows) {
     this.rows = rows;
     this.ended = false;
@@ -49,7 +60,9 @@ export class LongTable {
     const first = Math.max(0, Math.floor(this.element.scrollTop / this.height) - 5);
     const last = Math.min(this.rows.length, first + Math.ceil(view / this.height) + 10);
     const rows = this.rows.slice(first, last).map((row, index) => this.row(row, first + index));
+    const focused = this.body.contains(document.activeElement) && document.activeElement.getAttribute("href");
     this.body.replaceChildren(this.space(first), ...rows, this.space(this.rows.length - last));
+    if (focused) this.body.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
     if (rows.length) this.height = rows[0].offsetHeight || this.height;
     if (last > this.rows.length - MORE_BEFORE) this.load();
   }

@@ -1,0 +1,1 @@
+"""What the console costs a browser and a bookie, with a made cluster of a thousand bookies."""
