@@ -31,6 +31,42 @@ class ILedgerChecker(Interface):
         """
 
 
+@attrs.define
+class RepairProgress:
+    """The progress of a present attempt to repair a ledger.
+
+    :ivar began: time of its begin, in seconds of the worker's clock.
+    :ivar fragments: number of fragments for which entries are copied.
+    :ivar done: number of these fragments that are repaired, or cannot be repaired now.
+    :ivar entries: number of copies of entries to make, as far as the checks have found them lost.
+    :ivar copied, n_bytes: number of copies of entries made so far, and their bytes.
+    """
+
+    began: float
+    fragments: int = 0
+    done: int = 0
+    entries: int = 0
+    copied: int = 0
+    n_bytes: int = 0
+
+    def count(self, entries: int, n_bytes: int) -> None:
+        """Count copies that a bookie has stored.
+
+        :param entries: number of entries.
+        :param n_bytes: their size.
+        """
+        self.copied += entries
+        self.n_bytes += n_bytes
+
+    def eta(self, now: float) -> float | None:
+        """Return the seconds until the last copy at the mean speed so far; None if nothing was copied yet.
+
+        :param now: the time, in seconds of the worker's clock.
+        """
+        left = max(self.entries - self.copied, 0)
+        return (now - self.began) * left / self.copied if self.copied else None
+
+
 @attrs.frozen
 class LedgerStatus:
     """The status of a marked ledger that a replication worker has locked.
@@ -42,6 +78,7 @@ class LedgerStatus:
     :ivar attempts: number of failed attempts.
     :ivar since: time at which the worker took the lock, in seconds of its clock.
     :ivar next_attempt: time of the next attempt, in seconds of the worker's clock; None during an attempt.
+    :ivar progress: the progress of the present attempt; None between attempts.
     """
 
     ledger_id: int
@@ -50,3 +87,4 @@ class LedgerStatus:
     attempts: int
     since: float
     next_attempt: float | None
+    progress: RepairProgress | None = None

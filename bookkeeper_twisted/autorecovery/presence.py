@@ -59,6 +59,6 @@ class Presence:
 
     async def _ask(self, anew: bool = False) -> None:
         if anew or self._clock.seconds() - self._asked_at >= _FRESH_SECONDS:
-            await self._throttle.acquire(entries=1)
+            await self._throttle.acquire(user="the list of bookies")
             self._writable, self._read_only = await registered_bookies(self._registration)
             self._asked_at = self._clock.seconds()

@@ -11,11 +11,12 @@ from ..client import BookKeeper
 from ..config.autorecovery import AUDITOR, WORKER, AutorecoveryConfig
 from ..errors import BookKeeperError
 from ..instruments import Instruments, RecentQuantile
-from ..limits.adaptive import AdaptiveThrottles, SpeedLimits
+from ..limits.adaptive import AdaptiveThrottles, RunningJob, SpeedLimits
 from ..limits.throttle import Rate, Throttles
 from ..metadata.interfaces import IMetadataDriver
 from .auditing.auditor import Auditor, AuditorElection, AuditorParts
 from .auditing.auditor_metrics import AuditorMetrics
+from .interfaces import LedgerStatus
 from .limits import CHECKER_METADATA, CHECKER_READ, REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
 from .metrics import CheckerMetrics, ReplicationMetrics, WorkerMetrics
 from .presence import Presence
@@ -95,7 +96,9 @@ class AutoRecovery:
         self.worker = ReplicationWorker(
             context, driver, repair, operations, WorkerMetrics(instruments), worker_settings(config, identity.holder)
         )
-        self.limits = SpeedLimits(throttles, self.adaptive)
+        self.limits = SpeedLimits(
+            throttles, self.adaptive, lambda: [job_of(each, clock.seconds()) for each in self.worker.status()]
+        )
         self._services = config.auto_recovery_services
 
     def start(self) -> None:
@@ -129,6 +132,20 @@ class AutoRecovery:
 
     async def _stop_worker(self) -> Any:
         return await self.worker.stopService()
+
+
+def job_of(status: LedgerStatus, now: float) -> RunningJob:
+    """Return the repair of a ledger as a job for an operator.
+
+    :param now: the time, in seconds of the worker's clock.
+    """
+    name, progress = f"replication of ledger {status.ledger_id}", status.progress
+    if progress is None:
+        return RunningJob(name, status.state, status.reason, status.since)
+    return RunningJob(
+        name, status.state, status.reason, status.since, progress.done, progress.fragments, progress.n_bytes,
+        progress.eta(now),
+    )  # fmt: skip
 
 
 def throttle_rates(config: AutorecoveryConfig) -> dict[str, Rate]:

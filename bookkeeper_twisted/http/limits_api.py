@@ -73,7 +73,7 @@ class LimitsApi:
     @routed(
         Route("GET", "/api/v1/bookie/throttles",
               "each speed limit: the limit, what of it is in force, what was granted, how long "
-              "requests waited", refusals=(503,)),
+              "requests waited, and the jobs that use it", refusals=(503,)),
     )  # fmt: skip
     async def _limits(self, question: ApiRequest) -> Answer:
         return json_answer(limits_value(self._groups()))
@@ -246,6 +246,7 @@ def _limiter(status: ThrottleStatus) -> Mapping[str, object]:
         "grantedBytes": status.granted_bytes,
         "waitedSeconds": _shown(status.waited),
         "waiters": status.waiting,
+        "users": list(status.users),
     }
 
 

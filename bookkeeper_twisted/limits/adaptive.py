@@ -14,7 +14,7 @@ that its work had when the factor fell below 1; once the factor is 1 again, it h
 The controller uses no clock and no metrics, so bookies and autorecovery can both use it, each with its own latency.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 import attrs
@@ -200,11 +200,34 @@ class AdaptiveThrottles:
 
 
 @attrs.frozen
+class RunningJob:
+    """A job that uses the limiters of a process, as an operator sees it.
+
+    :ivar state: its state in one word.
+    :ivar reason: why it does not go on; empty if it does.
+    :ivar since: time of its begin, in seconds of the clock.
+    :ivar done, total: its parts that are done, and all of them; 0 before they are known.
+    :ivar n_bytes: bytes that it has copied.
+    :ivar eta: seconds to its end; None if this is not known.
+    """
+
+    name: str
+    state: str
+    reason: str
+    since: float
+    done: int = 0
+    total: int = 0
+    n_bytes: int = 0
+    eta: float | None = None
+
+
+@attrs.frozen
 class LimitsStatus:
-    """The speed limits by name, and the state of their adaptive control."""
+    """The speed limits by name, the state of their adaptive control, and the jobs that use them, if they are known."""
 
     adaptive: AdaptiveStatus
     throttles: tuple[ThrottleStatus, ...]
+    jobs: tuple[RunningJob, ...] = ()
 
 
 class ISpeedLimits(Interface):
@@ -225,15 +248,22 @@ class ISpeedLimits(Interface):
 
 @implementer(ISpeedLimits)
 class SpeedLimits:
-    """The limiters of a process together with their adaptive control."""
+    """The limiters of a process together with their adaptive control.
 
-    def __init__(self, throttles: Throttles, adaptive: AdaptiveThrottles) -> None:
+    :param jobs: returns the jobs that use the limiters.
+    """
+
+    def __init__(
+        self, throttles: Throttles, adaptive: AdaptiveThrottles, jobs: Callable[[], Sequence[RunningJob]] = tuple
+    ) -> None:
         self._throttles = throttles
         self._adaptive = adaptive
+        self._jobs = jobs
 
     def limits(self) -> LimitsStatus:
         """Return all speed limits."""
-        return LimitsStatus(self._adaptive.status, tuple(throttle.status for throttle in self._throttles))
+        statuses = tuple(throttle.status for throttle in self._throttles)
+        return LimitsStatus(self._adaptive.status, statuses, tuple(self._jobs()))
 
     def set_limits(self, rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:
         """Change speed limits until the end of the process; after an error, all limits are unchanged.

@@ -3,7 +3,7 @@
 Each background reader or writer of entry files and of metadata has its own limiter, and asks it before each piece of
 work::
 
-    await throttle.acquire(n_bytes)
+    await throttle.acquire(n_bytes, user="scrub of /ledgers")
 
 Requests are granted in the order in which they were made.  If the amount of work is only known afterwards, the caller
 requests an estimate first and corrects it then::
@@ -29,6 +29,12 @@ from .ratelimit import UNLIMITED, Rate, TokenBucket
 
 __all__ = ["UNLIMITED", "Rate", "Throttle", "Throttles"]
 
+USED_SECONDS = 10.0
+"""Seconds for which a job counts as a user of a limiter after its last request."""
+
+MOST_USERS = 20
+"""Most users of a limiter that are remembered."""
+
 
 @attrs.frozen
 class ThrottleStatus:
@@ -38,6 +44,7 @@ class ThrottleStatus:
     :ivar in_force: the present limit, which is lower while the work is slowed down for clients.
     :ivar waited: total number of seconds that requests have waited.
     :ivar waiting: number of requests that wait now.
+    :ivar users: the jobs that made requests in the last :data:`USED_SECONDS`, or wait, the newest first.
     """
 
     name: str
@@ -47,6 +54,7 @@ class ThrottleStatus:
     granted_bytes: int
     waited: float
     waiting: int
+    users: tuple[str, ...] = ()
 
 
 @attrs.frozen(eq=False)
@@ -55,6 +63,7 @@ class _Waiter:
     n_bytes: int
     since: float
     granted: Deferred[None]
+    user: str
 
 
 class Throttle:
@@ -77,6 +86,7 @@ class Throttle:
         self._waiters: deque[_Waiter] = deque()
         self._timer: IDelayedCall | None = None
         self._entries = self._bytes = 0
+        self._users: dict[str, float] = {}
         self._metrics = ThrottleMetrics(instruments or Instruments(), name)
         self._metrics.watch(lambda: len(self._waiters), lambda: self.rate.entries, lambda: self.rate.bytes)
 
@@ -90,14 +100,28 @@ class Throttle:
         """Return the present limit of this limiter, and how much work it has granted and delayed."""
         metrics = self._metrics
         entries, n_bytes = int(metrics.granted_entries.value), int(metrics.granted_bytes.value)
-        return ThrottleStatus(self.name, self.limit, self.rate, entries, n_bytes, metrics.waited.value, self.waiting)
+        waited, users = metrics.waited.value, self._present_users()
+        return ThrottleStatus(self.name, self.limit, self.rate, entries, n_bytes, waited, self.waiting, users)
+
+    def _present_users(self) -> tuple[str, ...]:
+        since = self._clock.seconds() - USED_SECONDS
+        waiting = {waiter.user for waiter in self._waiters}
+        self._users = {user: at for user, at in self._users.items() if at >= since or user in waiting}
+        return tuple(reversed(self._users))
+
+    def _used_by(self, user: str, now: float) -> None:
+        if user:
+            self._users.pop(user, None)  # the newest one is the last one
+            self._users[user] = now
+            if len(self._users) > MOST_USERS:
+                del self._users[next(iter(self._users))]
 
     @property
     def waiting(self) -> int:
         """Return the number of requests that wait now."""
         return len(self._waiters)
 
-    def acquire(self, n_bytes: int = 0, entries: int = 1) -> Deferred[None]:
+    def acquire(self, n_bytes: int = 0, entries: int = 1, user: str = "") -> Deferred[None]:
         """Wait until a piece of work may begin.
 
         The limiter takes the tokens for the work when it grants the request.  A request that is cancelled before it is
@@ -105,13 +129,15 @@ class Throttle:
 
         :param n_bytes: number of bytes that the work reads or writes.
         :param entries: number of entries in the work.
+        :param user: the job that makes the request, for an operator.
         :returns: fires once the work may begin; requests are granted in the order of the calls.
         """
         now = self._clock.seconds()
+        self._used_by(user, now)
         if not self._waiters and not self._bucket.delay(now):
             self._count(entries, n_bytes, now)
             return succeed(None)
-        waiter = _Waiter(entries, n_bytes, now, Deferred(lambda _: self._give_up(waiter)))
+        waiter = _Waiter(entries, n_bytes, now, Deferred(lambda _: self._give_up(waiter)), user)
         self._waiters.append(waiter)
         self._schedule()
         return waiter.granted

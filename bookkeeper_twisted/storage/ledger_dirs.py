@@ -18,6 +18,7 @@ ENTRY_LOG_SUFFIX = ".log"
 EVENTS_NAME = "console-events.jsonl"
 """The name of a file of the first ledger directory that the storage does not use: the events of the console."""
 
+_NAMED = 5
 _LAYOUT_2 = re.compile(r"VERSION|.*\.(txn|idx|log)")
 
 
@@ -39,6 +40,14 @@ def journal_name(file_id: int) -> str:
 def entry_log_name(log_id: int) -> str:
     """Return the file name of the entry log ``log_id``."""
     return f"{log_id:x}{ENTRY_LOG_SUFFIX}"
+
+
+def entry_log_names(log_ids: Sequence[int]) -> str:
+    """Return the file names of some entry logs, of the first few if there are many, for an operator.
+
+    :param log_ids: their ids.
+    """
+    return ", ".join(map(entry_log_name, log_ids[:_NAMED])) + (" ..." if len(log_ids) > _NAMED else "")
 
 
 def mark_name(journal_index: int, journal_count: int) -> str:

@@ -60,6 +60,24 @@ class AutoRecoveryTests(RecoveryCase):
             self.assertNotIn(lost, self.metadata(ledger_id).segments[0].bookies)
             self.assertTrue(self.check(ledger_id, percentage=100).is_whole)
 
+    def test_jobs(self) -> None:
+        """While ledgers are repaired, an operator sees their fragments, copied bytes and end, and who uses the limits."""
+        process = self.autorecovery(replication_rate_by_bytes=2000)
+        ledger_id = self.write(self.payloads(200))
+        self.kill(self.metadata(ledger_id).segments[0].bookies[0])
+        seen, users = [], set()
+        for _ in range(300):
+            self.pass_time(0.1)
+            status = process.limits.limits()
+            seen += [job for job in status.jobs if job.n_bytes]
+            users |= {user for throttle in status.throttles for user in throttle.users}
+        job = seen[len(seen) // 2]
+        self.assertEqual((job.name, job.state, job.total), (f"replication of ledger {ledger_id}", "repairing", 1))
+        self.assertTrue(all(one.n_bytes <= two.n_bytes for one, two in zip(seen, seen[1:], strict=False)))
+        self.assertTrue(job.eta is not None and job.eta > 0, job)
+        self.assertLessEqual({f"replication of ledger {ledger_id}", f"check of ledger {ledger_id}"}, users)
+        self.assertEqual(process.limits.limits().jobs, ())
+
     def test_delay(self) -> None:
         """A bookie that is back within its delay has nothing copied."""
         self.autorecovery(lost_bookie_recovery_delay=60)

@@ -231,6 +231,8 @@ class ConsoleTests(TestCase):
         visit.home()
         visit.click("Jobs and limits")
         visit.wait("main", "gc-metadata")
+        visit.wait("main", "Ledgers that this process repairs")
+        visit.wait("main", "used by")
         visit.fill("#entries-gc-metadata", "321")
         visit.driver.find_element("css selector", "#set-gc-metadata").click()
         visit.driver.find_element("css selector", "#suspend-compaction").click()

@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import NoSuchThrottleError
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.limits.ratelimit import Rate
-from bookkeeper_twisted.limits.throttle import Throttle, Throttles
+from bookkeeper_twisted.limits.throttle import MOST_USERS, USED_SECONDS, Throttle, Throttles
 from bookkeeper_twisted.metrics import new_registry, render
 
 
@@ -49,6 +49,23 @@ class ThrottleTests(SynchronousTestCase):
         self.clock.advance(1)
         self.assertEqual(self.granted, ["large", "small", "middle", "last"])
         self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_users(self) -> None:
+        """The jobs that asked lately are its users, the newest first; one that waits stays until it is granted."""
+        self.assertEqual(self.throttle.status.users, ())
+        self.throttle.acquire(10, user="a")
+        self.throttle.acquire(2000, user="b")
+        self.throttle.acquire(10, user="a")
+        self.throttle.acquire(10)
+        self.assertEqual(self.throttle.status.users, ("a", "b"))
+        self.clock.advance(USED_SECONDS + 1)
+        self.assertEqual(self.throttle.status.users, ("a",))
+        self.clock.advance(100)
+        self.assertEqual(self.throttle.status.users, ())
+        for number in range(2 * MOST_USERS):
+            self.throttle.acquire(user=str(number))
+        self.assertEqual(self.throttle.status.users[0], str(2 * MOST_USERS - 1))
+        self.assertEqual(len(self.throttle.status.users), MOST_USERS)
 
     def test_asking_again(self) -> None:
         """A callback that asks again is granted after requests that waited already."""

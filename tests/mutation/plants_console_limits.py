@@ -86,4 +86,18 @@ PLANTS = (
         "rows that are gone stay", "http/console/sources.py", "name not in rows", "False",
         ["tests.http.console.test_sources"], where="KnownState.change",
     ),
+    Plant(
+        "a job that waits for a limiter is no user of it", "limits/throttle.py", "at >= since or user in waiting",
+        "at >= since", ["tests.limits.test_throttle"], where="Throttle._present_users",
+    ),
+    Plant(
+        "copies are not counted as progress", "autorecovery/replication/copying.py",
+        "self._copied(len(adds) - n_refused, stored)", "pass", ["tests.autorecovery.test_service"],
+        where="FragmentCopy._write_to",
+    ),
+    Plant(
+        "nobody knows when a repair ends", "autorecovery/interfaces.py",
+        "(now - self.began) * left / self.copied if self.copied else None", "None", ["tests.autorecovery.test_service"],
+        where="RepairProgress.eta",
+    ),
 )

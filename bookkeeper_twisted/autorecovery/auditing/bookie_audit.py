@@ -40,7 +40,7 @@ class Marker:
         :param length: length of the ledger in bytes, as its metadata say, for the count.
         :param replicas: ids of the bookies that lack entries; empty if these bookies are unknown.
         """
-        await self._operations.acquire(entries=1)
+        await self._operations.acquire(user=f"audit, ledger {ledger_id}")
         ctime = None if self._now_ms is None else self._now_ms()
         await self._underreplication.mark(ledger_id, sorted(replicas), ctime)
         self.marked += 1
@@ -51,7 +51,7 @@ class Marker:
 
         :raises bookkeeper_twisted.errors.MetadataError: the store failed.
         """
-        await self._operations.acquire(entries=1)
+        await self._operations.acquire(user=f"audit, ledger {ledger_id}")
         try:
             return (await self._underreplication.read_mark(ledger_id)).value.replicas
         except NotUnderreplicatedError:

@@ -82,7 +82,7 @@ class LedgerScan:
         :raises MetadataError: the store failed, or did not answer in time.
         """
         await self.switch.wait()
-        await self.operations.acquire(entries=1)
+        await self.operations.acquire(user=f"audit, ledger {ledger_id}")
         reading = Deferred.fromCoroutine(self._read(ledger_id))
         try:
             return await reading.addTimeout(self.timeout, self.clock)

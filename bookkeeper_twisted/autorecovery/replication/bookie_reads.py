@@ -202,7 +202,7 @@ class BookieReads:
         :param amount: a function that returns the number of entries and the number of bytes in a reply.
         """
         found, expected_bytes = (0, 0), expected * self._usual_size.n_bytes
-        await self._throttle.acquire(expected_bytes, expected)
+        await self._throttle.acquire(expected_bytes, expected, f"check of ledger {self._ledger_id}")
         try:
             reply = await self._ask(count, ask)
             found = amount(reply)

@@ -88,23 +88,29 @@ Load = tuple[tuple[str, ...], Adds]
 """The ids of the bookies to which adds are sent, and the encoded adds."""
 
 
+Copied = Callable[[int, int], None]
+"""A function that is called with the number and the bytes of copies that a bookie has stored."""
+
+
 class FragmentCopy:
     """The copying of the entries of one fragment.
 
     :param context: the objects for reads, whose ``bookies`` make the requests for this fragment only.
+    :param copied: see :data:`Copied`.
     :ivar failed: the error of each target that could not store its entries, by bookie id.
     :ivar unreadable: the error of each entry that no replica could return, by entry id.
     """
 
     def __init__(
         self, context: ReadingContext, ledger_id: int, metadata: LedgerMetadata, limits: CopyLimits,
-        metrics: ReplicationMetrics, settings: CopySettings, probe: LatencyProbe | None,
+        metrics: ReplicationMetrics, settings: CopySettings, probe: LatencyProbe | None, copied: Copied,
     ) -> None:  # fmt: skip
         self.failed: dict[str, Exception] = {}
         self.unreadable: dict[int, Exception] = {}
         self._context = context
         self._clock = context.clock
         self._ledger_id = ledger_id
+        self._user = f"replication of ledger {ledger_id}"
         self._digester = Digester(metadata.digest_type, metadata.password)
         self._striped = schedule_of(metadata).striped
         self._replicas = ReplicaReader(context, self._digester, ledger_id, metadata)
@@ -112,6 +118,7 @@ class FragmentCopy:
         self._metrics = metrics
         self._settings = settings
         self._probe = probe
+        self._copied = copied
         self._usual_size = usual_size_of(metadata)
 
     async def run(self, plan: Iterator[CopyRun]) -> None:
@@ -254,7 +261,7 @@ class FragmentCopy:
         Return the numbers of entries and bytes that it will probably return.
         """
         expected = entries, entries * self._usual_size.n_bytes
-        await self._limits.reads.acquire(expected[1], entries)
+        await self._limits.reads.acquire(expected[1], entries, self._user)
         return expected
 
     def _count_read(self, paid: tuple[int, int], entries: int, n_bytes: int, began: float) -> None:
@@ -295,13 +302,15 @@ class FragmentCopy:
         """Send adds to a bookie, with retries, until it has acknowledged all of them, or is given up."""
         for attempt in range(self._settings.retries.attempts):
             n_bytes = adds.offsets[-1] - ENTRY_AT * len(adds)
-            await self._limits.writes.acquire(n_bytes, len(adds))
+            await self._limits.writes.acquire(n_bytes, len(adds), self._user)
             began = self._clock.seconds()
             refused = await self._send(target, adds)
             n_refused = sum(len(places) for places, _ in refused)
             if n_refused < len(adds):
+                stored = n_bytes * (len(adds) - n_refused) // len(adds)
                 self._metrics.entries_written.value += len(adds) - n_refused
-                self._metrics.written_bytes.success.record(n_bytes * (len(adds) - n_refused) // len(adds))
+                self._metrics.written_bytes.success.record(stored)
+                self._copied(len(adds) - n_refused, stored)
                 self._metrics.write_latency.success.record(self._ms_since(began))
             if len(adds) == 1 and not refused:
                 self._metrics.entry_write_latency.success.record(self._ms_since(began))

@@ -23,7 +23,7 @@ from ...metadata.update_loop import update
 from ...model import LedgerMetadata
 from ..metrics import ReplicationMetrics
 from ..presence import Presence
-from .copying import CopyLimits, CopySettings, FragmentCopy, LatencyProbe
+from .copying import Copied, CopyLimits, CopySettings, FragmentCopy, LatencyProbe
 
 MAX_NAMED = 100
 """Most entry ids that the text of an error names."""
@@ -39,6 +39,7 @@ class _FragmentWork:
     :ivar hopeless: entries that every bookie of their write set has lost, as runs (consecutive entries).
     :ivar lost: for each position of the ensemble that is not repaired yet, the entries that its bookie lacks.
     :ivar excluded: ids of bookies that must not get copies.
+    :ivar copied: see :data:`~.copying.Copied`.
     :ivar repaired: for each repaired position of the ensemble, the bookie that has its entries now.
     :ivar shortage: the error of the placement policy if it found no bookie for a position.
     :ivar failed: the error of the last bookie that failed to store copies.
@@ -48,6 +49,7 @@ class _FragmentWork:
     hopeless: Sequence[CopyRun]
     lost: dict[int, list[ReplicaLoss]]
     excluded: set[str]
+    copied: Copied
     repaired: dict[int, str] = attrs.field(factory=dict)
     shortage: NotEnoughBookiesError | None = None
     failed: Exception | None = None
@@ -106,13 +108,16 @@ class FragmentReplicator:
         self._metrics = metrics
         self._settings = settings or CopySettings()
 
-    async def repair(self, stored: Versioned[LedgerMetadata], report: FragmentReport) -> Versioned[LedgerMetadata]:
+    async def repair(
+        self, stored: Versioned[LedgerMetadata], report: FragmentReport, copied: Copied = lambda entries, n_bytes: None
+    ) -> Versioned[LedgerMetadata]:
         """Copy the entries of a fragment that a check has found lost.
 
         If the repair is cancelled, its reads and writes end, and the copies made so far remain as extra copies.
 
         :param stored: the metadata of the ledger that was checked.
         :param report: what the check has found in the fragment.
+        :param copied: see :data:`~.copying.Copied`.
         :returns: the metadata after the repair.
         :raises IllegalOperationError: the fragment is not final: a writer may still add entries to it.
         :raises EntriesLostError: some entries are on no bookie; the others were copied if possible, but the metadata is
@@ -125,7 +130,7 @@ class FragmentReplicator:
         fragment = report.fragment
         if not fragment.closed:
             raise IllegalOperationError(f"ledger {fragment.ledger_id} from entry {fragment.first} on is not final")
-        work = _FragmentWork(fragment, list(lost_everywhere(fragment, report.losses)), {}, set())
+        work = _FragmentWork(fragment, list(lost_everywhere(fragment, report.losses)), {}, set(), copied)
         for loss in report.losses:
             work.lost.setdefault(loss.position, []).append(loss)
         unwritable = await self._presence.unwritable(fragment.ensemble)
@@ -161,7 +166,8 @@ class FragmentReplicator:
         if not targets:
             return False
         copies = FragmentCopy(
-            context, fragment.ledger_id, metadata, self._limits, self._metrics, self._settings, self._probe
+            context, fragment.ledger_id, metadata, self._limits, self._metrics, self._settings, self._probe,
+            work.copied,
         )  # fmt: skip
         plan = copy_plan(fragment, losses_of_targets(fragment, work.lost, targets), targets)
         await copies.run(without(plan, work.hopeless))
@@ -198,5 +204,5 @@ class FragmentReplicator:
         self, stored: Versioned[LedgerMetadata], ledger_id: int, moves: Moves
     ) -> Versioned[LedgerMetadata]:
         """Replace bookies in the metadata of a ledger; called only after all copies are acknowledged."""
-        await self._metadata_limit.acquire()
+        await self._metadata_limit.acquire(user=f"replication of ledger {ledger_id}")
         return await update(self._context.ledgers, ledger_id, stored, moves.are_needed, moves.apply)

@@ -28,7 +28,7 @@ from ...ledger.schedule import schedule_of
 from ...limits.throttle import Throttle
 from ...metadata.interfaces import Versioned
 from ...model import LedgerMetadata
-from ..interfaces import ILedgerChecker
+from ..interfaces import ILedgerChecker, RepairProgress
 from .fragment_replicator import FragmentReplicator
 from .placement import Placement
 
@@ -85,6 +85,7 @@ class _RepairProgress:
 class LedgerRepair:
     """The repair of the ledgers of one cluster; it may repair any number of ledgers at the same time.
 
+    :ivar running: the progress of the present attempts, by ledger id.
     :param metadata_limit: the speed limit of requests to the metadata store.
     :param placement: finds replicas that must move to other bookies; None if the placement policy need not be enforced.
     """
@@ -98,6 +99,7 @@ class LedgerRepair:
         self._replicator = replicator
         self._metadata_limit = metadata_limit
         self._placement = placement
+        self.running: dict[int, RepairProgress] = {}
 
     async def attempt(self, ledger_id: int, replicas: Collection[str]) -> Attempt:
         """Repair the fragments of a ledger to which no writer can add entries; never fence the ledger's writer.
@@ -105,6 +107,13 @@ class LedgerRepair:
         :param replicas: ids of the bookies that the mark names.
         :raises bookkeeper_twisted.errors.BookKeeperError: the check could not be made.
         """
+        shown = self.running[ledger_id] = RepairProgress(self._context.clock.seconds())
+        try:
+            return await self._rounds(ledger_id, replicas, shown)
+        finally:
+            self.running.pop(ledger_id, None)
+
+    async def _rounds(self, ledger_id: int, replicas: Collection[str], shown: RepairProgress) -> Attempt:
         try:
             stored = await self._read(ledger_id)
             report = await self._checker.check(ledger_id, stored.value, _suspects(stored.value, replicas))
@@ -113,7 +122,7 @@ class LedgerRepair:
                 before = progress.repaired
                 if report.damaged:
                     progress.problems.clear()
-                    stored = await self._repair(stored, report, progress)
+                    stored = await self._repair(stored, report, progress, shown)
                 if progress.repaired == before:
                     break
                 # the next check reads all entries of bookies that got lost entries back, and a sample from new bookies
@@ -148,27 +157,29 @@ class LedgerRepair:
         return await self.attempt(ledger_id, replicas)
 
     async def _read(self, ledger_id: int) -> Versioned[LedgerMetadata]:
-        await self._metadata_limit.acquire()
+        await self._metadata_limit.acquire(user=f"replication of ledger {ledger_id}")
         return await self._context.ledgers.read(ledger_id)
 
     async def _repair(
-        self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress
+        self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress, shown: RepairProgress
     ) -> Versioned[LedgerMetadata]:
         """Repair each fragment that lacks entries and is no longer written.
 
         If one cannot be repaired, repair the others.
         """
-        for damaged in report.damaged:
-            if not damaged.fragment.closed:
-                continue
+        final = [damaged for damaged in report.damaged if damaged.fragment.closed]
+        shown.fragments += len(final)
+        shown.entries += sum(map(_lost_copies, final))
+        for damaged in final:
             try:
-                stored = await self._replicator.repair(stored, damaged)
+                stored = await self._replicator.repair(stored, damaged, shown.count)
             except (NoSuchLedgerMetadataError, ClientClosedError):
                 raise
             except BookKeeperError as error:
                 progress.problems.append(error)
             else:
                 progress.repaired += 1
+            shown.done += 1
         return stored
 
     async def _place(self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress) -> None:
@@ -228,6 +239,13 @@ class LedgerRepair:
             state = RepairState.WAITING if schedule.is_covered(answering) else RepairState.IMPOSSIBLE
             return Attempt(state, f"it cannot be closed: {error}", error)
         return None
+
+
+def _lost_copies(report: FragmentReport) -> int:
+    """Return about how many copies of entries a fragment lacks; of a striped one, a bookie keeps only a part."""
+    schedule = report.fragment.schedule
+    lost = sum(last - first + 1 for loss in report.losses for first, last in loss.ranges)
+    return lost * schedule.write_quorum // schedule.ensemble_size
 
 
 def _suspects(metadata: LedgerMetadata, replicas: Collection[str]) -> frozenset[str]:

@@ -252,7 +252,7 @@ class ReplicationWorker(Service):
 
     async def _take(self, ledger_id: int) -> bool:
         """Lock a marked ledger and begin to repair it; return False if another worker holds its lock."""
-        await self._limit.acquire()
+        await self._limit.acquire(user=f"replication of ledger {ledger_id}")
         try:
             await self._underreplication.lock(ledger_id, self._settings.holder)
         except LedgerLockedError:
@@ -288,7 +288,7 @@ class ReplicationWorker(Service):
     async def _repair_marked(self, job: _Job) -> None:
         """Repair a ledger and remove its underreplicated mark; if this fails, keep it locked until the next attempt."""
         ledger_id = job.ledger_id
-        await self._limit.acquire()
+        await self._limit.acquire(user=f"replication of ledger {ledger_id}")
         try:
             mark = await self._underreplication.read_mark(ledger_id)
         except NotUnderreplicatedError:
@@ -328,7 +328,7 @@ class ReplicationWorker(Service):
         self, ledger_id: int, mark: Versioned[UnderreplicatedLedger], report: CheckReport | None
     ) -> None:
         self._failures.pop(ledger_id, None)
-        await self._limit.acquire()
+        await self._limit.acquire(user=f"replication of ledger {ledger_id}")
         bookies = report.bookies if report is not None else ()
         if await remove_mark(self._underreplication, self._registration, ledger_id, mark, bookies):
             self._log.info("ledger {ledger_id} is fully replicated", ledger_id=ledger_id)
@@ -376,7 +376,7 @@ class ReplicationWorker(Service):
 
     async def _describe(self, job: _Job) -> None:
         """Write into the text of a ledger's lock why the ledger is not repaired yet."""
-        await self._limit.acquire()
+        await self._limit.acquire(user=f"replication of ledger {job.ledger_id}")
         text = text_of(self._settings.holder, job.status)
         try:
             await self._underreplication.describe_lock(job.ledger_id, text)
@@ -409,7 +409,8 @@ class ReplicationWorker(Service):
 
     def status(self) -> list[LedgerStatus]:
         """Return the status of the ledgers that this worker has locked, in ascending order of their ids."""
-        return [job.status for _, job in sorted(self._jobs.items())]
+        running = self._repair.running
+        return [attrs.evolve(job.status, progress=running.get(number)) for number, job in sorted(self._jobs.items())]
 
 
 _HELD = (RepairState.GRACE, RepairState.WAITING, RepairState.IMPOSSIBLE)

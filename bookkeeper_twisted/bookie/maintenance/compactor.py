@@ -24,6 +24,7 @@ from ...limits.throttle import Throttle
 from ...metrics import MaintenanceMetrics
 from ...storage.files.disk_queue import DiskQueue
 from ...storage.interfaces import IndexRow
+from ...storage.ledger_dirs import entry_log_names
 from ...storage.maintenance.copying import LogCopy
 from ...storage.maintenance.plan import LogUsage, candidates, is_scarce, next_group
 from ...storage.maintenance.row_reader import RowCutter, RowReader, Step, VerifiedRow
@@ -202,7 +203,7 @@ class Compactor:
         :returns: False if live entries are left because the new logs are full; another call copies these entries.
         """
         directory = self._directory
-        on_lane = directory.on_lane
+        on_lane, user = directory.on_lane, f"compaction of {entry_log_names(sources)}"
         queue = self._queue = self._queue or DiskQueue(self._clients_add)
         reader = RowReader(directory.fs, directory.storage, queue)
         cutter = RowCutter(directory.storage.index, sources=tuple(sources))
@@ -218,10 +219,10 @@ class Compactor:
             step, following = None, await on_lane(cutter.next_step, *self._limits())
             while step is not None or following is not None:
                 if following is not None:
-                    await self._admitted(following)
+                    await self._admitted(following, user)
                 rows, after = await self._work(_turn, reader, cutter, step, following, self._limits())
                 if rows:
-                    await self._writes.acquire(*_size(rows))
+                    await self._writes.acquire(*_size(rows), user)
                 while rows:
                     if copy is None:
                         if not log_ids:
@@ -252,13 +253,13 @@ class Compactor:
             self.progress.advance(n_bytes, self._clock.seconds())
         self._metrics.compacted_bytes.value += n_bytes
 
-    async def _admitted(self, step: Step) -> None:
+    async def _admitted(self, step: Step, user: str) -> None:
         """Wait until the next step may be read.
 
         The speed limit must permit it, the compaction must not be suspended, and the pause after the last step must be
         over.
         """
-        await self._reads.acquire(step.n_disk_bytes, step.n_entries)
+        await self._reads.acquire(step.n_disk_bytes, step.n_entries, user)
         await self.suspension.passed()
         worked, self._worked = self._worked, 0.0
         if worked and self._clients_add():

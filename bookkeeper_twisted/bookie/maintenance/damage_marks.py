@@ -62,7 +62,7 @@ class DamageMarks:
         while self._pending:
             ledger_id = next(iter(self._pending))
             try:
-                await self._operations.acquire()
+                await self._operations.acquire(user="marks of damaged ledgers")
                 ctime = int(self._clock.seconds() * 1000)
                 await self._cluster.locks.mark(ledger_id, (self._cluster.bookie_id,), ctime)
             except BookKeeperError as error:

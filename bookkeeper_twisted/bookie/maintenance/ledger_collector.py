@@ -32,6 +32,7 @@ REMEMBERED = 7 * 86400
 _PAGE = 1000
 # One permit of the rate limiter covers the listing of this many consecutive ledger ids, because one request to
 # ZooKeeper lists at most so many ledgers: the children of one node.
+_USER = "the collection of deleted ledgers"
 _RANGE = 10_000
 
 
@@ -88,7 +89,7 @@ class LedgerCollector:
         suspects = await self._suspects()
         if suspects:
             await self._confirm_cluster()
-            await self._operations.acquire()
+            await self._operations.acquire(user=_USER)
             await self._ledgers.sync()
         forgotten = 0
         for begin in range(0, len(suspects), _PAGE):
@@ -124,12 +125,12 @@ class LedgerCollector:
 
         The metadata store lists all ledgers of the cluster, and most of them are not in ``local``.
         """
-        await self._operations.acquire()
+        await self._operations.acquire(user=_USER)
         wanted, listed, step = set(local), set[int](), local[0] // _RANGE
         async for ledger_id in self._ledgers.ledger_ids(local[0], local[-1]):
             if ledger_id // _RANGE != step:
                 step = ledger_id // _RANGE
-                await self._operations.acquire()
+                await self._operations.acquire(user=_USER)
             if ledger_id in wanted:
                 listed.add(ledger_id)
         return listed
@@ -166,7 +167,7 @@ class LedgerCollector:
         row = self._storage.ledger(ledger_id)
         if row is None or row.forgotten_at:
             return False  # nothing to delete: the ledger was deleted here before, and only its fence is left
-        await self._operations.acquire()
+        await self._operations.acquire(user=_USER)
         try:
             metadata = (await self._ledgers.read(ledger_id)).value
         except NoSuchLedgerMetadataError:
@@ -180,7 +181,7 @@ class LedgerCollector:
 
         :returns: the number of deleted copies, 0 or 1.
         """
-        await self._operations.acquire()
+        await self._operations.acquire(user=_USER)
         cluster = self._cluster
         try:
             return await under_lock(
@@ -206,7 +207,7 @@ class LedgerCollector:
             self._unreleased.pop()
 
     async def _exists(self, ledger_id: int) -> bool:
-        await self._operations.acquire()
+        await self._operations.acquire(user=_USER)
         try:
             await self._ledgers.read(ledger_id)
         except NoSuchLedgerMetadataError:

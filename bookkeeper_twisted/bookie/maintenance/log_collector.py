@@ -10,6 +10,7 @@ from twisted.logger import Logger
 from ...errors import StorageError
 from ...limits.throttle import Throttle
 from ...metrics import MaintenanceMetrics
+from ...storage.ledger_dirs import entry_log_names
 from ...storage.maintenance.plan import MOST_LOGS
 from .lanes import MaintainedDirectory
 
@@ -63,7 +64,9 @@ class LogCollector:
         self._kept &= self._directory.damaged.keys()
         unneeded = [log for log in usage if not log.live and log.log_id not in self._kept]
         if unneeded:
-            await self._scan.acquire(await self._directory.on_lane(self._directory.storage.index.check), 0)
+            await self._scan.acquire(
+                await self._directory.on_lane(self._directory.storage.index.check), 0, "check of the index"
+            )
         for begin in range(0, len(unneeded), MOST_LOGS):
             freed += await self._remove([log.log_id for log in unneeded[begin : begin + MOST_LOGS]])
         self.freed += freed
@@ -80,7 +83,7 @@ class LogCollector:
         checks = space.checks(log_ids)
         try:
             while (read := await on_lane(checks.step)) is not None:
-                await self._scan.acquire(*read)
+                await self._scan.acquire(*read, f"removal of {entry_log_names(log_ids)}")
         except (StorageError, OSError) as error:
             if len(log_ids) > 1:
                 return sum([await self._remove([log_id]) for log_id in log_ids])

@@ -225,11 +225,11 @@ class Scrubber:
         await known.keep(directory, scrub.ended(int(self._clock.seconds())))
 
     async def _verify(self, directory: MaintainedDirectory, scrub: Scrub) -> None:
-        on_lane, saved_at = directory.on_lane, self._clock.seconds()
+        on_lane, saved_at, user = directory.on_lane, self._clock.seconds(), f"scrub of {directory.path}"
         progress = self.state.progress = Progress(saved_at)
         progress.left = await on_lane(live_bytes, directory.storage.index)
         while (step := await on_lane(scrub.cutter.next_step, *step_limits(self._reads))) is not None:
-            await self._reads.acquire(step.n_disk_bytes, step.n_entries)
+            await self._reads.acquire(step.n_disk_bytes, step.n_entries, user)
             await self.suspension.passed()
             found, now = scrub.take(await on_lane(scrub.read, step)), self._clock.seconds()
             self._known.report(found)
@@ -247,7 +247,7 @@ class Scrubber:
             while (n_bytes := await journal.on_lane(scrub.step)) is not None:
                 self._metrics.bytes.value += n_bytes
                 if n_bytes:
-                    await self._reads.acquire(n_bytes, 0)
+                    await self._reads.acquire(n_bytes, 0, "scrub of a journal")
                 await self.suspension.passed()
         finally:
             await journal.on_lane(scrub.close)

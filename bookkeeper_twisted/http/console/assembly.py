@@ -13,7 +13,7 @@ from ..cluster_api import Connect
 from ..limits_api import limits_of_autorecovery, limits_value
 from ..routes import Route, routes_of
 from .bookie_pages import BookiePages
-from .bookie_parts import BookieParts, operations_value
+from .bookie_parts import BookieParts, operations_value, replication_value
 from .bundle import BundlePage
 from .cluster_parts import ClusterParts
 from .event_file import EventFile
@@ -122,7 +122,12 @@ def _of_cluster(
         return {}, []
 
     async def operations() -> object:
-        return operations_value(autorecovery.operations)
+        return operations_value(autorecovery.operations, clock.seconds())
+
+    async def replication() -> object:
+        present = limits()
+        return None if present is None else replication_value(present.limits().jobs)
 
     parts = ClusterParts(client, clock.seconds, limits)
-    return pages_of(LedgerPages(client)), [*parts.sources(), StateSource("operations", operations)]
+    own = [StateSource("operations", operations), StateSource("replication", replication)]
+    return pages_of(LedgerPages(client)), [*parts.sources(), *own]

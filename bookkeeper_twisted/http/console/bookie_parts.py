@@ -8,6 +8,7 @@ from ...autorecovery.operations.decommission import Remaining
 from ...bookie.admin import CompactionStatus, IBookieAdmin, Phase, WorkProgress
 from ...bookie.requests.slow_requests import SlowRequest
 from ...errors import NotServingError
+from ...limits.adaptive import RunningJob
 from ...metrics import JournalGroup
 from ..autorecovery_api import RunningOperation
 from ..limits_api import limits_of_bookie, limits_value
@@ -117,24 +118,49 @@ class BookieParts:
         return self._admin.state().phase is Phase.SERVING
 
 
-def operations_value(operations: Mapping[str, RunningOperation]) -> list[object]:
+def operations_value(operations: Mapping[str, RunningOperation], now: float) -> list[object]:
     """Return decommissions and recoveries as JSON, with what each decommission still waits for.
 
     :param operations: the operations, by name.
+    :param now: the time, in seconds of the clock.
     """
     return [
-        {"name": each.name, "began": each.began, **(_remaining(each.remaining) if each.remaining is not None else {})}
+        {
+            "name": each.name,
+            "began": each.began,
+            **(_remaining(each.remaining, now - each.began) if each.remaining is not None else {}),
+        }
         for each in operations.values()
     ]
 
 
-def _remaining(remaining: Remaining) -> Mapping[str, object]:
+def replication_value(jobs: Sequence[RunningJob]) -> list[object]:
+    """Return the repairs of ledgers by this process as JSON.
+
+    :param jobs: the repairs.
+    """
+    return [
+        {
+            "name": job.name, "state": job.state, "reason": job.reason, "since": round(job.since, 3),
+            "done": job.done, "total": job.total, "bytes": job.n_bytes, "eta": _rounded(job.eta),
+        }
+        for job in jobs
+    ]  # fmt: skip
+
+
+def _remaining(remaining: Remaining, seconds: float) -> Mapping[str, object]:
+    """Return what a decommission waits for as JSON, and when it will end at its mean speed.
+
+    :param seconds: for how long it has run.
+    """
+    left, done = len(remaining.blockers), remaining.found - len(remaining.blockers)
     by_reason: dict[str, list[int]] = {}
     for ledger_id, reason in remaining.blockers.items():
         by_reason.setdefault(reason, []).append(ledger_id)
     return {
         "found": remaining.found,
-        "left": len(remaining.blockers),
+        "left": left,
+        "eta": round(seconds * left / done, 1) if done else None,
         "blockers": [
             {"reason": reason, "count": len(ledgers), "ledgers": ledgers[:_SHOWN_LEDGERS]}
             for reason, ledgers in sorted(by_reason.items(), key=lambda item: -len(item[1]))

@@ -11,8 +11,9 @@ from bookkeeper_twisted.bookie.admin import DirectoryUsage, Phase, WorkProgress
 from bookkeeper_twisted.bookie.requests.slow_requests import DISK, SlowRequest
 from bookkeeper_twisted.http.autorecovery_api import RunningOperation
 from bookkeeper_twisted.http.console.bookie_pages import LOGS_A_PAGE, LOGS_A_STEP
-from bookkeeper_twisted.http.console.bookie_parts import BookieParts, operations_value
+from bookkeeper_twisted.http.console.bookie_parts import BookieParts, operations_value, replication_value
 from bookkeeper_twisted.http.site import make_site
+from bookkeeper_twisted.limits.adaptive import RunningJob
 from bookkeeper_twisted.metrics import JournalGroup
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 
@@ -126,13 +127,23 @@ class BookiePartsTests(BookieConsoleCase):
         self.admin.phase = Phase.STOPPED
         self.assertIsNone(self.read("throttles"))
 
+    def test_replication(self) -> None:
+        """A repair has the fragments that are done of all, its copied bytes, and its end if that is known."""
+        job = RunningJob("replication of ledger 7", "repairing", "", 5.0, 1, 3, 1000, 12.34)
+        (found,) = replication_value([job])
+        assert isinstance(found, dict)
+        self.assertEqual((found["done"], found["total"], found["bytes"], found["eta"]), (1, 3, 1000, 12.3))
+        (found,) = replication_value([RunningJob("replication of ledger 8", "waiting", "b is away", 5.0)])
+        assert isinstance(found, dict)
+        self.assertEqual((found["reason"], found["eta"]), ("b is away", None))
+
     def test_operations(self) -> None:
         """A decommission says what it still waits for, the most frequent reason first."""
         operation = RunningOperation("decommission of bookie b", 5.0)
-        self.assertEqual(operations_value({"d": operation}), [{"name": "decommission of bookie b", "began": 5.0}])
+        self.assertEqual(operations_value({"d": operation}, 25.0), [{"name": "decommission of bookie b", "began": 5.0}])
         operation.remaining = Remaining({1: OPEN, **dict.fromkeys(range(2, 50), UNMARKED)}, 60)
-        (found,) = operations_value({"d": operation})
+        (found,) = operations_value({"d": operation}, 25.0)
         assert isinstance(found, dict)
-        self.assertEqual((found["found"], found["left"]), (60, 49))
+        self.assertEqual((found["found"], found["left"], found["eta"]), (60, 49, 89.1))
         self.assertEqual([each["reason"] for each in found["blockers"]], [UNMARKED, OPEN])
         self.assertEqual((found["blockers"][0]["count"], len(found["blockers"][0]["ledgers"])), (48, 20))

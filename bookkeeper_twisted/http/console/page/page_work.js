@@ -6,16 +6,20 @@ import { ago, bytes, count, duration, percent } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
 const API = "/api/v1/bookie";
+const SHOWN_JOBS = 100;
 
 export const work = {
   title: "Jobs and limits",
   open(root, { act }) {
     const jobs = part(jobsOf);
     const operations = part(operationsOf);
+    const replication = part(replicationOf);
     const limits = limitsTable(act);
     root.append(
       h("h3", null, "Decommissions and recoveries of this process"),
       operations.element,
+      h("h3", null, "Replication by this process"),
+      replication.element,
       h("h3", null, "Collection, compaction, scrub"),
       jobs.element,
       ...jobButtons(act),
@@ -35,6 +39,7 @@ export const work = {
       update(state) {
         if (state.work !== undefined) jobs.update(state.work);
         if (state.operations) operations.update(state.operations);
+        replication.update(state.replication ?? null);
         if (state.throttles) limits.update(state.throttles);
       },
     };
@@ -49,7 +54,10 @@ function operationsOf(operations) {
       null,
       h("strong", null, each.name),
       `, since ${ago(each.began)}`,
-      each.found === undefined ? ": at work" : `: ${count(each.left)} of ${count(each.found)} ledgers are left`,
+      each.found === undefined
+        ? ": at work"
+        : `: ${count(each.left)} of ${count(each.found)} ledgers are left, ends in ${duration(each.eta)} `,
+      each.found ? bar(each.found - each.left, each.found, each.name) : null,
     ),
     each.blockers?.length
       ? smallTable(
@@ -66,6 +74,30 @@ function operationsOf(operations) {
         )
       : null,
   ]);
+}
+
+const bar = (value, max, name) => h("progress", { value, max, "aria-label": `${name}: ${percent(value, max)}` });
+
+/** The ledgers that the worker of this process has locked: at work ones with their fragments, waiting ones with why. */
+function replicationOf(jobs) {
+  if (jobs === null) return h("p", { class: "quiet" }, "autorecovery does not run in this process");
+  const ledgerOf = (row) => row.name.split(" ").at(-1);
+  return smallTable(
+    "Ledgers that this process repairs",
+    [
+      ["ledger", (row) => h("a", { href: `#/ledger?id=${ledgerOf(row)}` }, ledgerOf(row))],
+      ["state", (row) => row.state],
+      ["since", (row) => ago(row.since)],
+      [
+        "fragments",
+        (row) => (row.total ? [bar(row.done, row.total, row.name), ` ${count(row.done)} of ${count(row.total)}`] : ""),
+      ],
+      ["copied", (row) => bytes(row.bytes), true],
+      ["ends in", (row) => (row.eta === null ? "" : duration(row.eta))],
+      ["why it waits", (row) => row.reason],
+    ],
+    jobs.slice(0, SHOWN_JOBS),
+  );
 }
 
 function progressOf(progress) {
@@ -175,7 +207,8 @@ function limitsTable(act) {
       update(limit) {
         used.textContent =
           `${count(limit.grantedEntries)} entries and ${bytes(limit.grantedBytes)} granted, ` +
-          `waited ${limit.waitedSeconds} s, ${limit.waiters} waiting`;
+          `waited ${limit.waitedSeconds} s, ${limit.waiters} waiting; ` +
+          (limit.users.length ? `used by ${limit.users.join(", ")}` : "used by nobody now");
         if (!edited()) {
           entries.value = limit.entriesPerSecond;
           size.value = limit.bytesPerSecond;
