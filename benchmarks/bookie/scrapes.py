@@ -1,8 +1,9 @@
 """What scrapes of ``/metrics`` cost the adds of a bookie.
 
 ``python -m benchmarks scrapes [--seconds N] [--rounds N] [--tree DIRECTORY]`` prints JSON: for adds one after another
-on one connection, alone, beside ten scrapes a second, and beside six connections that pipeline scrapes, five of which
-read no answer: adds a second, and milliseconds of the median and of one add in a hundred.
+on one connection, alone, beside ten scrapes a second, beside ten viewers of the console, and beside six connections
+that pipeline scrapes, five of which read no answer: adds a second, milliseconds of the median and of one add in a
+hundred, and milliseconds of the bookie's processor for each add.
 """
 
 import argparse
@@ -23,10 +24,12 @@ from bookkeeper_twisted.entries.entry_run import EntryRun
 from ..shared.processes import ROOT, Bookie, start_ours
 
 _SCRAPE = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+_STREAM = b"GET /api/v1/console/stream HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
+_VIEWERS = 10
 _KEY = b"k" * 20
 _BODY = bytes(1000)
 _PIPELINE = 5000
-_WAYS = ("alone", "scraped", "flooded")
+_WAYS = ("alone", "watched", "scraped", "flooded")
 _LENGTH = struct.Struct(">I")
 
 
@@ -79,7 +82,18 @@ def _beside(way: str, bookie: Bookie) -> Iterator[None]:
                     else:
                         ended.wait()
 
-    work = {"alone": [], "scraped": [scrape], "flooded": [lambda: flood(True), *[lambda: flood(False)] * 5]}[way]
+    def watch() -> None:
+        with socket.create_connection(("127.0.0.1", bookie.http_port)) as peer:
+            peer.settimeout(0.1)
+            peer.sendall(_STREAM)
+            while not ended.is_set():
+                with suppress(TimeoutError):
+                    peer.recv(1 << 16)
+
+    work = {
+        "alone": [], "watched": [watch] * _VIEWERS, "scraped": [scrape],
+        "flooded": [lambda: flood(True), *[lambda: flood(False)] * 5],
+    }[way]  # fmt: skip
     threads = [threading.Thread(target=each, daemon=True) for each in work]
     for thread in threads:
         thread.start()
@@ -99,6 +113,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--tree", type=Path, default=ROOT, help="the source tree of the bookie")
     options = parser.parse_args(arguments)
     found: dict[str, list[list[float]]] = {way: [] for way in _WAYS}
+    spent: dict[str, list[float]] = {way: [] for way in _WAYS}
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         bookie = start_ours(Path(folder, "bookie"), {"httpServerHost": "127.0.0.1"}, tree=options.tree)
         stack.callback(bookie.kill)
@@ -107,8 +122,13 @@ def main(arguments: Sequence[str]) -> int:
         for _ in range(options.rounds):
             for way in _WAYS:
                 with _beside(way, bookie):
+                    before = bookie.cpu_seconds()
                     found[way].append(adder.add_for(options.seconds))
-    print(json.dumps({way: _figures(rounds, options.seconds) for way, rounds in found.items()}, indent=2))
+                    spent[way].append(1000 * (bookie.cpu_seconds() - before) / len(found[way][-1]))
+    figures = {way: _figures(rounds, options.seconds) for way, rounds in found.items()}
+    for way, each in spent.items():
+        figures[way]["cpu_ms_an_add"] = round(median(each), 4)
+    print(json.dumps(figures, indent=2))
     return 0
 
 

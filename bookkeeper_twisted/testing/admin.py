@@ -161,7 +161,10 @@ class FakeBackgroundWork:
 
     def limits(self) -> LimitsStatus:
         """Return all speed limits of background work."""
-        throttles = [ThrottleStatus(name, rate, rate, 5, 70, 1.5, 2, ("scrub of /ledgers",)) for name, rate in sorted(self.rates.items())]
+        users = ("scrub of /ledgers",)
+        throttles = [
+            ThrottleStatus(name, rate, rate, 5, 70, 1.5, 2, users) for name, rate in sorted(self.rates.items())
+        ]
         return LimitsStatus(self.adaptive, tuple(throttles))
 
     def set_limits(self, rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:

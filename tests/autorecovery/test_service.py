@@ -1,5 +1,6 @@
 """Autorecovery as a whole, over bookies in memory: from the loss of a bookie to full replicas."""
 
+from itertools import pairwise
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -61,7 +62,7 @@ class AutoRecoveryTests(RecoveryCase):
             self.assertTrue(self.check(ledger_id, percentage=100).is_whole)
 
     def test_jobs(self) -> None:
-        """While ledgers are repaired, an operator sees their fragments, copied bytes and end, and who uses the limits."""
+        """While a ledger is repaired, its fragments, copied bytes and end are seen, and who uses the limits."""
         process = self.autorecovery(replication_rate_by_bytes=2000)
         ledger_id = self.write(self.payloads(200))
         self.kill(self.metadata(ledger_id).segments[0].bookies[0])
@@ -73,7 +74,7 @@ class AutoRecoveryTests(RecoveryCase):
             users |= {user for throttle in status.throttles for user in throttle.users}
         job = seen[len(seen) // 2]
         self.assertEqual((job.name, job.state, job.total), (f"replication of ledger {ledger_id}", "repairing", 1))
-        self.assertTrue(all(one.n_bytes <= two.n_bytes for one, two in zip(seen, seen[1:], strict=False)))
+        self.assertTrue(all(one.n_bytes <= two.n_bytes for one, two in pairwise(seen)))
         self.assertTrue(job.eta is not None and job.eta > 0, job)
         self.assertLessEqual({f"replication of ledger {ledger_id}", f"check of ledger {ledger_id}"}, users)
         self.assertEqual(process.limits.limits().jobs, ())

@@ -43,7 +43,8 @@ class LimitsTests(HttpCase):
             {
                 "entriesPerSecond": 0, "bytesPerSecond": 10_000_000,
                 "entriesPerSecondInForce": 0, "bytesPerSecondInForce": 10_000_000,
-                "grantedEntries": 5, "grantedBytes": 70, "waitedSeconds": 1.5, "waiters": 2, "users": ["scrub of /ledgers"],
+                "grantedEntries": 5, "grantedBytes": 70, "waitedSeconds": 1.5, "waiters": 2,
+                "users": ["scrub of /ledgers"],
             },
         )  # fmt: skip
 
