@@ -71,7 +71,7 @@ export async function download(path, name) {
   URL.revokeObjectURL(link.href);
 }
 
-const RECORDS = 1000;
+const RECORDS = 600;
 
 /** A state of which only changed rows were sent. */
 function withRows(known, { rowsOf, changed, gone, rest }) {
