@@ -32,7 +32,7 @@ class ILedgerChecker(Interface):
 
 
 @attrs.define
-class RepairProgress:
+class CopyProgress:
     """The progress of a present attempt to repair a ledger.
 
     :ivar began: time of its begin, in seconds of the worker's clock.
@@ -87,4 +87,4 @@ class LedgerStatus:
     attempts: int
     since: float
     next_attempt: float | None
-    progress: RepairProgress | None = None
+    progress: CopyProgress | None = None

@@ -98,6 +98,6 @@ PLANTS = (
     Plant(
         "nobody knows when a repair ends", "autorecovery/interfaces.py",
         "(now - self.began) * left / self.copied if self.copied else None", "None", ["tests.autorecovery.test_service"],
-        where="RepairProgress.eta",
+        where="CopyProgress.eta",
     ),
 )

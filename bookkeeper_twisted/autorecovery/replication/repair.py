@@ -28,7 +28,7 @@ from ...ledger.schedule import schedule_of
 from ...limits.throttle import Throttle
 from ...metadata.interfaces import Versioned
 from ...model import LedgerMetadata
-from ..interfaces import ILedgerChecker, RepairProgress
+from ..interfaces import CopyProgress, ILedgerChecker
 from .fragment_replicator import FragmentReplicator
 from .placement import Placement
 
@@ -99,7 +99,7 @@ class LedgerRepair:
         self._replicator = replicator
         self._metadata_limit = metadata_limit
         self._placement = placement
-        self.running: dict[int, RepairProgress] = {}
+        self.running: dict[int, CopyProgress] = {}
 
     async def attempt(self, ledger_id: int, replicas: Collection[str]) -> Attempt:
         """Repair the fragments of a ledger to which no writer can add entries; never fence the ledger's writer.
@@ -107,13 +107,13 @@ class LedgerRepair:
         :param replicas: ids of the bookies that the mark names.
         :raises bookkeeper_twisted.errors.BookKeeperError: the check could not be made.
         """
-        shown = self.running[ledger_id] = RepairProgress(self._context.clock.seconds())
+        shown = self.running[ledger_id] = CopyProgress(self._context.clock.seconds())
         try:
             return await self._rounds(ledger_id, replicas, shown)
         finally:
             self.running.pop(ledger_id, None)
 
-    async def _rounds(self, ledger_id: int, replicas: Collection[str], shown: RepairProgress) -> Attempt:
+    async def _rounds(self, ledger_id: int, replicas: Collection[str], shown: CopyProgress) -> Attempt:
         try:
             stored = await self._read(ledger_id)
             report = await self._checker.check(ledger_id, stored.value, _suspects(stored.value, replicas))
@@ -161,7 +161,7 @@ class LedgerRepair:
         return await self._context.ledgers.read(ledger_id)
 
     async def _repair(
-        self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress, shown: RepairProgress
+        self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress, shown: CopyProgress
     ) -> Versioned[LedgerMetadata]:
         """Repair each fragment that lacks entries and is no longer written.
 
