@@ -116,7 +116,7 @@ PLANTS = (
     Plant(
         "marks of the placement check are removed, and nothing moves", "autorecovery/replication/repair.py",
         "await self._place(stored, report, progress)", "", ["tests.autorecovery.replication.test_placement"],
-        where="LedgerRepair.attempt",
+        where="LedgerRepair._rounds",
     ),
     Plant(
         "replicas move that need not", "autorecovery/replication/placement.py",
@@ -205,12 +205,12 @@ PLANTS = (
     ),
     Plant(
         "writes are not paid for each bookie", "autorecovery/replication/copying.py",
-        "self._limits.writes.acquire(n_bytes, len(adds))",
+        "self._limits.writes.acquire(n_bytes, len(adds), self._user)",
         "self._limits.writes.acquire(n_bytes // 2, len(adds) // 2)", _COPIES, where="FragmentCopy._write_to",
     ),
     Plant(
         "a read is paid for after it has come", "autorecovery/replication/copying.py",
-        "await self._limits.reads.acquire(expected[1], entries)", "", _COPIES, where="FragmentCopy._pay",
+        "await self._limits.reads.acquire(expected[1], entries, self._user)", "", _COPIES, where="FragmentCopy._pay",
     ),
     Plant(
         "what a check expected to read is not corrected", "autorecovery/replication/bookie_reads.py",
