@@ -40,14 +40,14 @@ class RowTests(SynchronousTestCase):
     def test_rows(self) -> None:
         """The first time all rows are sent, later those that are new or other, and the names of those that are gone."""
         self.assertEqual((self.known.change(), self.known.whole()), ("", ""))
-        first = {"rows": {"a": 1, "b": [2]}, "more": 1}
+        first = {"rows": {"a": 1, "b": [2], "same": 5}, "more": 1}
         self.assertEqual(self.sent(first), first)
         self.assertIsNone(self.sent(first))
         self.assertEqual(
-            self.sent({"rows": {"b": [3], "c": 4}, "more": 1}),
+            self.sent({"rows": {"b": [3], "c": 4, "same": 5}, "more": 1}),
             {"rowsOf": "rows", "changed": {"b": [3], "c": 4}, "gone": ["a"], "rest": {"more": 1, "rows": {}}},
         )
-        self.assertEqual(json.loads(self.known.whole()), {"rows": {"b": [3], "c": 4}, "more": 1})
+        self.assertEqual(json.loads(self.known.whole()), {"rows": {"b": [3], "c": 4, "same": 5}, "more": 1})
 
     def test_unsent(self) -> None:
         """What was read and not sent yet is no part of what viewers know; of two readings, the last one is sent."""
