@@ -119,4 +119,6 @@ class ConsoleStreamTests(TestCase):
         self.assertGreaterEqual(first.unread, 4 * len(filled))
         self.assertIs(await left, first)
         self.assertEqual(list(self.feed._viewers), [second])
-        reader.transport.loseConnection()  # type: ignore[union-attr]
+        for client in (deaf, reader):
+            client.transport.abortConnection()  # type: ignore[union-attr]
+            await client.ended
