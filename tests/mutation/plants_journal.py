@@ -28,8 +28,20 @@ PLANTS = (
     ),
     Plant(
         "a spare that got no file descriptor is lost", "storage/journal/files.py",
-        "if recycled:\n    self._spares.appendleft(path)", "", ["tests.storage.journal.test_files"],
-        where="JournalFiles._blank",
+        "self._spares.appendleft(path)", "pass", ["tests.storage.journal.test_files"],
+        where="JournalFiles._open_spare",
+    ),
+    Plant(
+        "a spare that cannot be opened ends the journal", "storage/journal/files.py",
+        "error.errno in NO_FILES", "True", ["tests.storage.journal.test_files"], where="JournalFiles._open_spare",
+    ),
+    Plant(
+        "an old file that cannot be read ends the journal", "storage/journal/files.py",
+        "error.errno in NO_FILES", "True", ["tests.storage.journal.test_files"], where="JournalFiles._is_itself",
+    ),
+    Plant(
+        "an old file is deleted for want of a descriptor", "storage/journal/files.py",
+        "error.errno in NO_FILES", "False", ["tests.storage.journal.test_files"], where="JournalFiles._is_itself",
     ),
     Plant(
         "a mark counts as durable because it was read", "storage/journal/log_mark.py",

@@ -13,6 +13,7 @@ on one other lane.  They pass files to each other through deques, whose operatio
 import errno
 import posixpath
 from collections import deque
+from contextlib import closing
 from itertools import count
 
 import attrs
@@ -236,15 +237,17 @@ class JournalFiles:
         """Test whether the id in a file's header is the id in its name.
 
         The ids differ if a recycled file got its new name, but a power cut before the sync of the directory brought the
-        old name back.  Such a file may have records that are still needed.
+        old name back.  Such a file may have records that are still needed.  A file that cannot be read counts as such.
         """
-        file = self._fs.open(self.path(file_id))
         try:
-            mark = parse_header(file.pread(HEADER_SIZE, 0), self.path(file_id)).mark
+            with closing(self._fs.open(self.path(file_id))) as file:
+                mark = parse_header(file.pread(HEADER_SIZE, 0), self.path(file_id)).mark
         except JournalDamageError:
             return False
-        finally:
-            file.close()
+        except OSError as error:
+            if error.errno in NO_FILES:
+                raise
+            return False  # a file that cannot be read can still be deleted: no replay needs it
         return mark is None or mark.file_id == file_id
 
     def drop(self, file_id: int) -> None:
@@ -283,17 +286,10 @@ class JournalFiles:
         return posixpath.join(self._directory, f"{next(self._names)}{SPARE_SUFFIX}")
 
     def _blank(self, file_id: int) -> Blank:
-        """Return a file with a header and without records: a spare file if there is one, else a new file."""
-        try:
-            path, recycled = self._spares.popleft(), True
-        except IndexError:
-            path, recycled = self._spare_path(), False
-        try:
-            file = self._fs.open(path, create=not recycled, direct=self._settings.direct)
-        except OSError:
-            if recycled:
-                self._spares.appendleft(path)
-            raise
+        """Return a file with a header and without records: a spare file if one can be opened, else a new file."""
+        spare = self._open_spare()
+        recycled = spare is not None
+        file = spare or self._fs.open(self._spare_path(), create=True, direct=self._settings.direct)
         try:
             if recycled:
                 self._write_end(file)
@@ -302,6 +298,21 @@ class JournalFiles:
             self._remove(file)
             raise
         return Blank(file, file_id, file.size() // SECTOR * SECTOR, recycled)
+
+    def _open_spare(self) -> IFile | None:
+        """Open the next spare file; leave out those that cannot be opened, because no record is in them.
+
+        :raises OSError: no file descriptor is left.
+        """
+        while self._spares:
+            path = self._spares.popleft()
+            try:
+                return self._fs.open(path, direct=self._settings.direct)
+            except OSError as error:
+                if error.errno in NO_FILES:
+                    self._spares.appendleft(path)
+                    raise
+        return None
 
     def _write_end(self, file: IFile) -> None:
         """Write the end of a recycled file again, so that the next sync makes its size durable.

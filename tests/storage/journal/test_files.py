@@ -142,6 +142,35 @@ class JournalFilesTests(SynchronousTestCase):
         self.disk.heal()
         self.assertEqual(parse_header(content(self.disk.crash(()), "3eb.txn")[:512], "p").mark, mark)
 
+    def test_spare_that_cannot_be_opened(self) -> None:
+        """A spare that cannot be opened is left out, so the journal goes on with another file."""
+        for _ in range(4):
+            self.files.take()
+        self.files.release(1003)
+        self.assertEqual(len(self.spares()), 2)
+        self.disk.fail(errno.EACCES, when=lambda op: op.name == "open", times=2)
+        self.files.take()
+        self.assertEqual((self.files.ids, self.files.created, self.files.recycled), ([1002, 1003, 1004], 5, 0))
+
+    def test_old_file_that_cannot_be_read(self) -> None:
+        """A file that no replay needs is deleted if it cannot be read, and so not recycled; the journal goes on."""
+        for name in ("open", "pread"):
+            self.setUp()
+            for _ in range(3):
+                self.files.take()
+            self.disk.fail(errno.EACCES, when=lambda op, name=name: op.name == name)  # type: ignore[misc]
+            self.files.release(1002)
+            self.assertEqual((self.files.ids, self.spares()), ([1001, 1002], []), name)
+
+    def test_old_file_without_descriptors(self) -> None:
+        """A file for which no descriptor is left stays, and is recycled by a later release."""
+        for _ in range(3):
+            self.files.take()
+        self.disk.fail(errno.EMFILE, when=lambda op: op.name == "open")
+        self.assertRaises(OSError, self.files.release, 1002)
+        self.files.release(1002)
+        self.assertEqual((self.files.ids, len(self.spares())), ([1001, 1002], 1))
+
     def test_nothing_is_prepared_without_descriptors(self) -> None:
         """A file that gets no descriptor is not prepared; that is tried again."""
         self.disk.fail(errno.EMFILE, when=lambda op: op.name == "create")
