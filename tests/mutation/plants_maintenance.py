@@ -9,6 +9,18 @@ _COLLECTION = ["tests.bookie.maintenance.test_collection"]
 
 PLANTS = (
     Plant(
+        "an entry log that is missing is not noticed", "bookie/maintenance/log_collector.py",
+        "missing.keys() - self._missing", "()", _COLLECTION, where="LogCollector.clean",
+    ),
+    Plant(
+        "an entry log that is missing is named at each collection", "bookie/maintenance/log_collector.py",
+        "missing.keys() - self._missing", "missing", _COLLECTION, where="LogCollector.clean",
+    ),
+    Plant(
+        "an entry log that is there counts as missing", "storage/maintenance/log_space.py",
+        "log_id not in found", "True", ["tests.storage.maintenance.test_log_space"], where="LogSpace.missing",
+    ),
+    Plant(
         "a ledger that was replicated elsewhere is never taken again", "bookie/bookie.py",
         "[self._storage.ledger(ledger_id) for ledger_id in forgotten] if is_elsewhere else ()",
         "[self._storage.ledger(ledger_id) for ledger_id in forgotten] if False else ()", _COLLECTION,

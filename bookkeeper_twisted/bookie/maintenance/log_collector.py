@@ -3,7 +3,7 @@
 An index row says in which entry log some consecutive entries are stored.  A log is unused if no index row refers to it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from twisted.logger import Logger
 
@@ -31,15 +31,20 @@ class LogCollector:
         self._scan = scan
         self._metrics = metrics
         self._kept: set[int] = set()
+        self._missing: Collection[str] = ()
         self.freed = 0
 
     async def clean(self) -> None:
-        """Delete the files of an interrupted compaction, and count the live bytes of each log.
+        """Delete the files of an interrupted compaction, count the live entries, and log which logs are missing.
 
         Call this only while no compaction is running.
         """
         await self._directory.on_lane(self._directory.space.remove_left_over)
-        await self._directory.on_lane(self._directory.storage.count_live)
+        missing = await self._directory.on_lane(self._directory.space.missing)
+        for path in sorted(missing.keys() - self._missing):
+            text = "DAMAGE: {path} is missing, with {count:,} entries: put it back, or scrub, so that they are repaired"
+            self._log.critical(text, path=path, count=missing[path])
+        self._missing = missing.keys()
 
     async def disk(self) -> int:
         """Return the device number of the disk on which the directory is.

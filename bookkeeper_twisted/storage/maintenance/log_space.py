@@ -49,6 +49,17 @@ class LogSpace:
         live = self.directory.count_live()
         return [LogUsage(log_id, self._record_bytes(log_id), live.get(log_id, (0, 0))[1]) for log_id in log_ids]
 
+    def missing(self) -> dict[str, int]:
+        """Return the number of live entries of each log that is missing, by its path.
+
+        Called on the maintenance lane (a thread), while no log is deleted.
+
+        :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
+        """
+        live = self.directory.count_live()
+        found = set(entry_log_ids(self._fs, self.directory.path))
+        return {self.path(log_id): count for log_id, (count, _) in sorted(live.items()) if log_id not in found}
+
     def _record_bytes(self, log_id: int) -> int:
         """Return the number of bytes between the header of a log and its ledgers map; without a map, up to its end."""
         path = self.path(log_id)

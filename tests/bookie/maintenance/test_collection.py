@@ -4,6 +4,7 @@ import errno
 from collections.abc import Collection
 from typing import Any
 
+from twisted.logger import LogLevel, capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions
@@ -18,6 +19,7 @@ from bookkeeper_twisted.errors import (
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
 from bookkeeper_twisted.storage.interfaces import IndexRow
+from bookkeeper_twisted.storage.ledger_dirs import entry_log_name
 
 from ...simulated_disk.crash import Facts
 from ...simulated_disk.sim_disk import SimDisk
@@ -58,6 +60,28 @@ class CollectionCase(SynchronousTestCase):
 
 def _damaged(index: SimIndex) -> None:
     raise DamageError("hidden rows")
+
+
+class MissingLogTests(CollectionCase):
+    """Entry logs that something else than the bookie has removed."""
+
+    def _said(self) -> list[str]:
+        with capturedLogs() as events:
+            self.life.collect()
+        return [str(formatEvent(event)) for event in events if event["log_level"] is LogLevel.critical]
+
+    def test_missing(self) -> None:
+        """A log that is missing is named once, when it is noticed; again if it has been back meanwhile."""
+        self.assertEqual(self._said(), [])
+        path = f"{self.storage.directories[0].path}/{entry_log_name(self.life.logs()[0][0])}"
+        self.disk.rename(path, f"{path}.away")
+        (said,) = self._said()
+        self.assertRegex(said, f"DAMAGE: {path} is missing, with [0-9]+ entries: put it back")
+        self.assertEqual(self._said(), [])
+        self.disk.rename(f"{path}.away", path)
+        self.assertEqual(self._said(), [])
+        self.disk.unlink(path)
+        self.assertEqual(self._said(), [said])
 
 
 class DeletedLedgerTests(CollectionCase):

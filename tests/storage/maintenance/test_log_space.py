@@ -39,6 +39,16 @@ class LogSpaceTests(CopyCase):
         checkpoint(self.storage)
         self.assertEqual([log.live for log in self.space.usage([0, 1])], [5 * 56, 0])
 
+    def test_missing(self) -> None:
+        """A log that rows refer to and that is not there is found, with its live entries; one without any is not."""
+        self.assertEqual(self.space.missing(), {})
+        for log_id in (0, 1):
+            self.disk.unlink(f"/l0/{log_id}.log")
+        self.assertEqual(self.space.missing(), {"/l0/0.log": 11, "/l0/1.log": 4})
+        self.storage.forget([1], 1)
+        checkpoint(self.storage)
+        self.assertEqual(self.space.missing(), {"/l0/0.log": 5})
+
     def test_damaged_header(self) -> None:
         """A log with a damaged header is measured by its length."""
         self.disk.open("/l0/1.log").pwrite(b"X", 0)
