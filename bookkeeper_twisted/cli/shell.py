@@ -35,7 +35,7 @@ from .shell_command import (
     ShellContext,
     ShellWorld,
 )
-from .shell_text import FORMAT_ENTRY, FORMAT_ID, PARSE_ID, printable
+from .shell_text import FORMAT_ENTRY, FORMAT_ID, PARSE_ID, on_one_line
 from .terminal.completion import bash_script
 
 USAGE = (
@@ -49,8 +49,6 @@ _OPTIONS = (
     Argument(("-entryformat",), "format of entries", choices=tuple(FORMAT_ENTRY)),
 )  # fmt: skip
 """The options that come before the command."""
-_LONGEST_ERROR = 2000
-"""The most characters of an error that are printed."""
 _HELP = ("-h", "-help", "--help", "help")
 
 
@@ -101,7 +99,7 @@ async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
         world.complain(str(error))
         return REFUSED
     except (UsageError, ConfigError) as error:
-        world.complain(_on_one_line(f"ERROR: {error}"))
+        world.complain(on_one_line(f"ERROR: {error}"))
         world.complain(USAGE)
         return FAILED
     try:
@@ -109,7 +107,7 @@ async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
         if options.json and command.row is None:
             raise UsageError(f"{command.name} takes no -json: it lists nothing")
     except UsageError as error:
-        world.complain(_on_one_line(f"ERROR: {error}"))
+        world.complain(on_one_line(f"ERROR: {error}"))
         for text in _described(command):
             world.complain(text)
         return FAILED
@@ -128,7 +126,7 @@ async def _run(command: Command, context: ShellContext, options: argparse.Namesp
         context.world.complain(f"{command.name}: interrupted")
         return INTERRUPTED
     except (BookKeeperError, OperandError, NotConfirmedError, OSError) as error:
-        context.world.complain(_on_one_line(f"{command.name}: {_text_of(error, context.config)}"))
+        context.world.complain(on_one_line(f"{command.name}: {_text_of(error, context.config)}"))
         return FAILED
 
 
@@ -143,12 +141,6 @@ def _text_of(error: Exception, config: BookieConfig) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error) or type(error).__name__
-
-
-def _on_one_line(text: str) -> str:
-    """Return the ``text`` of an error, which may repeat what the user typed, as one line that can be printed."""
-    shown = printable(text)
-    return shown if len(shown) <= _LONGEST_ERROR else f"{shown[:_LONGEST_ERROR]}..."
 
 
 def _taken_apart(arguments: Sequence[str]) -> _Invocation:

@@ -1,4 +1,4 @@
-"""Formats and parses values for the shell, in the formats of Apache's shell."""
+"""Formats and parses values for the shell, in the formats of Apache's shell; formats errors of all programs."""
 
 import uuid
 from base64 import b64encode
@@ -9,6 +9,14 @@ from ..model import DigestType, LedgerMetadata
 
 _DIGESTS = {DigestType.HMAC: "MAC"}
 _UNKNOWN = "UNKNOWN"
+_LONGEST_ERROR = 2000
+"""The most characters of an error that are printed."""
+
+
+def on_one_line(text: str) -> str:
+    """Return the ``text`` of an error, which may repeat what is in a file or was typed, as one printable line."""
+    shown = printable(text[: _LONGEST_ERROR + 1])
+    return shown if len(shown) <= _LONGEST_ERROR else f"{shown[:_LONGEST_ERROR]}..."
 
 
 def line(message: str, **fields: object) -> str:

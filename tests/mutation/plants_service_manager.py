@@ -46,7 +46,7 @@ PLANTS = (
     ),
     Plant(
         "a service manager is not told why a process ends", "cli/process/bookies.py",
-        'self._manager.stopping(f"{what}: {failure.getErrorMessage()}")', "", _BOOKIES, where="Bookies._report",
+        'self._manager.stopping(f"{what}: {reason}")', "", _BOOKIES, where="Bookies._report",
     ),
     Plant(
         "SIGHUP makes a process ready that starts", _PATH, "self._is_ready and not self._ends", "not self._ends",

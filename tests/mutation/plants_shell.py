@@ -109,6 +109,11 @@ PLANTS = (
         "text.isprintable()", "True", ["tests.cli.test_bad_input"], where="printable",
     ),
     Plant(
+        "the reason of a refused start is several lines", "cli/process/bookies.py",
+        "on_one_line(failure.getErrorMessage())", "failure.getErrorMessage()", ["tests.cli.process.test_bookies"],
+        where="Bookies._report",
+    ),
+    Plant(
         "rates of a bookie that was restarted are negative", "cli/top/load.py",
         "old is None or new is None or new < old", "old is None or new is None", ["tests.cli.top.test_table"],
         where="_rate",

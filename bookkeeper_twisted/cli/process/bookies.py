@@ -12,6 +12,7 @@ from twisted.python.failure import Failure
 from ...bookie.lifecycle.condition import Condition
 from ...config.bookie import BookieConfig
 from ...errors import BookKeeperError
+from ..shell_text import on_one_line
 from .service_manager import ServiceManager
 
 _REASONS = (BookKeeperError, CannotListenError, OSError)
@@ -92,9 +93,10 @@ class Bookies(Service):
         self._report(f"{self._what} has failed and stops", failure)
 
     def _report(self, what: str, failure: Failure) -> None:
-        self._manager.stopping(f"{what}: {failure.getErrorMessage()}")
+        reason = on_one_line(failure.getErrorMessage())
+        self._manager.stopping(f"{what}: {reason}")
         if failure.check(*_REASONS):
-            self._log.critical("{what}: {reason}", what=what, reason=failure.getErrorMessage())
+            self._log.critical("{what}: {reason}", what=what, reason=reason)
         else:
             self._log.failure(what, failure)
         self._fail()

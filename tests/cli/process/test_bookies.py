@@ -101,6 +101,16 @@ class BookiesTests(SynchronousTestCase):
             self.sent[1:], ["STOPPING=1\nSTATUS=the bookie does not start: [Errno 28] No space left on device"]
         )
 
+    def test_reason_on_one_line(self) -> None:
+        """The reason is one printable line with an end, even if it repeats what is in a damaged file."""
+        with capturedLogs() as events:
+            self.service.startService()
+            self.a.started.errback(InvalidCookieError("damaged:\n\0\x1b" + "x" * 5000))
+            self.service.stopService()
+        (reason,) = (event["reason"] for event in events if event["log_level"] is LogLevel.critical)
+        self.assertEqual(reason, "damaged:\\n\\x00\\x1b" + "x" * 1982 + "...")
+        self.assertEqual(self.sent[1:], [f"STOPPING=1\nSTATUS=the bookie does not start: {reason}"])
+
     def test_stop_in_reverse(self) -> None:
         """Each stops when the one after it has ended; the service has stopped when all have."""
         self.service.startService()
