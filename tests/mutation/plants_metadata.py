@@ -234,6 +234,10 @@ PLANTS = (
         "os.close(file)", "pass", _SESSIONS, where="SessionFiles.is_alive",
     ),
     Plant(
+        "a pipe in the place of a session is waited for", "metadata/embedded/sqlite_sessions.py",
+        "os.O_RDONLY | os.O_NONBLOCK", "os.O_RDONLY", _SESSIONS, where="SessionFiles.is_alive",
+    ),
+    Plant(
         "the folder of a new store is not durable", "metadata/embedded/sqlite_sessions.py",
         "os.fsync(directory)", "pass", _SESSIONS, where="_make_folder",
     ),

@@ -16,6 +16,19 @@ _EXCHANGE = ["tests.bookie.test_hand_back_crash"]
 
 PLANTS = (
     Plant(
+        "a pipe is opened as a file", "storage/files/filesystem.py",
+        "not stat.S_ISREG(os.fstat(fd).st_mode)", "False", _FILES, where="RealFileSystem.open",
+    ),
+    Plant(
+        "a pipe in the place of a file is waited for", "storage/files/filesystem.py",
+        "self._access | os.O_CLOEXEC | os.O_NONBLOCK", "self._access | os.O_CLOEXEC", _FILES,
+        where="RealFileSystem.open",
+    ),
+    Plant(
+        "a pipe that is refused stays open", "storage/files/filesystem.py",
+        "os.close(fd)", "pass", _FILES, where="RealFileSystem.open",
+    ),
+    Plant(
         "an error of a file does not say which", "storage/files/filesystem.py",
         "error.filename = self.path", "pass", _FILES, where="_Named.__exit__",
     ),

@@ -82,7 +82,8 @@ class SessionFiles:
         if session_id == self.session_id:
             return True
         try:
-            file = os.open(self._path(session_id), os.O_RDONLY)
+            # without O_NONBLOCK, opening a pipe of this name would wait for a writer
+            file = os.open(self._path(session_id), os.O_RDONLY | os.O_NONBLOCK)
         except FileNotFoundError:
             return False
         try:

@@ -6,6 +6,7 @@ import fcntl
 import mmap
 import os
 import re
+import stat
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -362,8 +363,12 @@ class RealFileSystem:
         self._access = os.O_RDONLY if read_only else os.O_RDWR
 
     def open(self, path: str, create: bool = False, direct: bool = False) -> IFile:
-        flags = self._access | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if create else 0)
+        # without O_NONBLOCK, opening a pipe would wait for a writer; for files the flag has no effect
+        flags = self._access | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_CREAT | os.O_EXCL if create else 0)
         fd = os.open(path, flags, PRIVATE_FILE)
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise OSError(errno.EINVAL, "Not a regular file", path)
         return DirectFile(path, fd, self._rooms) if direct and _set_direct(fd) else RealFile(path, fd)
 
     def exists(self, path: str) -> bool:

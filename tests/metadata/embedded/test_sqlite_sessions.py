@@ -49,6 +49,15 @@ class SessionFilesTests(SynchronousTestCase):
         self.assertNotIn("killed", os.listdir(self.folder))
         self.assertIn(self.one.session_id, os.listdir(self.folder))
 
+    def test_pipe(self) -> None:
+        """A pipe in the place of a session file is a dead session, and nobody waits for its writer."""
+        os.mkfifo(os.path.join(self.folder, "pipe"))
+        self.assertFalse(self.one.is_alive("pipe"))
+        self.one.begin()
+        self.assertNotIn("pipe", os.listdir(self.folder))
+
+    test_pipe.timeout = 10  # type: ignore[attr-defined]
+
     def test_removed_before_it_was_locked(self) -> None:
         """A session whose new file another one took for dead and removed makes itself another."""
         lock = fcntl.flock

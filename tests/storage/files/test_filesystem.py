@@ -43,6 +43,30 @@ class RelativePathTests(SynchronousTestCase):
         self.assertEqual(RealFileSystem().list(path), [])
 
 
+class NotAFileTests(SynchronousTestCase):
+    """Something else in the place of a file."""
+
+    def test_no_file(self) -> None:
+        """A pipe, or a directory where one can be opened, is an error that names it; nobody waits for a writer."""
+        pipe, directory = self.mktemp(), self.mktemp()
+        os.mkfifo(pipe)
+        os.mkdir(directory)
+        for path, read_only in ((pipe, False), (pipe, True), (directory, True)):
+            error = self.assertRaises(OSError, RealFileSystem(read_only).open, path)
+            self.assertEqual((error.errno, str(error)), (errno.EINVAL, f"[Errno 22] Not a regular file: {path!r}"))
+
+    test_no_file.timeout = 10  # type: ignore[attr-defined]
+
+    def test_descriptors(self) -> None:
+        """A pipe that is refused is closed."""
+        pipe = self.mktemp()
+        os.mkfifo(pipe)
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(5):
+            self.assertRaises(OSError, RealFileSystem().open, pipe)
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+
+
 class PrivacyTests(SynchronousTestCase):
     """Who can read what is made."""
 
