@@ -46,8 +46,8 @@ class SqliteDriverFactory:
     schemes = frozenset({"sqlite"})
 
     def create(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IMetadataDriver:
+        from .embedded.interfaces import Creation
         from .embedded.sqlite import sqlite_driver
-        from .embedded.sqlite_store import Creation
         from .embedded.workers import ThreadWorker
 
         creation = Creation.UNTIL_USED if options.create else Creation.NEVER

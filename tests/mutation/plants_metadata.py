@@ -238,6 +238,19 @@ PLANTS = (
         "os.O_RDONLY | os.O_NONBLOCK", "os.O_RDONLY", _SESSIONS, where="SessionFiles.is_alive",
     ),
     Plant(
+        "the file of an unused store goes before its log", "metadata/embedded/sqlite_sessions.py",
+        '("-wal", "-shm", "-reserve", "")', '("", "-wal", "-shm", "-reserve")', _SESSIONS,
+        where="SessionFiles.remove_all",
+    ),
+    Plant(
+        "a store is made in the place of a lost file", "metadata/embedded/sqlite_store.py",
+        "has_lost_file(self._path)", "False", _STORE, where="SqliteStore.open",
+    ),
+    Plant(
+        "a new store has its tables in its log alone", "metadata/embedded/sqlite_store.py",
+        'self._run("PRAGMA wal_checkpoint(PASSIVE)")', "pass", _STORE, where="SqliteStore._initialize",
+    ),
+    Plant(
         "the folder of a new store is not durable", "metadata/embedded/sqlite_sessions.py",
         "os.fsync(directory)", "pass", _SESSIONS, where="_make_folder",
     ),

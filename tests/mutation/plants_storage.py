@@ -29,6 +29,10 @@ PLANTS = (
         "os.close(fd)", "pass", _FILES, where="RealFileSystem.open",
     ),
     Plant(
+        "an index is made in the place of a lost file", "storage/index/run_index.py",
+        "has_lost_file(path)", "False", ["tests.storage.index.test_index_file"], where="SqliteRunIndex.open",
+    ),
+    Plant(
         "an error of a file does not say which", "storage/files/filesystem.py",
         "error.filename = self.path", "pass", _FILES, where="_Named.__exit__",
     ),

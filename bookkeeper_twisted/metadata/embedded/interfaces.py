@@ -1,6 +1,7 @@
 """The interfaces of embedded stores: the blocking session on a store, and the worker that calls the session."""
 
 from collections.abc import Callable
+from enum import Enum
 from typing import TypeVar
 
 from twisted.internet.defer import Deferred
@@ -9,6 +10,14 @@ from zope.interface import Interface
 from ..interfaces import Versioned
 
 T = TypeVar("T")
+
+
+class Creation(Enum):
+    """The reaction to a missing store: raise an error, make a store that is removed if unused, or make a store."""
+
+    NEVER = "never"
+    UNTIL_USED = "until used"
+    ALWAYS = "always"
 
 
 class IWorker(Interface):

@@ -13,9 +13,9 @@ from twisted.internet.interfaces import IReactorTime
 from ...errors import InvalidMetadataUriError
 from ..interfaces import DEFAULT_OPTIONS
 from .driver import EmbeddedAdmin, EmbeddedDriver
-from .interfaces import IWorker
+from .interfaces import Creation, IWorker
 from .sqlite_sessions import SessionFiles
-from .sqlite_store import Creation, SqliteStore
+from .sqlite_store import SqliteStore
 
 PATIENCE = 0.8
 """Part of a call's time limit for which SQLite waits for other processes: less than 1, so that SQLite gives up first.

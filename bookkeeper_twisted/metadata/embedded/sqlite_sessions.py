@@ -29,6 +29,22 @@ def file_identity(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+def has_lost_file(path: str) -> bool:
+    """Test whether SQLite's write-ahead log of ``path`` has commits, but the file itself is missing or empty.
+
+    SQLite would delete such a log.  It never makes one before the first page of its file is durable.  The log of a file
+    behind a symbolic link is beside the file.
+    """
+    return not _size(path) and any(_size(f"{place}-wal") for place in (path, os.path.realpath(path)))
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
 def make_private_file(path: str) -> None:
     """Make an empty file at ``path`` that only its owner can read; SQLite would make a file that everyone can read.
 
@@ -102,7 +118,7 @@ class SessionFiles:
     def remove_all(self, path: str) -> None:
         """Remove SQLite's files at ``path`` and the folder of sessions; call it under the lock of :meth:`lock_opening`.
         """
-        for suffix in ("", "-wal", "-shm", "-reserve"):
+        for suffix in ("-wal", "-shm", "-reserve", ""):  # the log first: without its file it would look like a loss
             if os.path.exists(path + suffix):
                 os.unlink(path + suffix)
         for name in os.listdir(self._folder):

@@ -4,7 +4,6 @@ import sqlite3
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from enum import Enum
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -26,9 +25,9 @@ from ...errors import (
     NotUnderreplicatedError,
 )
 from ..interfaces import ANY_VERSION, Versioned
-from .interfaces import IMetadataStore
+from .interfaces import Creation, IMetadataStore
 from .sqlite_reserve import StoreReserve
-from .sqlite_sessions import SessionFiles, file_identity, is_file, make_private_file
+from .sqlite_sessions import SessionFiles, file_identity, has_lost_file, is_file, make_private_file
 
 SCHEMA_VERSION = 3
 _TABLES = (
@@ -61,14 +60,6 @@ _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class Creation(Enum):
-    """The reaction to a missing store: raise an error, make a store that is removed if unused, or make a store."""
-
-    NEVER = "never"
-    UNTIL_USED = "until used"
-    ALWAYS = "always"
 
 
 def _with_reserve(change: "Callable[Concatenate[SqliteStore, P], T]") -> "Callable[Concatenate[SqliteStore, P], T]":
@@ -116,6 +107,7 @@ class SqliteStore:
         """Begin the session; both functions are never called: drivers poll the store, and a live session never expires.
 
         :raises NotInitializedError: the store does not exist, and must not be made; no file is made.
+        :raises MetadataError: the file of the store is missing or empty, but its write-ahead log is not.
         """
         if self._creation is Creation.NEVER and not is_file(self._path):
             text = f"{self._path} does not exist (moved or removed?); a first start of a bookie makes a new, empty one"
@@ -123,6 +115,9 @@ class SqliteStore:
         with self._errors():
             opening = self._sessions.lock_opening()
             try:
+                if has_lost_file(self._path):
+                    text = f"{self._path} is missing or empty, but {self._path}-wal has commits of it"
+                    raise MetadataError(f"{text}: put the file back, or remove that one to begin with an empty store")
                 self._begin_session()
                 make_private_file(self._path)  # private: the file contains the passwords of ledgers
                 self._db = sqlite3.connect(
@@ -210,6 +205,8 @@ class SqliteStore:
                 for statement in _TABLES + _TABLES_SINCE_3:
                     self._run(statement)
                 self._run("INSERT INTO bookkeeper_store VALUES (?, ?, 0, 0)", SCHEMA_VERSION, str(uuid.uuid4()))
+            with suppress(MetadataError):  # move the tables into the file: without its log, it must not look new
+                self._run("PRAGMA wal_checkpoint(PASSIVE)")
         elif "bookkeeper_store" not in tables:
             raise MetadataError(f"{self._path}: a database of something else, with tables {', '.join(sorted(tables))}")
         found = self._run("SELECT schema_version FROM bookkeeper_store")

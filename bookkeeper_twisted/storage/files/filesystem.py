@@ -450,6 +450,22 @@ def make_private_file(path: str) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
 
 
+def has_lost_file(path: str) -> bool:
+    """Test whether SQLite's write-ahead log of ``path`` has commits, but the file itself is missing or empty.
+
+    SQLite would delete such a log.  It never makes one before the first page of its file is durable.  The log of a file
+    behind a symbolic link is beside the file.
+    """
+    return not _size(path) and any(_size(f"{place}-wal") for place in (path, os.path.realpath(path)))
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
 def takes_reserved_blocks(status: bytes) -> bool:
     """Test whether a process may use the disk blocks that file systems reserve for privileged processes.
 

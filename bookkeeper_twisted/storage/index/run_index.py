@@ -42,6 +42,7 @@ from zope.interface import implementer
 
 from ...errors import DamageError, NoWritableDirectoryError, StorageError
 from ..cache.mixed_entries import ascending
+from ..files.filesystem import has_lost_file
 from ..interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
 from ..mixed_rows import MixedRows
 from .block_writer import BlockWriter, Span
@@ -125,11 +126,17 @@ class SqliteRunIndex:
         :param fresh: whether to begin a new index; the old file is renamed to ``.replaced``.
         :param check_later: whether :meth:`check` checks a large index later; only its ledger states are checked now.
         :raises DamageError: the file is damaged.
-        :raises StorageError: the index cannot be opened, or another release wrote it.
+        :raises StorageError: the index cannot be opened, another release wrote it, or its file is missing or empty, but
+            its write-ahead log is not.
         """
         path = posixpath.join(directory, FILE_NAME)
         if fresh:
             set_aside(fs, path)
+        elif has_lost_file(path):
+            raise StorageError(
+                f"{path} is missing or empty, but {path}-wal has commits of it: put the file back, or start once with"
+                " rebuildIndex=true to make the index from the entry logs"
+            )
         with storage_errors(path):
             writer = connect(path)
             try:

@@ -58,6 +58,23 @@ class SessionFilesTests(SynchronousTestCase):
 
     test_pipe.timeout = 10  # type: ignore[attr-defined]
 
+    def test_store_is_removed_last(self) -> None:
+        """A crash while a store is removed never leaves its log without its file, which the next start would refuse."""
+        path = self.mktemp()
+        for suffix in ("", "-wal", "-shm", "-reserve"):
+            with open(path + suffix, "wb") as file:
+                file.write(b"content")
+        removed: list[str] = []
+        unlink = os.unlink
+
+        def noted(name: str) -> None:
+            removed.append(name)
+            unlink(name)
+
+        self.patch(os, "unlink", noted)
+        self.one.remove_all(path)
+        self.assertLess(removed.index(f"{path}-wal"), removed.index(path))
+
     def test_removed_before_it_was_locked(self) -> None:
         """A session whose new file another one took for dead and removed makes itself another."""
         lock = fcntl.flock

@@ -20,9 +20,9 @@ from bookkeeper_twisted.errors import (
     MetadataVersionError,
     NotInitializedError,
 )
-from bookkeeper_twisted.metadata.embedded.interfaces import IMetadataStore
+from bookkeeper_twisted.metadata.embedded.interfaces import Creation, IMetadataStore
 from bookkeeper_twisted.metadata.embedded.sqlite_sessions import SessionFiles
-from bookkeeper_twisted.metadata.embedded.sqlite_store import Creation, SqliteStore
+from bookkeeper_twisted.metadata.embedded.sqlite_store import SqliteStore
 
 from ...sqlite_syncs import recorded_syncs
 
@@ -119,6 +119,58 @@ class SqliteStoreTests(SynchronousTestCase):
         store.close()
         folder, name = os.path.split(self.path)
         self.assertEqual([found for found in os.listdir(folder) if found.startswith(name)], [])
+
+    def _killed(self) -> bytes:
+        """Leave the files that a killed process leaves, with ledger 7 in the log; return the content of the log."""
+        store, _ = self._open()
+        store.create_ledger(7, b"metadata")
+        for suffix in ("", "-wal"):
+            shutil.copy(self.path + suffix, f"{self.path}-killed{suffix}")
+        store.close()
+        for suffix in ("", "-wal"):
+            os.replace(f"{self.path}-killed{suffix}", self.path + suffix)
+        return self._log()
+
+    def _log(self) -> bytes:
+        with open(f"{self.path}-wal", "rb") as file:
+            return file.read()
+
+    def test_lost_file(self) -> None:
+        """Where the file is gone or empty, its log stays, and no store is made: put back, the file has all commits."""
+        log = self._killed()
+        os.rename(self.path, f"{self.path}-away")
+        for creation in (Creation.ALWAYS, Creation.UNTIL_USED):
+            error = self.assertRaises(MetadataError, self._of(creation).open, _ignore, _ignore)
+            self.assertRegex(str(error), f"{self.path} is missing or empty, but {self.path}-wal has commits of it: put")
+            self.assertFalse(os.path.exists(self.path))
+        with open(self.path, "wb"):
+            pass
+        for creation in Creation:
+            self.assertRaises(MetadataError, self._of(creation).open, _ignore, _ignore)
+        self.assertEqual(self._log(), log)
+        os.replace(f"{self.path}-away", self.path)
+        self.assertEqual(self._open()[0].read_ledger(7).value, b"metadata")
+
+    def test_lost_file_behind_a_link(self) -> None:
+        """So it is where a symbolic link points to the place of the lost file, beside which its log is."""
+        log = self._killed()
+        os.rename(self.path, f"{self.path}-away")
+        link = f"{self.path}-link"
+        os.symlink(self.path, link)
+        store = SqliteStore(link, SessionFiles(f"{link}-sessions"))
+        self.assertRaises(MetadataError, store.open, _ignore, _ignore)
+        self.assertEqual(self._log(), log)
+
+    def test_lost_log(self) -> None:
+        """A store of which only the file is left is not taken for a new one, so a start that is refused keeps it."""
+        log = self._killed()
+        os.unlink(f"{self.path}-wal")
+        store = self._of(Creation.UNTIL_USED)
+        self.assertFalse(store.open(_ignore, _ignore))
+        store.close()
+        with open(f"{self.path}-wal", "wb") as file:
+            file.write(log)
+        self.assertEqual(self._open()[0].read_ledger(7).value, b"metadata")
 
     def test_used(self) -> None:
         """It stays once something is stored, and as long as another session uses it."""

@@ -1,5 +1,7 @@
-"""The check of the structure of an index."""
+"""The file of an index: the check of its structure, and its log without it."""
 
+import os
+import shutil
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -7,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import StorageError
 from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index import index_file, run_index
-from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
+from bookkeeper_twisted.storage.index.run_index import FILE_NAME, SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import IndexBatch
 
 from ..entries import row
@@ -42,3 +44,33 @@ class StructureCheckTests(SynchronousTestCase):
             self.patch(index_file, "check_structure", check_structure)
             self.assertEqual(index.checked, not large)
             index.close()
+
+
+class LostFileTests(SynchronousTestCase):
+    """The write-ahead log of an index without the index."""
+
+    def test_lost_file(self) -> None:
+        """Where the file is gone or empty, its log stays, and no index is made: put back, the file has all commits."""
+        fs, directory = RealFileSystem(), self.mktemp()
+        fs.make_directories(directory)
+        path = os.path.join(directory, FILE_NAME)
+        index = SqliteRunIndex.open(fs, directory)
+        index.commit(IndexBatch(runs=[row(1, 0, 9)], complete=True))
+        shutil.copy(f"{path}-wal", f"{path}-killed")
+        index.close()
+        os.rename(f"{path}-killed", f"{path}-wal")
+        size = os.path.getsize(f"{path}-wal")
+        os.rename(path, f"{path}-away")
+        for _ in range(2):
+            error = self.assertRaises(StorageError, SqliteRunIndex.open, fs, directory)
+            self.assertRegex(str(error), f"{path} is missing or empty, but {path}-wal .*rebuildIndex=true")
+            with open(path, "wb"):
+                pass
+        self.assertEqual(os.path.getsize(f"{path}-wal"), size)
+        os.replace(f"{path}-away", path)
+        index = SqliteRunIndex.open(fs, directory)
+        self.addCleanup(index.close)
+        self.assertEqual((index.complete, index.commits), (True, 1))
+        fresh = SqliteRunIndex.open(fs, directory, fresh=True)
+        self.addCleanup(fresh.close)
+        self.assertFalse(fresh.complete)
