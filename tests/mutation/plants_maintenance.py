@@ -9,6 +9,20 @@ _COLLECTION = ["tests.bookie.maintenance.test_collection"]
 
 PLANTS = (
     Plant(
+        "an entry log that cannot be read keeps all others", "storage/maintenance/log_space.py",
+        "try: ...\nexcept OSError as error: ...", "return LogUsage(log_id, self._record_bytes(log_id), live)",
+        [*_COLLECTION, "tests.storage.maintenance.test_log_space"], where="LogSpace._usage_of",
+    ),
+    Plant(
+        "an entry log that cannot be read is not named", "bookie/maintenance/log_collector.py",
+        "log.error and log.log_id not in self._directory.damaged", "False", _COLLECTION, where="LogCollector.run",
+    ),
+    Plant(
+        "an entry log that cannot be read is named at each collection", "bookie/maintenance/log_collector.py",
+        "log.error and log.log_id not in self._directory.damaged", "log.error", _COLLECTION,
+        where="LogCollector.run",
+    ),
+    Plant(
         "an entry log that is missing is not noticed", "bookie/maintenance/log_collector.py",
         "missing.keys() - self._missing", "()", _COLLECTION, where="LogCollector.clean",
     ),

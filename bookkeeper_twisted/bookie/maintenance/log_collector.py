@@ -65,6 +65,10 @@ class LogCollector:
         space = self._directory.space
         sealed = await self._directory.on_flush_lane(space.sealed_logs)
         usage = await self._directory.on_lane(space.usage, sealed)
+        for log in usage:
+            if log.error and log.log_id not in self._directory.damaged:
+                self._directory.damaged[log.log_id] = log.error
+                self._log.critical("DAMAGE: an entry log cannot be read: {error}", error=log.error, log_id=log.log_id)
         freed = 0
         self._kept &= self._directory.damaged.keys()
         unneeded = [log for log in usage if not log.live and log.log_id not in self._kept]

@@ -47,7 +47,13 @@ class LogSpace:
         :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
         """
         live = self.directory.count_live()
-        return [LogUsage(log_id, self._record_bytes(log_id), live.get(log_id, (0, 0))[1]) for log_id in log_ids]
+        return [self._usage_of(log_id, live.get(log_id, (0, 0))[1]) for log_id in log_ids]
+
+    def _usage_of(self, log_id: int, live: int) -> LogUsage:
+        try:
+            return LogUsage(log_id, self._record_bytes(log_id), live)
+        except OSError as error:
+            return LogUsage(log_id, live, live, str(error))
 
     def missing(self) -> dict[str, int]:
         """Return the number of live entries of each log that is missing, by its path.

@@ -21,11 +21,13 @@ class LogUsage:
 
     :ivar size: bytes of all records of the log.
     :ivar live: bytes of those records of the log to which index rows refer.
+    :ivar error: why the log cannot be read; its size then counts as that of its live records.  Empty if it can be read.
     """
 
     log_id: int
     size: int
     live: int
+    error: str = ""
 
     def share(self, target_size: int = 0) -> float:
         """Return the share of the log's bytes that is live, from 0 to 1.

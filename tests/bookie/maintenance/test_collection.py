@@ -84,6 +84,26 @@ class MissingLogTests(CollectionCase):
         self.assertEqual(self._said(), [said])
 
 
+class UnreadableLogTests(CollectionCase):
+    """An entry log that the disk does not give."""
+
+    def test_others_are_removed(self) -> None:
+        """A log that cannot be read is named, and kept, and the others are removed as if it were not there."""
+        broken = f"{self.storage.directories[0].path}/{entry_log_name(self.life.logs()[0][0])}"
+        self.life.delete(1, 2, 3, 4)
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "pread" and op.path == broken, times=100)
+        with capturedLogs() as events:
+            for _ in range(2):
+                self.life.collect()
+        said = [str(formatEvent(event)) for event in events if event["log_level"] is LogLevel.critical]
+        self.assertRegex("\n".join(said), f"DAMAGE: an entry log cannot be read: .*{broken}")
+        self.assertEqual(len(said), 2)  # and once that it is kept
+        self.assertTrue(self.disk.exists(broken))
+        self.assertEqual(self.collector.state.failures, 0)
+        sealed = [log_id for d in self.life.maintenance.directories for log_id in d.space.sealed_logs()]
+        self.assertEqual(len(sealed), 1)
+
+
 class DeletedLedgerTests(CollectionCase):
     """What a bookie forgets it forgets everywhere."""
 

@@ -1,5 +1,6 @@
 """Entry logs as space."""
 
+import errno
 from collections.abc import Sequence
 
 from bookkeeper_twisted.errors import DamageError
@@ -55,6 +56,14 @@ class LogSpaceTests(CopyCase):
         (log,) = self.space.usage([1])
         self.assertIsInstance(log, LogUsage)
         self.assertGreaterEqual(log.size, 4 * 56)
+
+    def test_unreadable(self) -> None:
+        """A log that cannot be read is said to be so, counts as live as a whole, and does not hide the others."""
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "pread" and op.path.endswith("/0.log"))
+        broken, good = self.space.usage([0, 1])
+        self.assertEqual((broken.size, broken.live, broken.share()), (11 * 56, 11 * 56, 1))
+        self.assertIn("0.log", broken.error)
+        self.assertEqual((good.live, good.error), (4 * 56, ""))
 
     def test_remove(self) -> None:
         """A log is gone with its open files, and so durably."""
