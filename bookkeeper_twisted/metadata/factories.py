@@ -55,8 +55,8 @@ class SqliteDriverFactory:
         return sqlite_driver(reactor, uri, worker, creation, options.operation_timeout)
 
     def create_admin(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IClusterAdmin:
+        from .embedded.interfaces import Creation
         from .embedded.sqlite import sqlite_admin
-        from .embedded.sqlite_store import Creation
         from .embedded.workers import ThreadWorker
 
         creation = Creation.ALWAYS if options.create else Creation.NEVER
