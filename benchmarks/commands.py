@@ -28,6 +28,7 @@ class Command:
 COMMANDS = {
     "check": Command("compare.check", "our bookie alone: rates, latencies, CPU, syncs, writes", "3 min"),
     "compare": Command("compare.compare", "our bookie and Apache's in turn; writes the results", "2 h"),
+    "figures": Command("compare.published", "nothing: writes the figures of the README from the kept results", "1 s"),
     "many_ledgers": Command("bookie.many_ledgers", "adds to one ledger and to many, beside Apache's bookie", "10 min"),
     "scale": Command("bookie.scale", "10 million entries in 100,000 ledgers: memory, starts", "10 min"),
     "scrapes": Command("bookie.scrapes", "what scrapes of /metrics cost adds", "1 min"),

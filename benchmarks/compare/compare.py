@@ -26,6 +26,7 @@ from .chart import svg
 from .comparison import Runs, changes, headlines, missed, rows
 from .grouping import GROUPED, Grouping, compare_grouping
 from .pieces import Circumstances, Piece, together
+from .published import Published
 from .results import figure, markdown
 from .stage import OLD, OURS, Stage
 from .targets import against
@@ -47,7 +48,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     p.add_argument("--work", type=Path, help="where the bookies keep their files: the disk that is measured (/var/tmp)")
     p.add_argument(
         "--results", type=Path, default=ROOT / "benchmarks", metavar="FOLDER",
-        help="where results.md and results.svg are written (benchmarks)",
+        help="where results.md, results.svg and results/HOST.json are written (benchmarks)",
     )  # fmt: skip
     return p.parse_args(arguments)
 
@@ -155,10 +156,12 @@ def _report(pieces: Sequence[Piece], folder: Path) -> int:
     """Writes and prints what was found; returns 1 if a target was missed."""
     runs, grouping = together(pieces)
     found, headline = rows(runs), headlines(runs)
-    page = markdown(found, headline, grouping, [piece.facts for piece in pieces], changes(runs))
+    facts = [piece.facts for piece in pieces]
+    page = markdown(found, headline, grouping, facts, changes(runs))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "results.md").write_text(page)
     (folder / "results.svg").write_text(svg(found))
+    Published.of(facts, found).keep(folder / "results")
     print(page)
     lost = missed(found, headline)
     lost += [f"system calls of {wire}" for wire, ways in grouping.items() if not ways[GROUPED].counts.met]
