@@ -15,7 +15,7 @@ PINNED := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt
 INSTALL = $(PINNED) $(BIN)/python .ci/logged.py $(VENV)/install.log 'Collecting|Installing collected' \
 	$(BIN)/python -m pip install --disable-pip-version-check --config-settings editable_mode=compat --editable
 
-.PHONY: help run test check doors chaos fuzz simulate mutate bench floors constraints audit docs news dist clean pipeline
+.PHONY: help run test check doors chaos fuzz simulate mutate bench floors constraints audit docs pictures news dist clean pipeline
 
 help:
 	@echo "make run [FILE=path]  write a file to a bookie, kill it, restart it, read the file back"
@@ -36,6 +36,7 @@ help:
 	@echo "make constraints      write constraints.txt: the newest versions of what CI installs"
 	@echo "make audit            look the versions of constraints.txt up among known vulnerabilities"
 	@echo "make docs             build docs/_build/html"
+	@echo "make pictures         take the pictures of the console in the guides, with Chromium"
 	@echo "make news VERSION=x.y.z  gather newsfragments into NEWS.rst"
 	@echo "make dist             build the source distribution, the wheel and its bill of materials into dist"
 	@echo "make clean            remove what the others made"
@@ -120,11 +121,15 @@ $(DOCUMENTED): $(READY)
 	@touch $@
 
 docs: $(DOCUMENTED)
-	@echo "building the guide from docs/*.rst"
+	@echo "building the guide from docs/*.rst, with its search"
 	@$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
 	@echo "building the reference of the API, half a minute"
 	@$(BIN)/pydoctor --quiet --quiet bookkeeper_twisted
 	@echo "built: docs/_build/html/index.html, and the reference in docs/_build/html/api/index.html"
+
+pictures: $(READY)
+	@echo "visiting the console of a cluster that was broken on purpose, a minute"
+	@$(BIN)/python -m tests.guides.pictures
 
 news: $(DOCUMENTED)
 	@test -n "$(VERSION)" || { echo "make news VERSION=x.y.z"; exit 1; }

@@ -5,6 +5,7 @@ import asyncio
 import importlib
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -19,12 +20,40 @@ from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.fields import fields_of
 from bookkeeper_twisted.testing import aio_cluster, blocking_cluster
 
-from .first_hour.documents import Command, blocks, commands, fits, literals, pages, section
+from .first_hour.documents import NOT_RUN, Command, blocks, commands, fits, literals, pages, sections
 
 ROOT = Path(__file__).parents[1]
 
-FOLLOWED = ("docs/install.rst", "docs/quickstart.rst", "docs/testing.rst")
-"""Pages that ``python -m tests.first_hour`` follows to the letter."""
+RUN: Mapping[str, Mapping[str, str] | str] = {
+    "README.rst": "first_hour/steps.py",
+    "docs/install.rst": "first_hour/steps.py",
+    "docs/quickstart.rst": "first_hour/steps.py",
+    "docs/testing.rst": "first_hour/steps.py",
+    "docs/tutorial.rst": "integration/test_guides.py",
+    "docs/operating.rst": "integration/test_guides.py",
+    "docs/disasters.rst": "integration/test_disasters.py",
+    "docs/autorecovery.rst": {"What runs where": "integration/test_guides.py"},
+    "docs/containers.rst": {"In a container": "integration/test_guides.py"},
+    "docs/running.rst": {
+        "Running a bookie": "integration/test_guides.py", "In a cluster on ZooKeeper": "integration/test_guides.py",
+        "The log": "integration/test_guides.py",
+    },
+    "docs/migration.rst": {
+        "A bookie of ours in a cluster of Apache's": "integration/test_guides.py",
+        "Back to Apache's bookie": "integration/test_guides.py",
+    },
+    "docs/pulsar.rst": {
+        "Bookies for Pulsar": "integration/test_guides.py", "Autorecovery": "integration/test_guides.py",
+    },
+    "docs/storage.rst": {"Speed limits": "integration/test_guides.py"},
+    "docs/security.rst": dict.fromkeys(
+        ("TLS in five minutes", "Tokens", "Encrypted ledgers"), "integration/test_tls.py"
+    ),
+}  # fmt: skip
+"""By page the module that runs its commands, or by section; it names the page, and each of these sections.
+
+A block that no test runs has a caption that says why: ``Not run by a test: it needs Docker``.
+"""
 
 OUTSIDE = (
     "sudo", "docker", "podman", "systemctl", "journalctl", "curl", "apt", "kubectl", "helm", "python3 -m venv", "cp",
@@ -41,18 +70,52 @@ _PROGRAMS: dict[str, type[ConfigOptions]] = {"bookie": Options, "autorecovery": 
 class CommandTests(SynchronousTestCase):
     """Every command of every page."""
 
-    def _commands(self) -> list[tuple[str, Command]]:
-        return [
-            (name, command)
-            for name, text in pages(ROOT).items()
-            for block in blocks(text)
-            if block.language == "console"
-            for command in commands(block.text)
-        ]
+    def test_run(self) -> None:
+        """Each is in a page or a section that a test follows, or its block is marked as not run, with the reason."""
+        run = {name: self._titles(text) for name, text in pages(ROOT).items()}
+        wanted = {name: sorted(found) if isinstance(found, dict) else found for name, found in RUN.items()}
+        found = {name: wanted[name] if isinstance(wanted.get(name), str) else sorted(titles)
+                 for name, titles in run.items() if titles}  # fmt: skip
+        self.assertEqual(found, wanted)
+
+    def _titles(self, text: str) -> list[str]:
+        """The titles of the sections that have commands for a test."""
+        return [title for title, part in sections(text).items() if any(block.is_run for block in blocks(part))]
+
+    def test_named(self) -> None:
+        """The module that follows a page has its name, and those of its sections where not all of it is followed."""
+        for name, found in RUN.items():
+            by_title = dict.fromkeys([""], found) if isinstance(found, str) else found
+            for title, module in by_title.items():
+                text = (ROOT / "tests" / module).read_text()
+                for words in (name.removeprefix("docs/"), title):
+                    self.assertIn(words, text, f"{name}: {title}, {module}")
+
+    def test_marks(self) -> None:
+        """A mark has a reason; no block of commands has a caption but a mark."""
+        captions = [block.caption for text in pages(ROOT).values() for block in blocks(text)
+                    if block.language == "console" and block.caption]  # fmt: skip
+        self.assertGreater(len(captions), 5)
+        self.assertEqual([each for each in captions if len(each) < len(NOT_RUN) + 10], [])
+        self.assertEqual([each for each in captions if not each.startswith(NOT_RUN)], [])
+
+    def test_noticed(self) -> None:
+        """Commands that nothing runs are noticed, and those that are marked are not."""
+        page = "Title\n=====\n\n.. code-block:: console\n\n   $ true\n\nMore\n----\n\n.. code-block:: text\n\n   x\n"
+        self.assertEqual(self._titles(page), ["Title"])
+        self.assertEqual(self._titles(page.replace("console\n", f"console\n   :caption: {NOT_RUN}it is slow\n")), [])
+        self.assertEqual(self._titles(page.replace("text\n", "console\n")), ["Title", "More"])
 
     def test_known(self) -> None:
-        """Each is followed by the script, or is one of ours with options that exist, or belongs to another program."""
-        unknown = [f"{n}: {c.text}" for n, c in self._commands() if n not in FOLLOWED and not self._known(c.text)]
+        """Of what no test runs each is one of ours with options that exist, or belongs to another program."""
+        unknown = [
+            f"{name}: {command.text}"
+            for name, text in pages(ROOT).items()
+            for block in blocks(text)
+            if block.language == "console" and not block.is_run
+            for command in commands(block.text)
+            if not self._known(command.text)
+        ]
         self.assertEqual(unknown, [])
 
     def _known(self, text: str) -> bool:
@@ -92,7 +155,7 @@ class CommandTests(SynchronousTestCase):
 
     def test_no_literals(self) -> None:
         """What is to be typed is in a block that says so, and not in one that shows something."""
-        ours = ("twistd ", "bookkeeper-twisted ", "pip ", "python ")
+        ours = ("twistd ", "bookkeeper-twisted ", "pip ", "python ", "$ ")
         typed = [
             f"{name}: {line}"
             for name, text in pages(ROOT).items()
@@ -104,13 +167,8 @@ class CommandTests(SynchronousTestCase):
 
 
 class SecurityPageTests(SynchronousTestCase):
-    """The commands of ``docs/security.rst``, each of which a test runs."""
+    """The commands of ``docs/security.rst`` outside of its blocks, each of which a test runs."""
 
-    sections = {
-        "TLS in five minutes": "integration/test_tls.py", "Tokens": "integration/test_tls.py",
-        "Encrypted ledgers": "integration/test_tls.py",
-    }  # fmt: skip
-    """Those with blocks of commands; their tests run whatever is in the blocks."""
     lines = {"--cert client.pem": "integration/test_http_security.py", "@token": "integration/test_http_security.py"}
     """Words of the lines that are shown as literals."""
     inline = {
@@ -124,18 +182,8 @@ class SecurityPageTests(SynchronousTestCase):
         """Reads the page."""
         self.page = pages(ROOT)["docs/security.rst"]
 
-    def test_blocks(self) -> None:
-        """Commands are in sections that a test follows."""
-        titles = re.findall(r"(?m)^(.+)\n-{3,}$", self.page)
-        found = [
-            title for title in titles
-            if any(block.language == "console" for block in blocks(section(self.page, title)))
-        ]  # fmt: skip
-        self.assertEqual(found, list(self.sections))
-        self.check(self.sections)
-
     def test_literals(self) -> None:
-        """So it is with lines that are shown: each is a request that a test sends."""
+        """Each line that is shown is a request that a test sends."""
         shown = [line for literal in literals(self.page) for line in literal.splitlines()]
         self.assertEqual([[words for words in self.lines if words in line] for line in shown],
                          [[words] for words in self.lines])  # fmt: skip
@@ -275,10 +323,12 @@ End.
         self.assertEqual(list(literals(page)), ["shown"])
 
     def test_fits(self) -> None:
-        """Dots stand for any lines."""
+        """Dots stand for any lines, and within a line for any text of it."""
         self.assertTrue(fits(("a", "...", "c"), "a\nb\nb\nc\n"))
         self.assertTrue(fits(("...",), ""))
         self.assertFalse(fits(("a", "c"), "a\nb\nc\n"))
+        self.assertTrue(fits(("a ... c",), "a b c\n"))
+        self.assertFalse(fits(("a ... c",), "a b\n c\n"))
 
 
 class LimiterTests(SynchronousTestCase):

@@ -16,19 +16,27 @@ _BLOCK = re.compile(
 _LITERAL = re.compile(r"^(?!\.\. )[^\n]*::\n\n((?:[ ]+.*\n|\n)+)", re.MULTILINE)
 
 ANYTHING = "..."
-"""Stands for any lines that a command prints."""
+"""Stands for any lines that a command prints, and within a line for any text."""
+
+NOT_RUN = "Not run by a test: "
+"""How the caption of a block of commands begins that no test runs; the reason follows."""
 
 
 @attrs.frozen
 class Block:
     """One block of code.
 
-    :ivar caption: the name of the file it is, if it is one.
+    :ivar caption: the name of the file it is, if it is one; of commands the reason why no test runs them.
     """
 
     language: str
     text: str
     caption: str = ""
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it has commands that a test has to run."""
+        return self.language == "console" and not self.caption.startswith(NOT_RUN)
 
 
 @attrs.frozen
@@ -45,15 +53,20 @@ class Command:
 def blocks(text: str) -> Iterator[Block]:
     """The code blocks of a page in their order."""
     for match in _BLOCK.finditer(text):
-        caption = re.search(r":caption: (\S+)", match["options"])
+        caption = re.search(r":caption: (.+)", match["options"])
         body = textwrap.dedent(match["body"]).strip("\n") + "\n"
         yield Block(match["language"], body, caption[1] if caption else "")
 
 
+def sections(text: str) -> dict[str, str]:
+    """The parts of a page by their titles; what is before the first of them has the title of the page."""
+    parts = re.split(r"\n\n(?=[^\n]+\n-{3,}\n)", text)
+    return {part.partition("\n")[0]: part + "\n" for part in parts}
+
+
 def section(text: str, title: str) -> str:
     """The part of a page under a title, up to the next one."""
-    (found,) = (part for part in re.split(r"\n\n(?=[^\n]+\n-{3,}\n)", text) if part.startswith(f"{title}\n"))
-    return found + "\n"
+    return sections(text)[title]
 
 
 def literals(text: str) -> Iterator[str]:
@@ -82,7 +95,7 @@ def commands(console: str) -> Iterator[Command]:
 
 def fits(expected: tuple[str, ...], printed: str) -> bool:
     """Whether a command printed what the page shows."""
-    parts = [re.escape(line) for line in expected]
+    parts = [re.escape(line).replace(re.escape(ANYTHING), "[^\n]*") for line in expected]
     pattern = "\n".join(".*" if line == ANYTHING else part for line, part in zip(expected, parts, strict=True))
     return re.fullmatch(pattern, printed.rstrip("\n"), re.DOTALL) is not None
 

@@ -33,8 +33,8 @@ class Server:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
 
-    def serve(self) -> None:
-        """Wait until it serves.
+    def wait(self, pattern: re.Pattern[str] = READY) -> None:
+        """Wait until it has printed something; by default, that it serves.
 
         :raises Unexpected: it ended.
         """
@@ -42,10 +42,10 @@ class Server:
         until = time.monotonic() + PATIENCE
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
-            while not READY.search(self.output):
+            while not pattern.search(self.output):
                 if not selector.select(max(0.0, until - time.monotonic())):
                     self.end(signal.SIGKILL)
-                    raise Unexpected(f"not ready within {PATIENCE:g} s: {self.command}\n{self.output}")
+                    raise Unexpected(f"no {pattern.pattern!r} within {PATIENCE:g} s: {self.command}\n{self.output}")
                 data = os.read(self._process.stdout.fileno(), 1 << 16)
                 self.output += data.decode()
                 if not data:
@@ -93,10 +93,10 @@ class Reader:
 
     def do(self, block: Block) -> int:
         """Do what one block says; return how many commands it has."""
-        if block.caption:
+        if block.caption and block.language != "console":
             (self.directory / block.caption).write_text(block.text)
             return 0
-        if block.language != "console":
+        if not block.is_run:
             return 0
         found = list(commands(block.text))
         for command in found:
@@ -125,7 +125,7 @@ class Reader:
         """Start a server and wait until it serves."""
         server = Server(text, self.directory, {**self.environ, "BK_bookiePort": str(free_port())})
         self.servers[text] = server
-        server.serve()
+        server.wait()
         return server
 
     def run(self, text: str) -> str:
@@ -153,9 +153,9 @@ class Reader:
                 raise Unexpected(f"status {status} after SIGTERM: {text}\n{server.output}")
 
 
-def free_port() -> int:
-    """A port that nobody listens on now, below those that the system gives out by itself."""
-    for port in range(20_000 + os.getpid() % 10_000, 32_000):
+def free_port(above: int = 0) -> int:
+    """A port above another that nobody listens on now, below those that the system gives out by itself."""
+    for port in range(max(above + 1, 20_000 + os.getpid() % 10_000), 32_000):
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))

@@ -52,6 +52,10 @@ _ALL_TESTS = "   $ make test\n"
 """The command of the README that is not typed: one of the tests is this one."""
 
 
+_CLUSTER = "\nIn a cluster the metadata"
+"""Begins the part of the README that needs a ZooKeeper."""
+
+
 class Skipped(Exception):
     """A step cannot be done here; the text says why."""
 
@@ -142,7 +146,7 @@ def readme(place: Place) -> str:
     """Type the commands of the README in a copy of the source, then run its programs, up to those of a cluster."""
     source = shutil.copytree(_unpacked(place), place.base / "readme")
     text, reader = (ROOT / "README.rst").read_text(), Reader(source, place.reader.environ)
-    shown = blocks(text.partition("\nIn a cluster the metadata")[0].replace(_ALL_TESTS, ""))
+    shown = blocks(text.partition(_CLUSTER)[0].replace(_ALL_TESTS, ""))
     typed = programs = 0
     try:
         for block in shown:
@@ -268,18 +272,19 @@ def _is_possible(refusal: Refusal) -> bool:
 
 
 def zookeeper(place: Place) -> str:
-    """Start on a ZooKeeper without a cluster: refused, naming the verb that makes one; that verb, then again."""
+    """Start on a ZooKeeper without a cluster: refused, naming the verb that makes one; then as the README says."""
     try:
         server = shared_zookeeper()
     except SkipTest as reason:
         raise Skipped(str(reason)) from None
     keys = f"metadataServiceUri={server.uri()}\njournalDirectory=zk/journal\nledgerDirectories=zk/ledgers\n"
+    keys += "bookieId=z\nbookiePort=0\n" + _LOCAL.replace("--", "").replace(" ", "\n")
     (place.work / "bk_server.conf").write_text(keys)
-    command = f"twistd -n --pidfile= bookie --conf bk_server.conf {_LOCAL} --bookieId=z --bookiePort=0"
+    command = "twistd -n --pidfile= bookie --conf bk_server.conf"
     if wrong := _refused(place, Refusal("no cluster", f"cd {place.work} && {command}", "initnewcluster", locked=True)):
         raise Unexpected(wrong)
-    place.reader.run("bookkeeper-twisted shell -conf bk_server.conf initnewcluster")
-    place.reader.serve(command)
+    (block,) = blocks((ROOT / "README.rst").read_text().partition(_CLUSTER)[2])
+    place.reader.do(block)
     place.reader.run("bookkeeper-twisted shell -conf bk_server.conf simpletest -e 1 -w 1 -a 1 -n 10")
     place.reader.leave()
     return "refused, made, served"
