@@ -7,6 +7,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.cli.commands import COMMANDS
+from bookkeeper_twisted.cli.shell_command import FORCE, PROGRESS
 from docs import shell_reference
 
 ROOT = Path(__file__).parents[1]
@@ -34,7 +35,7 @@ class PagesTests(SynchronousTestCase):
 
     def test_pictures(self) -> None:
         """Each picture of the console is on a page, is small, has a text, and is one that a test takes."""
-        shown = {}
+        shown: dict[Path, str] = {}
         for page in DOCS.glob("*.rst"):
             found = re.findall(r"\.\. figure:: (_static/console/\S+)\n   :alt: (.+)", page.read_text())
             shown |= {DOCS / name: text for name, text in found}
@@ -62,7 +63,7 @@ class VerbsTests(SynchronousTestCase):
             part = self.parts[name]
             self.assertIn(command.help.replace("*", "\\*"), part)
             for argument in command.arguments:
-                if argument not in (shell_reference.FORCE, shell_reference.PROGRESS):
+                if argument not in (FORCE, PROGRESS):
                     self.assertIn(argument.help[1:], part, f"{name} {argument.names}")
 
     def test_marks(self) -> None:

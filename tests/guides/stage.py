@@ -64,15 +64,15 @@ class Practice:
         """
         self.reader.serve(f"{_OTHERS} {options}")
 
-    def follow(self, page: str, title: str, block: int | None = None, **words: str) -> None:
+    def follow(self, page: str, title: str, words: Mapping[str, str] | None = None, block: int | None = None) -> None:
         """Do what a section of a page says, or one of its blocks.
 
-        :param words: what to type in the place of some words; underscores stand for other characters.
+        :param words: what to type in the place of some words, which are regular expressions.
         :raises Unexpected: a command failed, or printed something else than the page shows.
         """
         text = sections((ROOT / page).read_text())[title]
         text = text.replace("127.0.0.1:8080", f"127.0.0.1:{self.http_port}")
-        for word, typed in words.items():
+        for word, typed in (words or {}).items():
             text, count = re.subn(word, typed, text)
             assert count, f"no {word} in {title}"
         found = [each for each in blocks(text) if each.is_run]

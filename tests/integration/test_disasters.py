@@ -132,7 +132,7 @@ class DisasterTests(GuideCase):
         practice.reader.environ["BK_bookiePort"] = port
         practice.refused(START, "starts the bookie that is stored here")
         words = {r"192\.0\.2\.7:3181": f"127.0.0.1:{port}", r"192\.0\.2\.8": "127.0.0.2"}
-        practice.follow(PAGE, "An address or a host name has changed", **words)
+        practice.follow(PAGE, "An address or a host name has changed", words)
         self.assertIn("IP:127.0.0.2", practice.shell("listbookies -rw"))
         practice.check(ledgers)
 
