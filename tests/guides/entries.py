@@ -1,4 +1,4 @@
-"""``python -m tests.guides.entries URI write COUNT COPIES`` or ``check LEDGER ...``: ledgers whose content is known."""
+"""``python -m tests.guides.entries URI write COUNT COPIES SIZE`` or ``check LEDGER ...``: ledgers of known content."""
 
 import sys
 
@@ -19,10 +19,10 @@ def main(uri: str, what: str, *numbers: str) -> None:
             for ledger_id in map(int, numbers):
                 assert [entry.data for entry in bk.open_ledger(ledger_id)] == content(ledger_id), ledger_id
             return
-        count, copies = map(int, numbers)
+        count, copies, size = map(int, numbers)
         for _ in range(count):
             with bk.create_ledger(copies, copies, (copies + 2) // 2) as ledger:
-                ledger.append_many(content(ledger.ledger_id))
+                ledger.append_many([entry.ljust(size) for entry in content(ledger.ledger_id)])
             print(ledger.ledger_id)
 
 

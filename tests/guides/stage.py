@@ -117,9 +117,12 @@ class Practice:
         for text in [text for text in self.reader.servers if _IS_OURS in text]:
             self.reader.servers.pop(text).end(number)
 
-    def write(self, count: int, copies: int = 3) -> list[int]:
-        """Write so many ledgers of 100 entries, each on ``copies`` bookies; return their ids."""
-        return [int(each) for each in self._entries("write", count, copies).split()]
+    def write(self, count: int, copies: int = 3, size: int = 0) -> list[int]:
+        """Write so many ledgers of 100 entries, each on ``copies`` bookies; return their ids.
+
+        :param size: bytes of an entry; with the default it is as long as its text, and :meth:`check` knows it.
+        """
+        return [int(each) for each in self._entries("write", count, copies, size).split()]
 
     def check(self, ledgers: list[int]) -> None:
         """Read ledgers that :meth:`write` wrote.

@@ -158,16 +158,16 @@ class DisasterTests(GuideCase):
         if mounted.returncode:
             raise SkipTest(f"a disk cannot be mounted here: {mounted.stderr.decode().strip()}")
         self.addCleanup(subprocess.run, ["umount", "--lazy", str(disk)])
-        ledgers = self._alone(practice)
-        filler = disk / "filler"
-        filler.write_bytes(bytes(45 << 20))
+        practice.reader.serve(START)
+        self.assertEqual(practice.write(2, copies=1, size=160_000), [0, 1])
+        kept = practice.write(1, copies=1)
+        (disk / "something else").write_bytes(bytes(8 << 20))
         practice.wait("the bookie is read-only now: ")
         practice.follow(PAGE, "A disk is full", block=0)
         practice.follow(PAGE, "A disk is full", block=1)
-        self.assertEqual(re.findall(r"(?m)^ledgerID: (\d+)", practice.shell("listledgers")), [str(ledgers[2])])
-        filler.unlink()
         practice.wait("the bookie is writable again")
-        practice.check([*ledgers[2:], *practice.write(1, copies=1)])
+        self.assertEqual(re.findall(r"ledgerId=(\d+)", practice.shell("listledgers")), [str(each) for each in kept])
+        practice.check([*kept, *practice.write(1, copies=1)])
 
     def test_lost_bookie(self) -> None:
         """A bookie that does not come back is decommissioned; its ledgers are on the others."""
