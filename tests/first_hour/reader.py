@@ -155,7 +155,8 @@ class Reader:
 
 def free_port(above: int = 0) -> int:
     """A port above another that nobody listens on now, below those that the system gives out by itself."""
-    for port in range(max(above + 1, 20_000 + os.getpid() % 10_000), 32_000):
+    # Processes that run tests side by side have neighbouring ids, and must not find the same ports.
+    for port in range(max(above + 1, 20_000 + os.getpid() * 97 % 9_000), 32_000):
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))

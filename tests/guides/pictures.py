@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ..integration.test_console import browser
+from benchmarks.shared.browser import browser
 
 ROOT = Path(__file__).parents[2]
 SHOWN = ROOT / "docs" / "_static" / "console"

@@ -48,7 +48,7 @@ class Practice:
             "HOME": os.environ.get("HOME", str(directory)), "PYTHONUNBUFFERED": "1",
         }  # fmt: skip
         self.reader = Reader(directory, environ)
-        self.http_port = str(free_port(free_port() + 100))
+        self.http_port = str(free_port(free_port() + 40))
         self.said = ""
         self.configure(**keys)
 
