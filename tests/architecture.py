@@ -26,7 +26,7 @@ MAX_ROOM_MODULES = 15
 
 LAYER_0 = frozenset(
     {"arguments", "config", "crc32c", "entries", "errors", "instruments", "limits", "logs", "masking", "metrics"}
-    | {"model", "python_logging", "shared_result"}
+    | {"model", "python_logging", "shared_result", "sqlite_files"}
 )
 
 _DOORS_OURS = (
@@ -130,6 +130,7 @@ DOORS: dict[str, frozenset[str]] = {
     "protocol/direct_transport.py": frozenset({"fcntl"}),
     "http/console/event_file.py": frozenset({"os"}),
     "metadata/embedded/sqlite.py": frozenset({"os"}),
+    "sqlite_files.py": frozenset({"os"}),
     "metadata/embedded/sqlite_reserve.py": frozenset({"os", "fcntl"}),
     "metadata/embedded/sqlite_sessions.py": frozenset({"os", "fcntl", "uuid"}),
     "metadata/embedded/sqlite_store.py": frozenset({"sqlite3", "uuid"}),

@@ -13,11 +13,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from ...sqlite_files import PRIVATE_FILE
+
 SIZE = 1024 * 1024
 """Bytes of the reserve: enough for some hundred small changes, which need space until SQLite restarts its log."""
 
 _BLOCK = 4096
-_PRIVATE_FILE = 0o600
 
 
 class StoreReserve:
@@ -53,7 +54,7 @@ class StoreReserve:
         with suppress(OSError):
             if os.path.exists(self.path) and os.path.getsize(self.path) == SIZE:
                 return
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE_FILE)
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 _extend(file)

@@ -8,11 +8,12 @@ Such a test never waits for the lock, and shared locks do not exclude each other
 import fcntl
 import os
 import uuid
-from contextlib import suppress
+
+from ...sqlite_files import PRIVATE_FILE
 
 OPENING = "opening"
 
-_PRIVATE_FILE, _PRIVATE_DIRECTORY = 0o600, 0o700
+_PRIVATE_DIRECTORY = 0o700
 
 
 def is_file(path: str) -> bool:
@@ -27,31 +28,6 @@ def file_identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def has_lost_file(path: str) -> bool:
-    """Test whether SQLite's write-ahead log of ``path`` has commits, but the file itself is missing or empty.
-
-    SQLite would delete such a log.  It never makes one before the first page of its file is durable.  The log of a file
-    behind a symbolic link is beside the file.
-    """
-    return not _size(path) and any(_size(f"{place}-wal") for place in (path, os.path.realpath(path)))
-
-
-def _size(path: str) -> int:
-    try:
-        return os.path.getsize(path)
-    except OSError:
-        return 0
-
-
-def make_private_file(path: str) -> None:
-    """Make an empty file at ``path`` that only its owner can read; SQLite would make a file that everyone can read.
-
-    An existing file stays as it is.  Errors are ignored here: SQLite opens the file next and reports them.
-    """
-    with suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE_FILE))
 
 
 class SessionFiles:
@@ -75,7 +51,7 @@ class SessionFiles:
                 self._unlink(name)
         session_id = uuid.uuid4().hex
         while self._held < 0:
-            file = os.open(self._path(session_id), os.O_CREAT | os.O_RDWR, _PRIVATE_FILE)
+            file = os.open(self._path(session_id), os.O_CREAT | os.O_RDWR, PRIVATE_FILE)
             fcntl.flock(file, fcntl.LOCK_EX)
             if self._is_path_of(session_id, file):
                 self._held = file
@@ -132,7 +108,7 @@ class SessionFiles:
         :raises OSError: the folder of sessions cannot be made.
         """
         _make_folder(self._folder)
-        file = os.open(self._path(OPENING), os.O_CREAT | os.O_RDWR, _PRIVATE_FILE)
+        file = os.open(self._path(OPENING), os.O_CREAT | os.O_RDWR, PRIVATE_FILE)
         fcntl.flock(file, fcntl.LOCK_EX)
         return file
 

@@ -24,10 +24,11 @@ from ...errors import (
     NotInitializedError,
     NotUnderreplicatedError,
 )
+from ...sqlite_files import has_lost_file, make_private_file
 from ..interfaces import ANY_VERSION, Versioned
 from .interfaces import Creation, IMetadataStore
 from .sqlite_reserve import StoreReserve
-from .sqlite_sessions import SessionFiles, file_identity, has_lost_file, is_file, make_private_file
+from .sqlite_sessions import SessionFiles, file_identity, is_file
 
 SCHEMA_VERSION = 3
 _TABLES = (

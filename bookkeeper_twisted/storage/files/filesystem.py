@@ -9,7 +9,7 @@ import re
 import stat
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import repeat
 from operator import add, sub
 
@@ -439,31 +439,6 @@ class RealFileSystem:
             return os.fstat(fd).st_dev if device is None else device
         finally:
             os.close(fd)
-
-
-def make_private_file(path: str) -> None:
-    """Create an empty file at ``path`` for SQLite, which itself would create a file that everyone can read.
-
-    An existing file is not changed.  Errors are ignored here, because SQLite opens the file next and reports them.
-    """
-    with suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
-
-
-def has_lost_file(path: str) -> bool:
-    """Test whether SQLite's write-ahead log of ``path`` has commits, but the file itself is missing or empty.
-
-    SQLite would delete such a log.  It never makes one before the first page of its file is durable.  The log of a file
-    behind a symbolic link is beside the file.
-    """
-    return not _size(path) and any(_size(f"{place}-wal") for place in (path, os.path.realpath(path)))
-
-
-def _size(path: str) -> int:
-    try:
-        return os.path.getsize(path)
-    except OSError:
-        return 0
 
 
 def takes_reserved_blocks(status: bytes) -> bool:

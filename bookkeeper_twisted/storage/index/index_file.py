@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from ...crc32c import crc32c
 from ...errors import DamageError, NoWritableDirectoryError, StorageError
-from ..files.filesystem import make_private_file
+from ...sqlite_files import make_private_file
 from ..interfaces import IFileSystem, LedgerRow
 from .blocks import Generation, generations_from, pack_generations
 from .row_values import ledger_from

@@ -41,8 +41,8 @@ from operator import le
 from zope.interface import implementer
 
 from ...errors import DamageError, NoWritableDirectoryError, StorageError
+from ...sqlite_files import has_lost_file
 from ..cache.mixed_entries import ascending
-from ..files.filesystem import has_lost_file
 from ..interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
 from ..mixed_rows import MixedRows
 from .block_writer import BlockWriter, Span

@@ -7,6 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.metadata.embedded.sqlite_sessions import SessionFiles
 
+from ...pipes import refuse_to_wait
 from ...storage.system_calls import SystemCalls
 
 
@@ -52,11 +53,10 @@ class SessionFilesTests(SynchronousTestCase):
     def test_pipe(self) -> None:
         """A pipe in the place of a session file is a dead session, and nobody waits for its writer."""
         os.mkfifo(os.path.join(self.folder, "pipe"))
+        refuse_to_wait(self)
         self.assertFalse(self.one.is_alive("pipe"))
         self.one.begin()
         self.assertNotIn("pipe", os.listdir(self.folder))
-
-    test_pipe.timeout = 10  # type: ignore[attr-defined]
 
     def test_store_is_removed_last(self) -> None:
         """A crash while a store is removed never leaves its log without its file, which the next start would refuse."""

@@ -12,6 +12,8 @@ from bookkeeper_twisted.storage.index.index_file import connect
 from bookkeeper_twisted.storage.interfaces import IFileSystem
 from bookkeeper_twisted.testing.contracts.filesystem_contract import make_filesystem_tests
 
+from ...pipes import refuse_to_wait
+
 
 def _make(case: SynchronousTestCase) -> tuple[IFileSystem, str]:
     base = os.path.abspath(case.mktemp())
@@ -51,11 +53,10 @@ class NotAFileTests(SynchronousTestCase):
         pipe, directory = self.mktemp(), self.mktemp()
         os.mkfifo(pipe)
         os.mkdir(directory)
+        refuse_to_wait(self)
         for path, read_only in ((pipe, False), (pipe, True), (directory, True)):
             error = self.assertRaises(OSError, RealFileSystem(read_only).open, path)
             self.assertEqual((error.errno, str(error)), (errno.EINVAL, f"[Errno 22] Not a regular file: {path!r}"))
-
-    test_no_file.timeout = 10  # type: ignore[attr-defined]
 
     def test_descriptors(self) -> None:
         """A pipe that is refused is closed."""
