@@ -58,15 +58,18 @@ def make_bookie(
     protection = http_protection(reactor, config)
 
     def make_site(admin: IBookieAdmin) -> Any:
-        if protection is None:
-            from ..http.site import make_metrics_site
-
-            return make_metrics_site(admin.metrics, reactor)
+        assert protection is not None  # else the bookie has no HTTP server
         return _make_site(reactor, config, admin, protection, bookie.instruments)
+
+    def make_metrics_site(admin: IBookieAdmin) -> Any:
+        from ..http.site import make_metrics_site
+
+        return make_metrics_site(admin.metrics, reactor)
 
     bookie = BookieService(
         reactor, config, driver, RealFileSystem(),
-        local_host=local_host(config), make_site=make_site, on_failure=on_failure,
+        local_host=local_host(config), make_site=make_site, make_metrics_site=make_metrics_site,
+        on_failure=on_failure,
     )  # fmt: skip
     return bookie
 

@@ -141,6 +141,11 @@ PLANTS = (
         _ENDPOINTS, where="BookieConfig.serves_metrics_alone",
     ),
     Plant(
+        "the port of the metrics has all pages", "bookie/lifecycle/service.py",
+        "self._make_metrics_site(self.admin)", "self._make_site(self.admin)", _ENDPOINTS,
+        where="BookieService._serve_http",
+    ),
+    Plant(
         "metrics are served whatever the provider", "config/bookie.py",
         "self.enable_statistics and self.stats_provider_class.endswith(_PROMETHEUS)", "self.enable_statistics",
         _ENDPOINTS, where="BookieConfig.serves_metrics_alone",

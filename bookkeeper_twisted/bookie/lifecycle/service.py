@@ -78,6 +78,7 @@ class BookieService(Service):
     :param metadata: the metadata driver; the start opens it, the stop closes it.
     :param local_host: the name or address of this machine, used if the configuration names none.
     :param make_site: makes the site of the HTTP server (:func:`bookkeeper_twisted.http.site.make_site`).
+    :param make_metrics_site: makes the site of the port that has ``/metrics`` alone.
     :param executor: runs blocking work on named lanes (queues with threads of their own); by default, real threads.
     :param on_failure: called once if the bookie ends by itself, after everything is stopped.  A bookie ends by itself
         if its start fails, if it loses its registration, if a journal fails (safety rule S10), or if it had to become
@@ -93,7 +94,7 @@ class BookieService(Service):
 
     def __init__(
         self, reactor: Any, config: BookieConfig, metadata: IMetadataDriver, filesystem: IFileSystem, *,
-        local_host: str = "127.0.0.1", make_site: MakeSite | None = None,
+        local_host: str = "127.0.0.1", make_site: MakeSite | None = None, make_metrics_site: MakeSite | None = None,
         on_failure: Callable[[Failure], None] = lambda failure: None,
         make_index: IndexFactory = SqliteRunIndex.open_to_serve, open_key_values: OpenKeyValues = RocksKeyValues.open,
         random_bytes: Callable[[int], bytes] = secureRandom,
@@ -115,6 +116,7 @@ class BookieService(Service):
         self._paths = store_paths(config)
         self._local_host = local_host
         self._make_site = make_site
+        self._make_metrics_site = make_metrics_site
         self._endpoint = bookie_endpoint(reactor, config)
         self._http_endpoint = http_endpoint(reactor, config)
         self._report = on_failure
@@ -411,13 +413,11 @@ class BookieService(Service):
             await stop_listening(listening)
 
     async def _serve_http(self) -> None:
-        if self._make_site is None:
-            return
-        if self.config.serves_metrics_alone:
-            metrics = await listen_for_metrics(self._reactor, self.config, self._make_site(self.admin))
+        if self._make_metrics_site is not None and self.config.serves_metrics_alone:
+            metrics = await listen_for_metrics(self._reactor, self.config, self._make_metrics_site(self.admin))
             self._then_undo(lambda: stop_listening(metrics))
             self._log.info("{text}", text=describe_metrics(metrics))
-        if not self.config.http_server_enabled:
+        if self._make_site is None or not self.config.http_server_enabled:
             return
         site = self._make_site(self.admin)
         listening = await listen(self._http_endpoint, site, "httpServerEndpoint")

@@ -195,6 +195,9 @@ class ServiceTests(StepTestCase):
         service, _ = self.start(**PROVIDER, http_server_enabled=True, prometheus_stats_http_always=True)
         places = [(port, interface) for port, _, _, interface in self.world.reactor.tcpServers[1:]]
         self.assertEqual((places, service.http_port), ([(8000, "0.0.0.0"), (8080, "127.0.0.1")], 8080))
+        # The server with metrics alone can be asked by any name, and the other one by names of this machine.
+        sites: list[Any] = [site for _, site, _, _ in self.world.reactor.tcpServers[1:]]
+        self.assertEqual([site.hosts.allow(b"elsewhere") for site in sites], [True, False])
 
     def test_no_metrics_alone(self) -> None:
         """No such port is opened beside the HTTP server, without the provider, or where it is switched off."""

@@ -22,7 +22,7 @@ from bookkeeper_twisted.errors import (
     Status,
     StorageError,
 )
-from bookkeeper_twisted.http.site import make_site
+from bookkeeper_twisted.http.site import make_metrics_site, make_site
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.model import BookieServiceInfo
 from bookkeeper_twisted.testing.executor import StepExecutor
@@ -59,6 +59,7 @@ class World:
             self.reactor, config, self.store.driver(self.reactor), self.disk,
             make_index=SimIndex.open, open_key_values=SimKeyValues.open, executor=executor,
             make_site=lambda admin: make_site(admin, self.reactor),
+            make_metrics_site=lambda admin: make_metrics_site(admin.metrics, self.reactor),
             on_failure=self.failures.append,
         )  # fmt: skip
         return service, executor
