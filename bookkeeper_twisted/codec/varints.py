@@ -6,10 +6,13 @@ The bytes are the same as those of the protobuf library; a negative number takes
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from ..entries.columns import column
+
 _ONE_BYTE = tuple(bytes([i]) for i in range(128))
-_MINUS_ONE = b"\xff" * 9 + b"\x01"
+MINUS_ONE = b"\xff" * 9 + b"\x01"
 _MASK = (1 << 64) - 1
 _MAX_SIZE = 10
+_FEW = 8
 _BLOCK = 1 << 14
 _LOWEST = bytes([i & 127 | 128 for i in range(_BLOCK)])
 _SECOND = bytes([i >> 7 | 128 for i in range(_BLOCK)])
@@ -24,9 +27,11 @@ def varint(value: int) -> bytes:
     if 0 <= value < 128:
         return _ONE_BYTE[value]
     if value == -1:  # -1 is frequent: the entry id of a read of the last entry, and the LAC of a ledger without entries
-        return _MINUS_ONE
+        return MINUS_ONE
     if 0 <= value < _BLOCK:
         return bytes((value & 127 | 128, value >> 7))
+    if 0 <= value < _BLOCK << 7:
+        return bytes((value & 127 | 128, value >> 7 & 127 | 128, value >> 14))
     value &= _MASK
     out = bytearray()
     while value > 127:
@@ -46,6 +51,16 @@ def common_width(values: Sequence[int]) -> int:
     low, high = (values[0], values[-1]) if isinstance(values, range) else (min(values), max(values))
     size = width(high)
     return size if low >= 0 and width(low) == size else 0
+
+
+def varints(values: Sequence[int]) -> Sequence[bytes]:
+    """Encode each of ``values``, one or more, as a varint; values whose varints have one size by a few calls."""
+    size, count = common_width(values), len(values)
+    if not size or count < _FEW:
+        return list(map(varint, values))
+    encoded = bytearray(varint(values[0]) * count)
+    fill_column(encoded, 0, size, values, size)
+    return column(bytes(encoded), size, count, 0, size)
 
 
 def number_field(key: bytes, value: int | None) -> bytes:
@@ -76,20 +91,20 @@ def decode_varint(data: bytes, at: int, end: int) -> int:
     return value
 
 
-def decode_column(column: bytes, size: int) -> Sequence[int]:
+def decode_column(data: bytes, size: int) -> Sequence[int]:
     """Decode consecutive varints of ``size`` bytes each; stop before the first varint of another size.
 
     :param size: size of a varint, at most 9, so that no value is negative.
     :returns: the values, as a range if they are consecutive.
     """
-    count, first = len(column) // size, decode_varint(column, 0, size)
-    if decode_varint(column, len(column) - size, len(column)) == first + count - 1 and width(first) == size:
-        expected = bytearray(column[:size] * count)
+    count, first = len(data) // size, decode_varint(data, 0, size)
+    if decode_varint(data, len(data) - size, len(data)) == first + count - 1 and width(first) == size:
+        expected = bytearray(data[:size] * count)
         counted = range(first, first + count)
         fill_column(expected, 0, size, counted, size)
-        if expected == column:
+        if expected == data:
             return counted
-    planes = [column[i::size] for i in range(size)]
+    planes = [data[i::size] for i in range(size)]
     values = list(planes.pop())
     if max(values) > 127:
         values = values[: next(i for i, byte in enumerate(values) if byte > 127)]
@@ -102,6 +117,22 @@ def decode_column(column: bytes, size: int) -> Sequence[int]:
             values = [(values[0] << 7) + plane[0] - 128] * min(len(values), len(plane))
         else:
             values = [(value << 7) + byte - 128 for value, byte in zip(values, plane, strict=False)]
+    return values
+
+
+def decode_varints(encoded: Sequence[bytes]) -> Sequence[int]:
+    """Decode one or more varints, which may differ in size.
+
+    :param encoded: the varints, each of at most nine bytes, so that no value is negative.
+    :returns: the values, as a range if they are consecutive and have varints of one size.
+    """
+    size, joined = max(map(len, encoded)), b"".join(encoded)
+    if len(joined) == size * len(encoded):
+        return decode_column(joined, size)
+    joined = b"".join([one.ljust(size, b"\0") for one in encoded]).translate(_LAST)
+    values = list(joined[size - 1 :: size])
+    for i in range(size - 2, -1, -1):
+        values = [value << 7 | low for value, low in zip(values, joined[i::size], strict=True)]
     return values
 
 

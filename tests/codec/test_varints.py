@@ -10,10 +10,12 @@ from bookkeeper_twisted.codec.varints import (
     common_width,
     decode_column,
     decode_varint,
+    decode_varints,
     equal_widths,
     fill_column,
     number_field,
     varint,
+    varints,
     width,
 )
 
@@ -84,6 +86,16 @@ class ColumnTests(SynchronousTestCase):
         plain = [decode_varint(bytes(other), at, at + size) for at in range(0, len(other), size)]
         self.assertEqual(found, plain[: len(found)])
         self.assertGreaterEqual(len(found), changed % len(column) // size)
+
+    @quick
+    @given(st.lists(of_all_sizes, min_size=1, max_size=30), st.integers(0, 1 << 62))
+    def test_each(self, values: list[int], first: int) -> None:
+        """Many varints, of one size or of several, are those of the values, both ways."""
+        for some in (values, values[:1] * 20, range(first, first + len(values))):
+            encoded = [varint(value) for value in some]
+            self.assertEqual(list(varints(some)), encoded)
+            self.assertEqual(list(decode_varints(encoded)), list(some))
+        self.assertEqual(list(varints([-1, 5] * 9)), [varint(-1), varint(5)] * 9)
 
     @quick
     @given(st.lists(st.one_of(id64, of_all_sizes), min_size=1, max_size=30), st.one_of(signed64, of_all_sizes))

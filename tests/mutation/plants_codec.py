@@ -6,6 +6,7 @@ _DIGEST = ["tests.codec.test_digest"]
 _FRAMING = ["tests.codec.test_framing", "tests.codec.test_connection"]
 _V2 = ["tests.codec.v2.test_requests_in", "tests.codec.v2.test_requests_out"]
 _V2_REPLIES = ["tests.codec.v2.test_replies_in", "tests.codec.v2.test_replies_out"]
+_FORMS = ["tests.codec.v3.test_forms"]
 _METADATA = ["tests.codec.metadata_formats"]
 
 PLANTS = (
@@ -244,7 +245,45 @@ PLANTS = (
     ),
     Plant(
         "what stands between the ids of a V3 series may differ", "codec/v3/columns.py",
-        "(0, 2, 4, 6)", "(0, 2, 6)", ["tests.codec.v3.test_columns"], where="",
+        "(0, 2, 4, 6, 8)", "(0, 2, 6, 8)", ["tests.codec.v3.test_columns"], where="",
+    ),
+    Plant(
+        "the size of a V3 read of another size need not be that of its ids", "codec/v3/forms.py",
+        "(_values(messages), [2 + size for size in id_sizes])", "(ledgers, ledgers)", _FORMS, where="unlike_reads",
+    ),
+    Plant(
+        "adds behind a V3 add of another key are taken for that key's", "codec/v3/forms.py",
+        "[(flags[0], keys[0])] * len(keys)", "list(zip(flags, keys, strict=True))", _FORMS, where="unlike_adds",
+    ),
+    Plant(
+        "the size of the message in a V3 add is not compared", "codec/v3/forms.py",
+        "(_message_ends(edges, 13, txns, messages), ends)", "(ends, ends)", _FORMS, where="unlike_adds",
+    ),
+    Plant(
+        "an entry may go on behind its V3 reply", "codec/v3/forms.py",
+        "(list(map(min, bodies_end, ends)), bodies_end)", "(ends, ends)", _FORMS, where="read_replies",
+    ),
+    Plant(
+        "short V3 frames at the end of a chunk are compared with too few bytes", "codec/v3/forms.py",
+        'data[start : start + _HEAD].ljust(_HEAD, b"\\0")', "data[start : start + _HEAD]", _FORMS, where="_found_in",
+    ),
+    Plant(
+        "the LAC of one V3 read reply is given for all of a series", "codec/v3/columns.py",
+        "not tail or column(block, stride, count, body_end - at, stride).count(tail) == count", "True", _FORMS,
+        where="_counts_up",
+    ),
+    Plant(
+        "the LACs of V3 read replies out of order need not be equal", "codec/v3/columns.py",
+        "(0, 2, 4, 6, 8)", "(0, 2, 4, 6)", _FORMS, where="",
+    ),
+    Plant(
+        "V3 replies of several layouts have the header of the first", "codec/v3/replies_out.py",
+        "headers[len(txn)]", "headers[len(txns[0])]", ["tests.codec.v3.test_replies_out"], where="_unlike_replies",
+    ),
+    Plant(
+        "a V2 read reply cut off by the end of a chunk is taken for whole", "codec/v2/replies_in.py",
+        "min(limit, len(data) - at)", "limit", ["tests.codec.v2.test_replies_in", "tests.codec.test_connection"],
+        where="_unlike_read_replies",
     ),
     Plant(
         "a varint of another size ends no column", "codec/varints.py",

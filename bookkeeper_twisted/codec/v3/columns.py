@@ -1,4 +1,4 @@
-"""Decodes series of V3 adds, plain reads or add replies: many frames of one layout together, column by column.
+"""Decodes series of V3 adds, plain reads or their replies: many frames of one layout together, column by column.
 
 Consecutive requests of one kind differ only in four columns: txnId, ledger id, entry id and body.  A strict reader
 finds the layout of the first frame.  It accepts only the usual form, which all known encoders write (with ``flag``
@@ -13,9 +13,10 @@ import attrs
 
 from ...entries.columns import column
 from ...masking import masked
+from ...model import INVALID_ENTRY_ID
 from ..operations import HIGH_PRIORITY, RECOVERY_ADD
 from ..strides import same_columns
-from ..varints import decode_column, decode_varint, fill_column, width
+from ..varints import MINUS_ONE, decode_column, decode_varint, fill_column, width
 from .layout import ADD_KEY, FLAG_KEY, READ_KEY, TXN_AT
 
 MIN_SERIES = 8
@@ -33,7 +34,8 @@ OPERATION_AT = 9
 _MAX_ID_SIZE = 9
 _ADD_HEADER = b"\x08\x03\x10\x02\x18"
 _READ_HEADER = b"\x08\x03\x10\x01\x18"
-_VARYING, _FIXED = (1, 3, 5), (0, 2, 4, 6)
+_LAC_KEY = b"\x28"
+_VARYING, _FIXED, _BODY = (1, 3, 5), (0, 2, 4, 6, 8), 7
 
 
 class UnusualError(Exception):
@@ -188,6 +190,36 @@ def add_reply_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
     return _columns(data, at, stride, (txn_end, *spans, cursor.end), 0)
 
 
+def read_reply_columns(data: bytes, at: int, stride: int) -> tuple[FrameColumns, int | None] | None:
+    """Decode the series of successful read replies, with one LAC, whose first frame begins at ``at``.
+
+    :param at: offset of the length word of the first frame.
+    :param stride: bytes of each frame with the length word.
+    :returns: the columns, and the LAC in all replies (None if they have none); None instead of both if the first frame
+        does not have the usual form.
+    """
+    cursor, lac = _FrameReader(data, at + 4, at + stride), None
+    try:
+        txn_end, _ = _header(cursor, _READ_HEADER)
+        cursor.expect(b"\x10\x00" + READ_KEY)
+        cursor.message()
+        cursor.expect(b"\x08\x00\x10")
+        ledger = cursor.span()
+        cursor.expect(b"\x18")
+        entry = cursor.span()
+        cursor.expect(b"\x22")
+        size = cursor.number()
+        body_at = cursor.at
+        cursor.at += size
+        if cursor.skip(_LAC_KEY):
+            lac = INVALID_ENTRY_ID if cursor.skip(MINUS_ONE) else cursor.number()
+    except UnusualError:
+        return None
+    if cursor.at != cursor.end:
+        return None
+    return _columns(data, at, stride, (txn_end, *ledger, *entry, body_at), 0, tail=stride - (body_at + size - at)), lac
+
+
 def _ids_to_the_end(cursor: _FrameReader, before_ledger: bytes, before_entry: bytes) -> tuple[int, int, int, int]:
     """Read the rest of a frame, which must be a message that ends with ledger id and entry id.
 
@@ -205,7 +237,7 @@ def _ids_to_the_end(cursor: _FrameReader, before_ledger: bytes, before_entry: by
 
 
 def _columns(
-    data: bytes, at: int, stride: int, cuts: tuple[int, ...], flags: int, master_key: bytes = b""
+    data: bytes, at: int, stride: int, cuts: tuple[int, ...], flags: int, master_key: bytes = b"", tail: int = 0
 ) -> FrameColumns:
     """Decode the columns of a series, that is of consecutive frames with one layout.
 
@@ -213,8 +245,9 @@ def _columns(
 
     :param cuts: offsets in the first frame: end of the txnId, start and end of the ledger id, start and end of the
         entry id, start of the body.
+    :param tail: number of bytes at the end of each frame that must be equal in all frames.
     """
-    edges = [at, at + TXN_AT, *cuts, at + stride]
+    edges = [at, at + TXN_AT, *cuts, at + stride - tail, at + stride]
     found = FrameColumns(flags, master_key, [], [], [], [])
     if _counts_up(data, stride, edges, found):
         return found
@@ -223,7 +256,7 @@ def _columns(
     ids = [decode_column(b"".join(columns[i]), sizes[i]) for i in _VARYING]
     count = min(map(len, ids))
     found.txn_ids, found.ledger_ids, found.entry_ids = [each[:count] for each in ids]
-    found.bodies = columns[-1][:count]
+    found.bodies = columns[_BODY][:count]
     return found
 
 
@@ -232,7 +265,7 @@ def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColum
 
     The requests of one writer usually pass this test.  One call then compares all bytes in front of the bodies.
     """
-    at, txn_at, txn_end, ledger_at, ledger_end, id_at, id_end, body_at, _ = edges
+    at, txn_at, txn_end, ledger_at, ledger_end, id_at, id_end, body_at, body_end, end = edges
     count = (len(data) - at) // stride
     txn_id, entry_id = decode_varint(data, txn_at, txn_end), decode_varint(data, id_at, id_end)
     last = at + (count - 1) * stride
@@ -252,5 +285,6 @@ def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColum
     block = data[at:] if at else data  # the incomplete last frame is not read, so it need not be cut off
     if expected != b"".join(column(block, stride, count, 0, head)):
         return False
-    found.bodies = column(block, stride, count, head, stride)
-    return True
+    found.bodies = column(block, stride, count, head, body_end - at)
+    tail = data[body_end:end]
+    return not tail or column(block, stride, count, body_end - at, stride).count(tail) == count

@@ -1,6 +1,7 @@
 """The decoder of V3 replies, for clients."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import repeat
 from typing import Any
 
 from ...entries.entry_run import EntryRun
@@ -11,9 +12,10 @@ from ..framing import LENGTH_SIZE, frame_length
 from ..messages import Header
 from ..operations import Operation
 from ..protobuf import parse, text, wire_pb
-from ..runs import AddReplies, BatchReply, IReplyEncoding, ReadReply
+from ..runs import AddReplies, BatchReply, IReplyEncoding, ReadReply, new_read_reply
 from ..strides import row_ahead
-from .columns import MIN_SERIES, OPERATION_AT, SINGLES, add_reply_columns
+from .columns import MIN_SERIES, OPERATION_AT, SINGLES, add_reply_columns, read_reply_columns
+from .forms import read_replies
 
 _ADD = int(Operation.ADD)
 _READ = int(Operation.READ)
@@ -34,13 +36,16 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
         stride = LENGTH_SIZE + frame_length(data, at, limit)
         if len(data) - at < stride:
             break
-        if singles:
-            singles -= 1
-        elif len(data) - at >= MIN_SERIES * stride and row_ahead(data, at, stride, LENGTH_SIZE):
-            count = _add_replies(data, at, stride, items)
-            singles = SINGLES if count < MIN_SERIES else 0
-            if count:
-                at += count * stride
+        if len(data) - at >= MIN_SERIES * stride:
+            after = at
+            if singles:
+                singles -= 1
+            elif row_ahead(data, at, stride, LENGTH_SIZE):
+                after = at + stride * _rows(data, at, stride, items)
+                singles = SINGLES if after - at < MIN_SERIES * stride else 0
+            after = after if after > at else _unlike_read_replies(data, at, limit, items)
+            if after > at:
+                at = after
                 continue
         response = parse(wire_pb.Response, view[at + LENGTH_SIZE : at + stride])
         if response is None:
@@ -54,13 +59,35 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
     return at
 
 
-def _add_replies(data: bytes, at: int, stride: int, items: list[object]) -> int:
-    """Decode a series of successful add replies of one layout; return the number of its frames, 0 without a series."""
-    found = add_reply_columns(data, at, stride) if data[at + OPERATION_AT] == _ADD else None
+def _rows(data: bytes, at: int, stride: int, items: list[object]) -> int:
+    """Decode a series of successful replies of one layout to adds or reads; return the number of its frames."""
+    operation = data[at + OPERATION_AT]
+    if operation == _ADD and (adds := add_reply_columns(data, at, stride)) is not None:
+        AddReplies(Status.EOK, adds.ledger_ids, adds.entry_ids, adds.txn_ids).append_to(items)
+        return len(adds.txn_ids)
+    if operation == _READ and (reads := read_reply_columns(data, at, stride)) is not None:
+        found, lac = reads
+        _append_reads(items, found.ledger_ids, found.entry_ids, found.txn_ids, found.bodies, repeat(lac))
+        return len(found.txn_ids)
+    return 0
+
+
+def _unlike_read_replies(data: bytes, at: int, limit: int, items: list[object]) -> int:
+    """Decode successful read replies, whatever sizes they have; return the offset after them, ``at`` if there are none.
+
+    :param limit: bytes of the longest frame with its length word.
+    """
+    found = read_replies(data, at, limit) if data[at + OPERATION_AT] == _READ else None
     if found is None:
-        return 0
-    AddReplies(Status.EOK, found.ledger_ids, found.entry_ids, found.txn_ids).append_to(items)
-    return len(found.txn_ids)
+        return at
+    columns, after = found
+    _append_reads(items, *columns)
+    return after
+
+
+def _append_reads(items: list[object], *columns: Iterable[Any]) -> None:
+    """Append replies to reads, given by the columns of ReadReply from the ledger id to the LAC."""
+    items.extend(map(new_read_reply, zip(repeat(Status.EOK), *columns, repeat(None), strict=False)))
 
 
 def _response(wire: IReplyEncoding, response: wire_pb.Response) -> object:

@@ -4,8 +4,8 @@ The fields of ``Response`` are header (1) and status (2), then ``readResponse`` 
 ``batchReadResponse`` (109), each with status (1), ledgerId (2), entryId (3) and further fields.
 """
 
-from collections.abc import Callable, Sequence
-from itertools import repeat
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 from ...entries.columns import column
@@ -15,7 +15,7 @@ from .. import messages as m
 from ..availability import encode_availability
 from ..operations import Operation
 from ..protobuf import wire_pb
-from ..varints import bytes_field, common_width, equal_widths, fill_column, number_field, varint, width
+from ..varints import bytes_field, common_width, equal_widths, fill_column, number_field, varint, varints, width
 from .layout import (
     ADD_KEY,
     BATCH_READ_KEY,
@@ -30,6 +30,8 @@ from .layout import (
 )
 
 _LAC_KEY = b"\x28"
+
+_MAX_VARINT = 10
 
 _ROW = 4
 """Least number of replies for which encoding by columns is faster than encoding one by one."""
@@ -89,9 +91,11 @@ def mixed_add_replies(
     :param status: the status of all replies.
     """
     txn_size, ledger_size, id_size = map(common_width, (txn_ids, ledger_ids, entry_ids))
-    if len(txn_ids) >= _ROW and txn_size and ledger_size and id_size:
+    if len(txn_ids) < _ROW:
+        return b"".join(map(add_reply, txn_ids, repeat(status), ledger_ids, entry_ids))
+    if txn_size and ledger_size and id_size:
         return _equal_add_replies(txn_ids, status, ledger_ids, entry_ids, txn_size, id_size)
-    return b"".join(map(add_reply, txn_ids, repeat(status), ledger_ids, entry_ids))
+    return _unlike_replies(Operation.ADD, ADD_KEY, status, (txn_ids, ledger_ids, entry_ids))
 
 
 def _equal_add_replies(
@@ -141,17 +145,46 @@ def read_replies(
     :param entries: each entry as it is stored (header, digest and payload).
     :param lacs: for each read, the highest LAC of its ledger that the bookie knows, -1 if none; empty to send no LACs.
     """
-    if len(entries) >= _ROW and len(set(map(len, entries))) == 1:
-        one_lac = not lacs or lacs.count(lacs[0]) == len(lacs)
+    if len(entries) < _ROW:
+        known, operations, statuses = lacs or repeat(None), repeat(Operation.READ), repeat(Status.EOK)
+        return b"".join(map(read_reply, operations, txn_ids, statuses, ledger_ids, entry_ids, entries, known))
+    entry_sizes, one_lac = list(map(len, entries)), not lacs or lacs.count(lacs[0]) == len(lacs)
+    if entry_sizes.count(entry_sizes[0]) == len(entries):
         sizes = [*map(common_width, (txn_ids, ledger_ids, entry_ids)), 1 if one_lac else common_width(lacs)]
         if all(sizes):
             return _equal_read_replies(txn_ids, ledger_ids, entry_ids, entries, lacs, sizes)
-    parts: list[bytes] = []
-    known = lacs or repeat(None)
-    for txn_id, ledger_id, entry_id, entry, lac in zip(txn_ids, ledger_ids, entry_ids, entries, known, strict=False):
-        last = number_field(_LAC_KEY, lac)
-        parts += (_read_head(txn_id, ledger_id, entry_id, len(entry), len(last)), entry, last)
-    return b"".join(parts)
+    rest = [list(map(b"\x22".__add__, varints(entry_sizes))), entries]
+    if lacs:
+        rest.append([_LAC_KEY + varint(lacs[0])] * len(lacs) if one_lac else list(map(_LAC_KEY.__add__, varints(lacs))))
+    return _unlike_replies(Operation.READ, READ_KEY, Status.EOK, (txn_ids, ledger_ids, entry_ids), rest)
+
+
+def _unlike_replies(
+    operation: int, key: bytes, status: Status, ids: tuple[Sequence[int], Sequence[int], Sequence[int]],
+    rest: Sequence[Sequence[bytes]] = (),
+) -> bytes:  # fmt: skip
+    """Encode replies to adds or reads whose layouts differ: each part of all replies is a column; join all parts.
+
+    :param key: the key of the operation's message.
+    :param ids: the txnId, the ledger id and the entry id of each reply.
+    :param rest: columns with the bytes of the message that follow the entry id.
+    """
+    txns, ledgers, entries = map(varints, ids)
+    after_txn, before_ids = b"\x10%b%b" % (varint(status), key), b"\x08%b\x10" % varint(status)
+    sizes = _sums(len(before_ids) + 1, *[map(len, column) for column in (ledgers, entries, *rest)])
+    encoded_sizes = varints(sizes)
+    lengths = _sums(7 + len(after_txn), map(len, txns), map(len, encoded_sizes), sizes)
+    headers = [b"\x0a%c\x08\x03\x10%c\x18" % (5 + size, operation) for size in range(_MAX_VARINT + 1)]
+    parts = zip(
+        map(LENGTH.pack, lengths), [headers[len(txn)] for txn in txns], txns, repeat(after_txn), encoded_sizes,
+        repeat(before_ids), ledgers, repeat(b"\x18"), entries, *rest, strict=False,
+    )  # fmt: skip
+    return b"".join(chain.from_iterable(parts))
+
+
+def _sums(constant: int, *columns: Iterable[int]) -> list[int]:
+    """Add the values of each row of ``columns``, and a ``constant``."""
+    return list(map(sum, zip(*columns, strict=True), repeat(constant)))
 
 
 def _read_head(txn_id: int, ledger_id: int, entry_id: int, size: int, rest: int) -> bytes:

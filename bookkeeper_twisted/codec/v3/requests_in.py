@@ -25,6 +25,7 @@ from ..runs import AddRun, BatchRead, IReplyEncoding, ReadRun
 from ..strides import big_endian, consecutive, counts_up, from_big_endian, joined, row_ahead, stretches, take_turns
 from . import replies_out
 from .columns import MIN_SERIES, OPERATION_AT, SINGLES, FrameColumns, add_columns, read_columns
+from .forms import unlike_adds, unlike_reads
 from .layout import FLAG_FENCE, FLAG_PIGGYBACK, VERSION
 from .replies_out import encode_response
 
@@ -54,13 +55,16 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
             end = at + stride
             if len(data) < end:
                 break
-            if singles:
-                singles -= 1
-            elif len(data) - at >= MIN_SERIES * stride and row_ahead(data, at, stride, LENGTH_SIZE):
-                count = _rows(data, at, stride, runs)
-                singles = SINGLES if count < MIN_SERIES else 0
-                if count:
-                    at += count * stride
+            if len(data) - at >= MIN_SERIES * stride:
+                after = at
+                if singles:
+                    singles -= 1
+                elif row_ahead(data, at, stride, LENGTH_SIZE):
+                    after = at + stride * _rows(data, at, stride, runs)
+                    singles = SINGLES if after - at < MIN_SERIES * stride else 0
+                after = after if after > at else _unlike_rows(data, at, limit, runs)
+                if after > at:
+                    at = after
                     continue
             n_parsed += 1
             request = parse(wire_pb.Request, view[at + LENGTH_SIZE : end])
@@ -83,6 +87,23 @@ def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> int:
     else:
         return 0
     return len(found.txn_ids)
+
+
+def _unlike_rows(data: bytes, at: int, limit: int, runs: "_RunBuilder") -> int:
+    """Decode adds or plain reads of the usual form, whatever sizes their frames have; return the offset after them.
+
+    Return ``at`` if the first frame has another form.
+    """
+    operation = data[at + OPERATION_AT]
+    if operation == _READ and (reads := unlike_reads(data, at)) is not None:
+        found, after = reads
+        runs.reads(found.flags, found.ledger_ids, found.entry_ids, found.txn_ids)
+    elif operation == _ADD and (adds := unlike_adds(data, at, limit)) is not None:
+        found, after = adds
+        runs.add_columns(found)
+    else:
+        return at
+    return after
 
 
 class _RunBuilder:
@@ -170,11 +191,11 @@ class _RunBuilder:
 def _are_entries(found: FrameColumns) -> bool:
     """Test whether the master key of decoded adds has a valid size, and each body begins with the ids of its add."""
     ledger_ids, entry_ids, bodies = found.ledger_ids, found.entry_ids, found.bodies
-    size, count, first = len(bodies[0]), len(bodies), ledger_ids[0]
-    if size < MIN_ENTRY_SIZE or len(found.master_key) > MAX_MASTER_KEY_SIZE:
+    sizes, count, first = list(map(len, bodies)), len(bodies), ledger_ids[0]
+    if min(sizes) < MIN_ENTRY_SIZE or len(found.master_key) > MAX_MASTER_KEY_SIZE:
         return False
-    if ledger_ids.count(first) == count and consecutive(entry_ids):
-        return counts_up(b"".join(bodies), size, count, 0, first.to_bytes(8, "big"), entry_ids[0])
+    if sizes.count(sizes[0]) == count and ledger_ids.count(first) == count and consecutive(entry_ids):
+        return counts_up(b"".join(bodies), sizes[0], count, 0, first.to_bytes(8, "big"), entry_ids[0])
     ids = [0] * (2 * count)
     ids[::2], ids[1::2] = ledger_ids, entry_ids
     return big_endian(ids) == b"".join([body[: _IDS.size] for body in bodies])

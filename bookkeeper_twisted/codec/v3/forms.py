@@ -1,0 +1,219 @@
+"""Decodes V3 reads, adds and read replies whose frames differ in size: many frames together, column by column.
+
+Frames differ in size where the varints of their ids do, or their bodies.  The usual form of a frame, which all known
+encoders write, is a regular expression here, with the varying parts as groups: one call finds the groups of all frames
+that follow each other.  The sizes in a frame must agree with its parts.  The first frame that has another form, or
+other sizes, ends the series; it is left to the protobuf library.  So the values are always those that the library would
+return.
+
+Frames of one layout are decoded faster by :mod:`.columns`.
+"""
+
+import re
+import struct
+from collections.abc import Iterable, Sequence
+from itertools import compress, count, repeat
+from operator import add, ne
+from typing import Any, NamedTuple
+
+from ...model import INVALID_ENTRY_ID
+from ..framing import LENGTH_SIZE
+from ..operations import MASTER_KEY_SIZE, RECOVERY_ADD
+from ..varints import decode_varint, decode_varints
+from .columns import OPERATION_AT, FrameColumns
+from .layout import ADD_KEY, FLAG_KEY, READ_KEY
+
+MOST_FRAMES = 128
+"""Most frames with bodies that are decoded together, so that the frames behind a series are seldom looked at twice."""
+
+_HEAD = 96
+"""Bytes at the beginning of a frame that are compared with its usual form: no form has a longer part without body."""
+
+_NUMBER = rb"([\x80-\xff]{0,8}[\0-\x7f])"
+"""A varint of at most nine bytes, so that its value is not negative."""
+
+_OTHERWISE = rb"|.+"
+"""Matches all bytes behind a series, so that none of them is searched for a later frame of the form."""
+
+
+def _header(operation: int) -> bytes:
+    """Return the expression for length word and header: version 3, the ``operation``, a txnId, and no priority."""
+    return rb"(....)\x0a(.)\x08\x03\x10" + re.escape(bytes([operation])) + rb"\x18" + _NUMBER
+
+
+def _bodied(form: bytes) -> "re.Pattern[bytes]":
+    """Compile a form of frames with a body, to be found in the joined beginnings (:data:`_HEAD` bytes) of frames.
+
+    Its first group is all that is in front of the body.
+    """
+    return re.compile(rb"(?=(" + form + rb")).{%d}" % _HEAD + _OTHERWISE, re.DOTALL)
+
+
+_LENGTH = struct.Struct(">I")
+_READ, _ADD = 1, 2
+_READS = re.compile(
+    _header(_READ) + READ_KEY + rb"(.)\x08" + _NUMBER + rb"\x10" + _NUMBER + _OTHERWISE, re.DOTALL
+)  # fmt: skip
+_ADDS = _bodied(
+    _header(_ADD) + ADD_KEY + _NUMBER + rb"(" + FLAG_KEY + rb"\x01)?\x08" + _NUMBER + rb"\x10" + _NUMBER
+    + rb"\x1a%c(.{%d})\x22" % (MASTER_KEY_SIZE, MASTER_KEY_SIZE) + _NUMBER
+)  # fmt: skip
+_READ_REPLIES = _bodied(
+    _header(_READ) + rb"\x10\x00" + READ_KEY + _NUMBER + rb"\x08\x00\x10" + _NUMBER + rb"\x18" + _NUMBER + rb"\x22"
+    + _NUMBER
+)  # fmt: skip
+_LAC = re.compile(rb"\x28(?:" + _NUMBER + rb"|(\xff{9}\x01))", re.DOTALL)
+
+
+class ReadReplyColumns(NamedTuple):
+    """The decoded columns of successful replies to reads.
+
+    :ivar lacs: the LAC of each reply, None if it has none.
+    """
+
+    ledger_ids: Sequence[int]
+    entry_ids: Sequence[int]
+    txn_ids: Sequence[int]
+    entries: Sequence[bytes]
+    lacs: Sequence[int | None]
+
+
+def unlike_reads(data: bytes, at: int) -> tuple[FrameColumns, int] | None:
+    """Decode the plain reads that begin at offset ``at``, whatever sizes their ids have.
+
+    :returns: the reads and the offset after the last of them; None if the first frame is no read of the usual form.
+    """
+    found = _found(_READS, data, at)
+    if not found:
+        return None
+    words, headers, txns, messages, ledgers, entries = zip(*found, strict=True)
+    txn_sizes, id_sizes = _lengths(txns), list(map(sum, zip(_lengths(ledgers), _lengths(entries), strict=True)))
+    frames = [12 + txn + ids for txn, ids in zip(txn_sizes, id_sizes, strict=True)]
+    n_good = _agreeing(
+        (_values(headers), [5 + size for size in txn_sizes]), (_values(messages), [2 + size for size in id_sizes]),
+        (list(struct.unpack(f">{len(words)}I", b"".join(words))), frames),
+    )  # fmt: skip
+    if not n_good:
+        return None
+    ledger_ids, txn_ids, entry_ids = _numbers(n_good, ledgers, txns, entries)
+    end = at + LENGTH_SIZE * n_good + sum(frames[:n_good])
+    return FrameColumns(0, b"", ledger_ids, txn_ids, entry_ids, [b""] * n_good), end
+
+
+def unlike_adds(data: bytes, at: int, limit: int) -> tuple[FrameColumns, int] | None:
+    """Decode the adds of one key that begin at offset ``at``, whatever sizes their ids and bodies have.
+
+    :param limit: bytes of the longest frame with its length word.
+    :returns: the adds and the offset after the last of them; None if the first frame is no add of the usual form.
+    """
+    edges = _edges(data, at, _ADD, limit)
+    found = _found_in(_ADDS, data, edges)
+    if not found:
+        return None
+    heads, _, headers, txns, messages, flags, ledgers, entries, keys, sizes = zip(*found, strict=True)
+    ends, bodies_at = edges[1 : len(found) + 1], list(map(add, edges, _lengths(heads)))
+    n_good = _agreeing(
+        (_values(headers), [5 + len(txn) for txn in txns]),
+        (list(map(add, bodies_at, decode_varints(sizes))), ends),
+        (_message_ends(edges, 13, txns, messages), ends),
+        (list(zip(flags, keys, strict=True)), [(flags[0], keys[0])] * len(keys)),
+    )  # fmt: skip
+    if not n_good:
+        return None
+    ledger_ids, txn_ids, entry_ids = _numbers(n_good, ledgers, txns, entries)
+    bodies = [data[start:end] for start, end in zip(bodies_at[:n_good], ends, strict=False)]
+    found_flags = RECOVERY_ADD if flags[0] else 0
+    return FrameColumns(found_flags, keys[0], ledger_ids, txn_ids, entry_ids, bodies), ends[n_good - 1]
+
+
+def read_replies(data: bytes, at: int, limit: int) -> tuple[ReadReplyColumns, int] | None:
+    """Decode the successful replies to reads that begin at offset ``at``, whatever sizes their ids and entries have.
+
+    :param limit: bytes of the longest frame with its length word.
+    :returns: the replies and the offset after the last of them; None if the first frame is no such reply of the usual
+        form.
+    """
+    edges = _edges(data, at, _READ, limit)
+    found = _found_in(_READ_REPLIES, data, edges)
+    if not found:
+        return None
+    heads, _, headers, txns, messages, ledgers, entries, sizes = zip(*found, strict=True)
+    ends, bodies_at = edges[1 : len(found) + 1], list(map(add, edges, _lengths(heads)))
+    bodies_end = list(map(add, bodies_at, decode_varints(sizes)))
+    tails = [data[start:end] for start, end in zip(bodies_end, ends, strict=True)]
+    lacs = dict(_lacs(set(tails)))
+    n_good = _agreeing(
+        (_values(headers), [5 + len(txn) for txn in txns]), (_message_ends(edges, 15, txns, messages), ends),
+        (list(map(min, bodies_end, ends)), bodies_end), ([tail in lacs for tail in tails], [True] * len(tails)),
+    )  # fmt: skip
+    if not n_good:
+        return None
+    ledger_ids, entry_ids, txn_ids = _numbers(n_good, ledgers, entries, txns)
+    bodies = [data[start:end] for start, end in zip(bodies_at[:n_good], bodies_end, strict=False)]
+    known = [lacs[tail] for tail in tails[:n_good]]
+    return ReadReplyColumns(ledger_ids, entry_ids, txn_ids, bodies, known), ends[n_good - 1]
+
+
+def _edges(data: bytes, at: int, operation: int, limit: int) -> list[int]:
+    """Return the offsets of complete frames of one operation, from ``at`` on, and the offset after the last of them."""
+    edges, last, length_at = [at], len(data) - LENGTH_SIZE, _LENGTH.unpack_from
+    while at <= last and len(edges) <= MOST_FRAMES:
+        after: int = at + LENGTH_SIZE + length_at(data, at)[0]
+        if after > len(data) or not OPERATION_AT < after - at <= limit or data[at + OPERATION_AT] != operation:
+            break
+        edges.append(after)
+        at = after
+    return edges
+
+
+def _found_in(form: "re.Pattern[bytes]", data: bytes, edges: Sequence[int]) -> Sequence[tuple[bytes, ...]]:
+    """Return the groups of a form with a body in each frame, up to the first frame that has another form.
+
+    :param edges: the offsets of the frames, and the offset after the last of them.
+    """
+    return _found(form, b"".join([data[start : start + _HEAD].ljust(_HEAD, b"\0") for start in edges[:-1]]))
+
+
+def _found(form: "re.Pattern[bytes]", data: bytes, at: int = 0) -> Sequence[tuple[bytes, ...]]:
+    """Return the groups of each occurrence of a form, which follow each other from offset ``at`` on."""
+    found: list[tuple[bytes, ...]] = form.findall(data, at)
+    return found if not found or found[-1][0] else found[:-1]
+
+
+def _message_ends(edges: Sequence[int], head: int, txns: Sequence[bytes], messages: Sequence[bytes]) -> list[int]:
+    """Return for each frame the offset at which its sub-message ends, as the size of this message says.
+
+    :param head: bytes in front of the sub-message, besides the txnId and the size of the message.
+    :param messages: the sizes of the sub-messages, encoded.
+    """
+    sizes = map(add, map(add, _lengths(txns), _lengths(messages)), decode_varints(messages))
+    return list(map(add, map(add, edges, sizes), repeat(head)))
+
+
+def _lacs(tails: Iterable[bytes]) -> Iterable[tuple[bytes, int | None]]:
+    """Yield the LAC of each of ``tails``, the bytes behind the entries of replies; leave out what has another form."""
+    for tail in tails:
+        match = _LAC.fullmatch(tail)
+        if match is not None:
+            yield tail, decode_varint(match[1], 0, len(match[1])) if match[1] else INVALID_ENTRY_ID
+        elif not tail:
+            yield tail, None
+
+
+def _numbers(count: int, *columns: Sequence[bytes]) -> list[Sequence[int]]:
+    """Decode the first ``count`` varints of each of ``columns``."""
+    return [decode_varints(column[:count]) for column in columns]
+
+
+def _lengths(column: Sequence[bytes]) -> list[int]:
+    return list(map(len, column))
+
+
+def _values(column: Sequence[bytes]) -> list[int]:
+    """Return the numbers in a column of single bytes."""
+    return list(b"".join(column))
+
+
+def _agreeing(*pairs: tuple[Sequence[Any], Sequence[Any]]) -> int:
+    """Return the number of first rows in which both columns of each pair agree."""
+    return min([len(a) if a == b else next(compress(count(), map(ne, a, b))) for a, b in pairs])
