@@ -337,8 +337,10 @@ class Bookie:
             self._metrics.read_bytes.value += len(run.data)
         return run
 
-    def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Sequence[bytes | None]:
-        found = self._storage.scattered(ledger_id, entry_ids, max_bytes)
+    def scattered(
+        self, ledger_ids: Sequence[int], entry_ids: Sequence[int], max_bytes: int
+    ) -> Sequence[bytes | None]:  # fmt: skip
+        found = self._storage.scattered(ledger_ids, entry_ids, max_bytes)
         self._metrics.read_bytes.value += found.read_bytes
         return found.entries
 

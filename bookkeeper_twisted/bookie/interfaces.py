@@ -104,12 +104,15 @@ class IBookie(Interface):
             must wait for the disk.
         """
 
-    def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Sequence[bytes | None]:
-        """Return entries of a ledger, with ids in any order, as far as they can be read without waiting.
+    def scattered(
+        ledger_ids: Sequence[int], entry_ids: Sequence[int], max_bytes: int
+    ) -> Sequence[bytes | None]:  # fmt: skip
+        """Return entries of any ledgers, in any order, as far as they can be read without waiting.
 
         The result has None in place of an entry that this search does not find.  Such an entry may still be found by
         :meth:`cached` or :meth:`resident`.
 
+        :param ledger_ids, entry_ids: ledger id and entry id of each wanted entry, at least one.
         :param max_bytes: the search ends when the found entries have this many bytes; at least one entry is searched
             for.
         """

@@ -38,11 +38,12 @@ def _cutter(stride: int, start: int, end: int, count: int) -> Unpack:
     return struct.Struct(f"{start}x{end - start}s{stride - end}x" * count).unpack_from
 
 
-def column(data: bytes, stride: int, count: int, start: int, end: int) -> Sequence[bytes]:
+def column(data: bytes, stride: int, count: int, start: int, end: int, at: int = 0) -> Sequence[bytes]:
     """Return the bytes ``start:end`` of each of ``count`` records, each of ``stride`` bytes.
 
     :param data: the records, one after the other; bytes after the last record are ignored.
+    :param at: offset of the first record.
     """
     if count == 1:
-        return (data[start:end],)
-    return unpack_all(partial(_cutter, stride, start, end), data, 0, stride, count)
+        return (data[at + start : at + end],)
+    return unpack_all(partial(_cutter, stride, start, end), data, at, stride, count)

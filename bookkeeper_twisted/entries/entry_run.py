@@ -186,10 +186,14 @@ class EntryRun:
 
     def entries(self) -> Sequence[bytes]:
         """Return the bytes of each entry, without the size words."""
+        return self.entries_from(self.first, self.count)
+
+    def entries_from(self, first: int, count: int) -> Sequence[bytes]:
+        """Return the bytes of ``count`` entries of this run, from ``first`` on, without the size words."""
+        index, data = first - self.first, self.data
         if self.offsets is None:
-            return column(self.data, self.stride, self.count, 4, self.stride)
-        data = self.data
-        return [data[a + 4 : b] for a, b in pairwise(self.offsets)]
+            return column(data, self.stride, count, 4, self.stride, index * self.stride)
+        return [data[a + 4 : b] for a, b in pairwise(self.offsets[index : index + count + 1])]
 
     def pieces(self) -> "Sequence[bytes | memoryview]":
         """Return the bytes of each entry, without size words, in a form that ``b"".join`` accepts.

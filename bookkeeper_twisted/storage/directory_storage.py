@@ -120,7 +120,7 @@ class DirectoryStorage:
         :param max_count: most entries that the caller can use, from ``entry_id`` on.
         """
         held = self.active.find(ledger_id, entry_id, max_count)
-        if held is not None:
+        if held is not None or not self.flushing:  # the usual case, because it is empty between checkpoints
             return held
         held = self.flushing.find(ledger_id, entry_id, max_count)
         if held is not None:

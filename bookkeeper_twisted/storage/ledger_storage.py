@@ -220,7 +220,10 @@ class LedgerStorage:
         if len(ends) > _MOST_ENDS:
             del ends[next(iter(ends))]
 
-    def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
+    def scattered(self, ledger_ids: Sequence[int], entry_ids: Sequence[int], max_bytes: int) -> Scattered:
+        ledger_id = ledger_ids[0]
+        if ledger_ids.count(ledger_id) < len(ledger_ids):
+            return self._of_many_ledgers(ledger_ids, entry_ids, max_bytes)
         if self._states.is_deleted(ledger_id):
             nothing = Scattered()
             nothing.entries.append(None)
@@ -229,6 +232,26 @@ class LedgerStorage:
         self.write_cache_hits += found.cached
         self.cache_misses += found.read
         self.resident_hits += found.read
+        return found
+
+    def _of_many_ledgers(self, ledger_ids: Sequence[int], entry_ids: Sequence[int], max_bytes: int) -> Scattered:
+        """Search for entries of several ledgers one by one; see :meth:`scattered`."""
+        found = Scattered()
+        for ledger_id, entry_id in zip(ledger_ids, entry_ids, strict=True):
+            run = None
+            if entry_id >= 0:  # -1 means the last entry, which is not searched for here
+                run = self.cached(ledger_id, entry_id)
+                if run is not None:
+                    found.cached += 1
+                else:
+                    run = self.resident(ledger_id, entry_id, 1, max_bytes)
+                    found.read_bytes += run.size if run is not None else 0
+            entry = run.entry(entry_id) if run is not None else None
+            found.entries.append(entry)
+            max_bytes -= len(entry or b"")
+            if max_bytes <= 0:
+                break
+        found.read = len(found.entries) - found.cached - found.entries.count(None)
         return found
 
     def last_cached(self, ledger_id: int) -> int:

@@ -118,9 +118,9 @@ class MemoryLedgerStorage:
     def resident(self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
         return None
 
-    def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
+    def scattered(self, ledger_ids: Sequence[int], entry_ids: Sequence[int], max_bytes: int) -> Scattered:
         found = Scattered()
-        for entry_id in entry_ids:
+        for ledger_id, entry_id in zip(ledger_ids, entry_ids, strict=True):
             run = self.cached(ledger_id, entry_id)
             found.entries.append(None if run is None else run.entry(entry_id))
             found.cached += run is not None

@@ -10,6 +10,7 @@ _LANES = ["tests.bookie.test_executor"]
 _WINDOW = ["tests.bookie.requests.test_fencing_window"]
 _HANDLES = ["tests.bookie.test_ledger_handle"]
 _READS = ["tests.bookie.test_bookie_reads"]
+_IN_TURN = ["tests.storage.test_ledger_storage_contract", "tests.storage.test_ledger_storage"]
 _SINGLES = ["tests.bookie.requests.test_read_processor.ResidentTests"]
 
 _IDS = ["tests.bookie.requests.test_hostile_ids"]
@@ -206,14 +207,30 @@ PLANTS = (
         where="ReadProcessor._answer_scattered",
     ),
     Plant(
-        "reads of the next ledger are answered with entries of the first one", "bookie/requests/read_cursor.py",
+        "reads of two striped ledgers are one piece", "bookie/requests/read_cursor.py",
         "ledger_ids[before.start] == ledger_ids[start]", "True", ["tests.bookie.requests.test_read_cursor"],
         where="pieces_of",
     ),
     Plant(
-        "reads of many ledgers are taken for those of one striped ledger", "bookie/requests/read_cursor.py",
-        "ledger_ids.count(ledger_ids[0]) == count", "True", ["tests.bookie.requests.test_read_cursor"],
-        where="pieces_of",
+        "reads of ledgers in turn are searched for ledger by ledger", "bookie/requests/read_cursor.py",
+        "sum(map(ne, ledger_ids, ledger_ids[1:])) * FEW_A_RUN >= count", "False",
+        ["tests.bookie.requests.test_read_cursor"], where="pieces_of",
+    ),
+    Plant(
+        "reads of ledgers in turn are answered with entries of the first one", "storage/ledger_storage.py",
+        "ledger_ids.count(ledger_id) < len(ledger_ids)", "False", _IN_TURN, where="LedgerStorage.scattered",
+    ),
+    Plant(
+        "a read of the last entry among those of many ledgers gets none", "storage/ledger_storage.py",
+        "entry_id >= 0", "True", _IN_TURN, where="LedgerStorage._of_many_ledgers",
+    ),
+    Plant(
+        "a search in many ledgers goes on beyond its bytes", "storage/ledger_storage.py",
+        "max_bytes <= 0", "False", _IN_TURN, where="LedgerStorage._of_many_ledgers",
+    ),
+    Plant(
+        "a reserved ledger id among those of many ledgers is read", "bookie/requests/read_processor.py",
+        "min(ledger_ids) >= 0", "ledger_ids[0] >= 0", _SINGLES, where="ReadProcessor._refuse_reserved",
     ),
     Plant(
         "rows of entries are looked up entry by entry", "bookie/requests/read_cursor.py",

@@ -148,7 +148,7 @@ class PageCacheTests(LedgerStorageTests):
         assert damaged is not None
         self.disk.open(f"/l1/{damaged.log_id}.log").pwrite(b"\xff", damaged.offset + 40)
         before = self.n_unpacked
-        found = self.storage.scattered(1, range(0, 384, 3), 100_000)
+        found = self.storage.scattered((1,) * 128, range(0, 384, 3), 100_000)
         self.assertEqual([at for at, each in enumerate(found.entries) if each is None], [2])
         self.assertTrue(128 <= self.n_unpacked - before <= 256)
 

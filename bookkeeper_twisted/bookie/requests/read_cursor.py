@@ -2,11 +2,11 @@
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from operator import sub
+from operator import ne, sub
 from typing import NamedTuple
 
 from ...codec.runs import ReadRun
-from ...codec.strides import stretches
+from ...codec.strides import FEW_A_RUN, stretches
 from .slow_requests import DISK, TURN
 
 SHORT = 8
@@ -14,9 +14,10 @@ SHORT = 8
 
 
 class ReadPiece(NamedTuple):
-    """The reads with the indexes ``start .. end - 1`` of a run (reads that were received together), all of one ledger.
+    """The reads with the indexes ``start .. end - 1`` of a run, which is reads that were received together.
 
-    :ivar is_row: whether the entries are consecutive; if not, the reads are scattered: their ids are in any order.
+    :ivar is_row: whether these are consecutive entries of one ledger; if not, the reads are scattered: their ids are in
+        any order, and if the reader reads ledgers in turn, they are of several ledgers.
     """
 
     start: int
@@ -46,18 +47,23 @@ class ReadCursor:
 def pieces_of(entry_ids: Sequence[int], ledger_ids: Sequence[int]) -> list[ReadPiece]:
     """Cut reads into pieces: a piece has reads of consecutive entries, or scattered reads, whose ids are in any order.
 
-    Reads are scattered, for example, if a ledger is striped: each bookie stores only some of its entries.
+    Reads are scattered, for example, if a ledger is striped: each bookie stores only some of its entries.  Scattered
+    reads of several ledgers are one piece only if the ledger changes often, because those
+    of one ledger cost less.
 
     :param entry_ids: the entry id of each read, at least one.
     :param ledger_ids: the ledger id of each read.
     """
     count = len(entry_ids)
-    if count > 1 and ledger_ids.count(ledger_ids[0]) == count and 1 not in map(sub, entry_ids[1:], entry_ids):
+    is_one_ledger = ledger_ids.count(ledger_ids[0]) == count
+    is_together = is_one_ledger or sum(map(ne, ledger_ids, ledger_ids[1:])) * FEW_A_RUN >= count
+    if count > 1 and is_together and 1 not in map(sub, entry_ids[1:], entry_ids):
         return [ReadPiece(0, count, False)]
     pieces: list[ReadPiece] = []
     for start, end in stretches(entry_ids, ledger_ids):
         before = pieces[-1] if pieces and end - start < SHORT else None
-        if before is not None and ledger_ids[before.start] == ledger_ids[start] and not _is_long(before):
+        is_near = before is not None and (is_together or ledger_ids[before.start] == ledger_ids[start])
+        if before is not None and is_near and not _is_long(before):
             pieces[-1] = ReadPiece(before.start, end, False)
         else:
             pieces.append(ReadPiece(start, end))

@@ -26,7 +26,7 @@ _LOAD_BYTES = 2 * 1024 * 1024
 """Bytes that one call in a read thread loads; replies of this size can be sent within one reactor turn."""
 
 MOST_TOGETHER = 128
-"""Most reads of entries that are not consecutive (scattered reads) that are answered together."""
+"""Most reads of entries that are not consecutive, or of several ledgers (scattered reads), answered together."""
 
 _MOST_LOADS = 32
 """Most pieces (reads of consecutive entries of one ledger) whose entries one call in a read thread loads."""
@@ -68,7 +68,7 @@ class ReadProcessor:
         """
         ledger_ids, entry_ids = cursor.run.ledger_ids, cursor.run.entry_ids
         lowest = [entry_ids[start] if is_row else min(entry_ids[start:end]) for start, end, is_row in cursor.pieces]
-        if min(lowest) >= INVALID_ENTRY_ID and min([ledger_ids[piece.start] for piece in cursor.pieces]) >= 0:
+        if min(lowest) >= INVALID_ENTRY_ID and min(ledger_ids) >= 0:
             return
         cursor.pieces.clear()
         for start, end in stretches(entry_ids, ledger_ids):
@@ -142,7 +142,7 @@ class ReadProcessor:
     def _answer_scattered(
         self, session: RequestSession, cursor: ReadCursor, missing: list[ReadPiece]
     ) -> Sequence[ReadPiece]:  # fmt: skip
-        """Answer the next reads, whose entry ids are in any order, by one search in memory.
+        """Answer the next reads, of entries in any order, by one search in memory.
 
         Entries that this search does not find are searched for one by one.  Reads of entries that are not in memory are
         added to ``missing``.
@@ -151,17 +151,19 @@ class ReadProcessor:
             rows, so these reads may find their entries faster afterwards.
         """
         run, (start, end, _) = cursor.run, cursor.pieces.popleft()
-        ledger_id, stop = run.ledger_ids[start], min(end, start + self._together)
-        found = self._bookie.scattered(ledger_id, run.entry_ids[start:stop], _LOOK_UP_BYTES)
+        stop = min(end, start + self._together)
+        ledger_ids, entry_ids = run.ledger_ids[start:stop], run.entry_ids[start:stop]
+        found = self._bookie.scattered(ledger_ids, entry_ids, _LOOK_UP_BYTES)
         self._learn_together(stop - start, found)
         if all(found):  # the usual case, without a step for each entry
             self._reply(session, cursor, start, cast(Sequence[bytes], found))
             cursor.pieces.extendleft(_scattered(start + len(found), end))
             return ()
+        is_one_ledger = ledger_ids.count(ledger_ids[0]) == len(ledger_ids)
         index, size, neighbours, waiting = start, 0, list[bytes](), list[ReadPiece]()
         for index, entry in enumerate(found, start + 1):
             if entry is None:
-                held = self._find(ledger_id, run.entry_ids[index - 1], 1)
+                held = self._find(run.ledger_ids[index - 1], run.entry_ids[index - 1], 1)
                 entry = held.entry(run.entry_ids[index - 1]) if held is not None else None
             if entry is not None:
                 neighbours.append(entry)
@@ -172,7 +174,7 @@ class ReadProcessor:
             self._reply_neighbours(session, cursor, index - 1, neighbours)
             neighbours = []
             self._not_held(session, cursor, ReadPiece(index - 1, index), missing)
-            if len(missing) >= _FIRST_LOADS and not cursor.has_loaded:
+            if len(missing) >= _FIRST_LOADS and not cursor.has_loaded and is_one_ledger:
                 waiting = _scattered(index, stop)
                 index = stop
                 break
@@ -329,7 +331,7 @@ def _scattered(start: int, end: int) -> list[ReadPiece]:
 def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes]:
     """Return entries of a run from id ``first`` onwards: as many as fit one reply buffer, at least one."""
     count = 1 if max_count == 1 else max(1, held.fitting(first, max_count, _REPLY_BYTES, 0))
-    return (held.entry(first),) if count == 1 else held.slice(first, count).entries()
+    return held.entries_from(first, count)
 
 
 async def read_entry(session: RequestSession, ledger_id: int, entry_id: int) -> bytes:

@@ -187,7 +187,7 @@ class LedgerStorageContract(SynchronousTestCase):
     def test_scattered(self) -> None:
         """Single entries, in any order, are read from memory; None stands for an entry that is not in memory."""
         self.storage.add(run(1, 0, 10))
-        found = self.storage.scattered(1, [7, 2, 30], 10_000)
+        found = self.storage.scattered((1, 1, 1), [7, 2, 30], 10_000)
         self.assertEqual(len(found.entries), 3)
         self.assertIn(found.entries[0], (None, entry(1, 7)))
         self.assertIn(found.entries[1], (None, entry(1, 2)))
@@ -202,7 +202,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.storage.load(1, 0, 0)
         for wanted in (entry_ids[:128], entry_ids[-128:], entry_ids[5::200]):
             before = self.unpacked_rows()
-            found = self.storage.scattered(1, wanted, 100_000).entries
+            found = self.storage.scattered((1,) * len(wanted), wanted, 100_000).entries
             self.assertLessEqual(self.unpacked_rows() - before, 2 * len(wanted))
             for entry_id, each in zip(wanted, found, strict=True):
                 self.assertIn(each, (None, entry(1, entry_id)))

@@ -94,6 +94,7 @@ class StorageLife:
 
     def _read_all(self) -> None:
         """Read each entry alone, and as the first of several entries, by every kind of read that the storage has."""
+        self._read_in_turn(ENTRIES)
         for ledger_id in LEDGERS:
             for count in (1, len(ENTRIES)):
                 for entry_id in ENTRIES:
@@ -275,13 +276,25 @@ class StorageLife:
     def _read(self) -> object:
         ledger_id, first = self._somewhere()
         self._read_from(ledger_id, first, self._chance.choice((1, 2, len(ENTRIES))))
+        self._read_in_turn((first,))
         return ledger_id, first
+
+    def _read_in_turn(self, wanted: Sequence[int]) -> None:
+        """Read entries of all ledgers in turn by one search: the entries ``wanted`` of each ledger."""
+        ids = [(ledger_id, entry_id) for entry_id in wanted for ledger_id in LEDGERS]
+        ledger_ids, entry_ids = zip(*ids, strict=True)
+        found = self._storage.scattered(ledger_ids, entry_ids, 10_000).entries
+        for (ledger_id, entry_id), entry in zip(ids, found, strict=True):
+            if entry is not None and entry_id not in self._damaged[ledger_id]:
+                newest = self._newest[ledger_id].get(entry_id)
+                self._case.assertEqual(_copy_of(entry), newest, f"entry {entry_id} of {ledger_id} among several")
+                self._case.assertEqual(entry, drawn_entry(ledger_id, entry_id, _copy_of(entry)))
 
     def _read_from(self, ledger_id: int, first: int, count: int) -> None:
         """Read entries by every kind of read: one by one, and as a run from caches, memory and disk."""
         newest, damaged = self._newest[ledger_id], self._damaged[ledger_id]
         storage = self._storage
-        single = storage.scattered(ledger_id, [*range(first, first + count)], 10_000).entries
+        single = storage.scattered((ledger_id,) * count, [*range(first, first + count)], 10_000).entries
         for entry_id, entry in enumerate(single, first):
             if entry is not None and entry_id not in damaged:
                 self._case.assertEqual(_copy_of(entry), newest.get(entry_id), f"single entry {entry_id} of {ledger_id}")

@@ -199,14 +199,47 @@ class ResidentTests(ReadTestCase):
         self.assertEqual([r.entry_id for r in decoded(self.peer.replies())], entry_ids)
         self.assertEqual((storage.loads, storage.resident_hits - hits), (loads, 100))
 
+    def test_ledgers_in_turn(self) -> None:
+        """Reads of many ledgers in turn are one look-up, and each is answered as if it were alone, in both protocols."""
+        for ledger_id in range(2, 50):
+            self.rig.add(run(ledger_id, 0, 3, data=bytes(ledger_id), lac=ledger_id))
+        self.rig.drain()
+        ids = [(ledger_id, entry_id) for entry_id in (0, 2) for ledger_id in range(2, 50)]
+        ids[7:9] = [(60, 0), (5, 3)]
+        ids[20] = (7, -1)
+        asked = self.looked_up()
+        self._ask_each(ids)
+        self.assertGreater(max(asked), 40)
+        ids[21], ids[30] = (-3, 0), (8, -2)
+        self._ask_each(ids)
+
+    def _ask_each(self, ids: list[tuple[int, int]]) -> None:
+        last = {(7, -1): entry(7, 2, bytes(7), 7)}
+        wrong = {
+            (60, 0): Status.ENOLEDGER, (5, 3): Status.ENOENTRY, (-3, 0): Status.ENOLEDGER, (8, -2): Status.EBADREQ,
+        }  # fmt: skip
+        for wire in (2, 3):
+            peer = self.rig.connect()
+            frames = [WIRES[wire].encode_reads(*each) for each in ((ledger, [number], 5) for ledger, number in ids)]
+            peer.send(b"".join(frames))
+            self.rig.drain()
+            found = {(reply.ledger_id, reply.entry_id): reply for reply in decoded(peer.replies(), wire)}
+            self.assertEqual(len(found), len(ids))
+            for ledger_id, entry_id in ids:
+                reply, each = found[ledger_id, entry_id], (ledger_id, entry_id)
+                self.assertEqual(reply.status, wrong.get(each, Status.EOK))
+                expected = last.get(each) or entry(ledger_id, entry_id, bytes(max(ledger_id, 0)), ledger_id)
+                self.assertEqual(reply.entry, None if each in wrong else expected)
+                self.assertEqual(reply.max_lac, ledger_id if wire == 3 and each not in wrong else None)
+
     def looked_up(self) -> list[int]:
         """Return a list to which the number of entries of each later look-up of scattered reads is added."""
         asked = list[int]()
         look_up = self.rig.storage.scattered
 
-        def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
+        def scattered(ledger_ids: Sequence[int], entry_ids: Sequence[int], max_bytes: int) -> Scattered:
             asked.append(len(entry_ids))
-            return look_up(ledger_id, entry_ids, max_bytes)
+            return look_up(ledger_ids, entry_ids, max_bytes)
 
         self.patch(self.rig.storage, "scattered", scattered)
         return asked

@@ -108,10 +108,12 @@ class WitnessedBookie:
         self._read(run, entry_id, self._copies.begin())
         return _damaged(run, entry_id) if run is not None and self._damages() else run
 
-    def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Sequence[bytes | None]:
-        entries = self._inner.scattered(ledger_id, entry_ids, max_bytes)
+    def scattered(
+        self, ledger_ids: Sequence[int], entry_ids: Sequence[int], max_bytes: int
+    ) -> Sequence[bytes | None]:  # fmt: skip
+        entries = self._inner.scattered(ledger_ids, entry_ids, max_bytes)
         began = self._copies.begin()
-        for entry_id, entry in zip(entry_ids, entries, strict=False):
+        for ledger_id, entry_id, entry in zip(ledger_ids, entry_ids, entries, strict=False):
             if entry is not None:
                 self._read_entry(ledger_id, entry_id, entry, began)
         return [bytes([*e[:-1], e[-1] ^ 1]) if e is not None and self._damages() else e for e in entries]
