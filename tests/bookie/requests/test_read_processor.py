@@ -200,7 +200,7 @@ class ResidentTests(ReadTestCase):
         self.assertEqual((storage.loads, storage.resident_hits - hits), (loads, 100))
 
     def test_ledgers_in_turn(self) -> None:
-        """Reads of many ledgers in turn are one look-up, and each is answered as if it were alone, in both protocols."""
+        """Reads of many ledgers in turn are one look-up; each is answered as if it were alone, in both protocols."""
         for ledger_id in range(2, 50):
             self.rig.add(run(ledger_id, 0, 3, data=bytes(ledger_id), lac=ledger_id))
         self.rig.drain()
