@@ -21,6 +21,7 @@ from ..entries.entry_run import ENTRY_HEADER_SIZE, EntryRun
 from ..errors import CodecError, Status
 from .digest import Digester
 from .operations import MASTER_KEY_SIZE, V2Op
+from .strides import counting
 from .v2 import layout, replies_out, requests_out
 
 ENTRY_AT = 4 + layout.ADD_OVERHEAD
@@ -126,7 +127,7 @@ def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]
     if count == 1:  # the reply has ledger id and entry id in the same form as the frame
         replies = _REPLY_HEAD + frames[ENTRY_AT : ENTRY_AT + _IDS.size]
     elif isinstance(ids, range):
-        replies = replies_out.counting(_REPLY_HEAD + _IDS.pack(adds.ledger_ids[0], ids[0]), ids)
+        replies = counting(_REPLY_HEAD + _IDS.pack(adds.ledger_ids[0], ids[0]), ids)
     else:
         replies = replies_out.repeated(_REPLY, adds.ledger_ids, ids)
     return frames, replies

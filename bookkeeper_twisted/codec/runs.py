@@ -47,7 +47,7 @@ class IReplyEncoding(Interface):
             is false.
         """
 
-    def read_replies(run: "ReadRun", first: int, entries: Sequence[bytes], lacs: Sequence[int]) -> bytes:
+    def read_replies(run: "ReadRun", first: int, entries: Sequence[bytes | memoryview], lacs: Sequence[int]) -> bytes:
         """Encode successful replies to consecutive reads of a run, beginning with the read at index ``first``.
 
         See :meth:`ReadRun.replies` for parameters and errors.
@@ -161,11 +161,11 @@ class ReadRun:
         """
         return self.wire.read_reply(self, index, status, entry if status is Status.EOK else None, max_lac)
 
-    def replies(self, first: int, entries: Sequence[bytes], lacs: Sequence[int] = ()) -> bytes:
+    def replies(self, first: int, entries: Sequence[bytes | memoryview], lacs: Sequence[int] = ()) -> bytes:
         """Encode successful replies to the reads with indexes ``first .. first + len(entries) - 1``, in order.
 
         :param first: index of a read in the run, from 0.
-        :param entries: header, digest and payload of each entry, in the order of the reads.
+        :param entries: header, digest and payload of each entry, in the order of the reads; views are not kept.
         :param lacs: for each read, the highest LAC that the bookie knows of the ledger, -1 if none; V2 does not send
             it.
         """

@@ -176,6 +176,31 @@ def low_bytes(ids: range) -> tuple[bytes, bytes] | None:
     return (_HIGH[low:end], _LOW[low:end]) if end <= 1 << 16 else None
 
 
+def counting(frame: bytes, ids: range) -> bytes:
+    """Return one frame for each of ``ids``, which are consecutive; the frames differ only in their ids.
+
+    :param frame: the first frame, which ends with its id.
+    :param ids: at least one id.
+    """
+    frames, stride, low = bytearray(frame * len(ids)), len(frame), low_bytes(ids)
+    if low is None:
+        fill_in(frames, stride - 8, stride, big_endian(ids))
+    else:
+        frames[stride - 2 :: stride], frames[stride - 1 :: stride] = low
+    return bytes(frames)
+
+
+def fill_in(frames: bytearray, at: int, stride: int, packed: bytes) -> None:
+    """Write one id into each of many frames, in place.
+
+    :param at: offset of the id in each frame.
+    :param stride: bytes of each frame.
+    :param packed: the ids as big-endian i64, one after the other.
+    """
+    for i in range(8):
+        frames[at + i :: stride] = packed[i::8]
+
+
 def consecutive(ids: Sequence[int]) -> bool:
     """Test whether one or more ``ids`` are consecutive and ascending."""
     wanted = range(ids[0], ids[0] + len(ids))

@@ -116,7 +116,7 @@ class V2Protocol:
         return v2_replies_out.read_reply(run.version, V2Op.READ, status, *ids, entry)
 
     def read_replies(
-        self, run: ReadRun, first: int, entries: Sequence[bytes], lacs: Sequence[int] = ()
+        self, run: ReadRun, first: int, entries: Sequence[bytes | memoryview], lacs: Sequence[int] = ()
     ) -> bytes:  # fmt: skip
         """Encode successful V2 replies to consecutive reads of a run, beginning with the read at index ``first``.
 
@@ -254,7 +254,7 @@ class V3Protocol:
         return v3_replies_out.read_reply(Operation.READ, run.txn_ids[index], status, *ids, entry, max_lac)
 
     def read_replies(
-        self, run: ReadRun, first: int, entries: Sequence[bytes], lacs: Sequence[int] = ()
+        self, run: ReadRun, first: int, entries: Sequence[bytes | memoryview], lacs: Sequence[int] = ()
     ) -> bytes:  # fmt: skip
         """Encode successful V3 replies to consecutive reads of a run, beginning with the read at index ``first``.
 

@@ -186,27 +186,30 @@ class EntryRun:
 
     def entries(self) -> Sequence[bytes]:
         """Return the bytes of each entry, without the size words."""
-        return self.entries_from(self.first, self.count)
-
-    def entries_from(self, first: int, count: int) -> Sequence[bytes]:
-        """Return the bytes of ``count`` entries of this run, from ``first`` on, without the size words."""
-        index, data = first - self.first, self.data
         if self.offsets is None:
-            return column(data, self.stride, count, 4, self.stride, index * self.stride)
-        return [data[a + 4 : b] for a, b in pairwise(self.offsets[index : index + count + 1])]
+            return column(self.data, self.stride, self.count, 4, self.stride)
+        data = self.data
+        return [data[a + 4 : b] for a, b in pairwise(self.offsets)]
 
-    def pieces(self) -> "Sequence[bytes | memoryview]":
+    def pieces(self) -> Sequence[bytes | memoryview]:
         """Return the bytes of each entry, without size words, in a form that ``b"".join`` accepts.
 
         Large entries are memory views, so they are not copied.
         """
-        if self.size < _VIEWED * self.count:
-            return self.entries()
-        data = memoryview(self.data)
-        if self.offsets is None:
-            stride = self.stride
-            return [data[at + 4 : at + stride] for at in range(0, len(data), stride)]
-        return [data[a + 4 : b] for a, b in pairwise(self.offsets)]
+        return self.pieces_from(self.first, self.count)
+
+    def pieces_from(self, first: int, count: int) -> Sequence[bytes | memoryview]:
+        """Return the bytes of ``count`` entries from ``first`` on, as :meth:`pieces` does."""
+        index, stride, data = first - self.first, self.stride, self.data
+        is_large = self.size >= _VIEWED * self.count
+        if self.offsets is not None:
+            cut = memoryview(data) if is_large else data
+            return [cut[a + 4 : b] for a, b in pairwise(self.offsets[index : index + count + 1])]
+        begin = index * stride
+        if not is_large:
+            return column(data, stride, count, 4, stride, begin)
+        view = memoryview(data)
+        return [view[at + 4 : at + stride] for at in range(begin, begin + count * stride, stride)]
 
     def last_add_confirmed(self) -> int:
         """Return the LAC in the last entry, or -1 if the entry is too short for a LAC.

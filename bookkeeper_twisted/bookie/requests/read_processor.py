@@ -114,7 +114,7 @@ class ReadProcessor:
         """
         run, pieces = cursor.run, cursor.pieces
         begin = after = pieces[0][0]
-        entries: list[bytes] = []
+        entries: list[bytes | memoryview] = []
         size = 0
         while pieces and size < _LOOK_UP_BYTES:
             start, end, is_row = pieces[0]
@@ -221,7 +221,9 @@ class ReadProcessor:
         if start + 1 < end:
             cursor.pieces.appendleft(ReadPiece(start + 1, end))
 
-    def _reply(self, session: RequestSession, cursor: ReadCursor, start: int, entries: Sequence[bytes]) -> None:
+    def _reply(
+        self, session: RequestSession, cursor: ReadCursor, start: int, entries: Sequence[bytes | memoryview]
+    ) -> None:
         """Answer the reads from index ``start`` onwards with ``entries``.
 
         Refuse the reads if the reply cannot be encoded.
@@ -229,7 +231,10 @@ class ReadProcessor:
         run, count = cursor.run, len(entries)
         try:
             lacs = self._lacs(run, start, count)
-            reply = run.reply(start, Status.EOK, entries[0], *lacs) if count == 1 else run.replies(start, entries, lacs)
+            if count == 1:
+                reply = run.reply(start, Status.EOK, bytes(entries[0]), *lacs)
+            else:
+                reply = run.replies(start, entries, lacs)
         except Exception as error:
             for index in range(start, start + count):
                 self._refuse(session, cursor, index, error)
@@ -328,10 +333,10 @@ def _scattered(start: int, end: int) -> list[ReadPiece]:
     return [ReadPiece(start, end, False)] if start < end else []
 
 
-def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes]:
+def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes | memoryview]:
     """Return entries of a run from id ``first`` onwards: as many as fit one reply buffer, at least one."""
     count = 1 if max_count == 1 else max(1, held.fitting(first, max_count, _REPLY_BYTES, 0))
-    return held.entries_from(first, count)
+    return held.pieces_from(first, count)
 
 
 async def read_entry(session: RequestSession, ledger_id: int, entry_id: int) -> bytes:

@@ -3,15 +3,16 @@
 :mod:`.layout` defines the layouts of these replies.
 """
 
-import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
+from operator import add
 
+from ...entries.columns import column
 from ...entries.entry_run import EntryRun
 from ...errors import CodecError, Status
 from .. import messages as m
 from ..operations import AUTH_DISABLED_PLUGIN
-from ..strides import big_endian, low_bytes
+from ..strides import big_endian, counting, fill_in
 from .layout import (
     BATCH_REPLY,
     BATCH_REPLY_LENGTH,
@@ -21,9 +22,6 @@ from .layout import (
     encode_auth,
     header_word,
 )
-
-_HEAD, _IDS = struct.Struct(">IIi"), struct.Struct(">qq")
-"""The two halves of :data:`.IDS_REPLY`: length word, header word and error code; ledger id and entry id."""
 
 _FEW = 4
 
@@ -51,21 +49,6 @@ def ids_replies(version: int, opcode: int, status: Status, ledger_id: int, first
     return counting(frame, range(first, first + count))
 
 
-def counting(frame: bytes, entry_ids: range) -> bytes:
-    """Encode replies that differ only in their entry ids, which are consecutive.
-
-    :param frame: the first reply.
-    :param entry_ids: the entry ids of all replies, at least one.
-    """
-    frames = bytearray(frame * len(entry_ids))
-    low = low_bytes(entry_ids)
-    if low is None:
-        _fill_in(frames, 20, big_endian(entry_ids))
-    else:
-        frames[26 :: IDS_REPLY.size], frames[27 :: IDS_REPLY.size] = low
-    return bytes(frames)
-
-
 def mixed_replies(
     version: int, opcode: int, status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int]
 ) -> bytes:
@@ -89,17 +72,8 @@ def repeated(frame: bytes, ledger_ids: Sequence[int], entry_ids: Sequence[int]) 
     columns = big_endian(ledger_ids), big_endian(entry_ids)
     frames = bytearray(frame * len(ledger_ids))
     for at, packed in zip((12, 20), columns, strict=True):
-        _fill_in(frames, at, packed)
+        fill_in(frames, at, IDS_REPLY.size, packed)
     return bytes(frames)
-
-
-def _fill_in(frames: bytearray, at: int, packed: bytes) -> None:
-    """Write one id into each of many frames, in place, at the same offset in each frame.
-
-    :param packed: the ids as big-endian i64, one after the other.
-    """
-    for i in range(8):
-        frames[at + i :: IDS_REPLY.size] = packed[i::8]
 
 
 def read_reply(
@@ -116,8 +90,9 @@ def read_reply(
 
 
 def read_replies(
-    version: int, opcode: int, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes]
-) -> bytes:
+    version: int, opcode: int, ledger_ids: Sequence[int], entry_ids: Sequence[int],
+    entries: Sequence[bytes | memoryview],
+) -> bytes:  # fmt: skip
     """Encode successful replies to reads, in order.
 
     :param version: the version in the requests' header words, which replies repeat.
@@ -125,14 +100,17 @@ def read_replies(
     :param entry_ids: the entry id of each entry.
     :param entries: each entry as it is stored (header, digest and payload); at least one.
     """
-    count, size = len(entries), len(entries[0])
-    word = header_word(version, opcode)
-    if list(map(len, entries)).count(size) < count:
-        replies = map(read_reply, repeat(version), repeat(opcode), repeat(Status.EOK), ledger_ids, entry_ids, entries)
-        return b"".join(replies)
-    parts = [_HEAD.pack(IDS_REPLY_LENGTH + size, word, 0)] * (3 * count)
-    parts[1::3] = map(_IDS.pack, ledger_ids, entry_ids)
-    parts[2::3] = entries
+    count, sizes = len(entries), list(map(len, entries))
+    word, is_even = header_word(version, opcode), sizes.count(sizes[0]) == count
+    if is_even and isinstance(entry_ids, range) and ledger_ids.count(ledger_ids[0]) == count:
+        first = IDS_REPLY.pack(IDS_REPLY_LENGTH + sizes[0], word, 0, ledger_ids[0], entry_ids[0])
+        heads: Iterable[bytes] = column(counting(first, entry_ids), IDS_REPLY.size, count, 0, IDS_REPLY.size)
+    else:
+        lengths = map(add, sizes, repeat(IDS_REPLY_LENGTH))
+        heads = map(IDS_REPLY.pack, lengths, repeat(word), repeat(0), ledger_ids, entry_ids)
+    parts: list[bytes | memoryview] = [b""] * (2 * count)
+    parts[::2] = heads
+    parts[1::2] = entries
     return b"".join(parts)
 
 

@@ -12,7 +12,17 @@ from ..framing import LENGTH_SIZE, MOST_ITEMS, frame_length
 from ..messages import AuthRequest, Header, ReadRequest, RejectedRequest
 from ..operations import FENCE, HIGH_PRIORITY, MASTER_KEY_SIZE, MIN_ENTRY_SIZE, V2Op
 from ..runs import AddRun, BatchRead, IReplyEncoding, ReadRun
-from ..strides import FEW_A_RUN, as_range, counts_up, from_big_endian, row_ahead, same_prefix, stretches, take_turns
+from ..strides import (
+    FEW_A_RUN,
+    as_range,
+    counting,
+    counts_up,
+    from_big_endian,
+    row_ahead,
+    same_prefix,
+    stretches,
+    take_turns,
+)
 from . import replies_out
 from .layout import ADD_OVERHEAD, BATCH_READ, BATCH_READ_LENGTH, READ_LENGTH, VERSION, auth_message, split_header
 
@@ -290,9 +300,15 @@ def _reads(
 def _ids_of_reads(data: bytes, at: int) -> tuple[Sequence[int], Sequence[int]]:
     """Return the ledger ids and entry ids of consecutive plain reads that have the same header as the first.
 
-    A plain read is three words of eight bytes: length and header, ledger id, entry id.
+    A plain read is three words of eight bytes: length and header, ledger id, entry id.  The reads of one client in a
+    chunk are usually of consecutive entries: then one call compares all of them.
     """
     count = (len(data) - at) // _READ_SIZE
+    last, (ledger_id, first) = at + (count - 1) * _READ_SIZE, _IDS.unpack_from(data, at + _READ_PREFIX)
+    if _IDS.unpack_from(data, last + _READ_PREFIX) == (ledger_id, first + count - 1):
+        ids = range(first, first + count)
+        if counting(data[at : at + _READ_SIZE], ids) == data[at : last + _READ_SIZE]:
+            return (ledger_id,) * count, ids
     words = from_big_endian(data[at : at + count * _READ_SIZE])
     heads = words[::3]
     if heads.count(heads[0]) < count:

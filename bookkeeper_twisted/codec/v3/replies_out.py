@@ -135,7 +135,7 @@ def read_reply(
 
 
 def read_replies(
-    txn_ids: Sequence[int], ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes],
+    txn_ids: Sequence[int], ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes | memoryview],
     lacs: Sequence[int],
 ) -> bytes:  # fmt: skip
     """Encode successful replies to reads, in order.
@@ -161,7 +161,7 @@ def read_replies(
 
 def _unlike_replies(
     operation: int, key: bytes, status: Status, ids: tuple[Sequence[int], Sequence[int], Sequence[int]],
-    rest: Sequence[Sequence[bytes]] = (),
+    rest: Sequence[Sequence[bytes | memoryview]] = (),
 ) -> bytes:  # fmt: skip
     """Encode replies to adds or reads whose layouts differ: each part of all replies is a column; join all parts.
 
@@ -195,7 +195,7 @@ def _read_head(txn_id: int, ledger_id: int, entry_id: int, size: int, rest: int)
 
 
 def _equal_read_replies(
-    txn_ids: Sequence[int], ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes],
+    txn_ids: Sequence[int], ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes | memoryview],
     lacs: Sequence[int], sizes: Sequence[int],
 ) -> bytes:  # fmt: skip
     """Encode read replies of one layout: repeat the bytes in front of an entry, then write four columns into them.
@@ -216,7 +216,7 @@ def _equal_read_replies(
     fill_column(heads, len(last) + TXN_AT, stride, txn_ids, txn_size)
     fill_column(heads, id_at - 1 - ledger_size, stride, ledger_ids, ledger_size)
     fill_column(heads, id_at, stride, entry_ids, id_size)
-    parts: list[bytes] = [b""] * (2 * count + 1)
+    parts: list[bytes | memoryview] = [b""] * (2 * count + 1)
     parts[:-1:2] = column(bytes(heads), stride, count, 0, stride)
     parts[1::2] = entries
     parts[0] = parts[0][len(last) :]

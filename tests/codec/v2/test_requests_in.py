@@ -248,6 +248,41 @@ class BadInputTests(SynchronousTestCase):
             self.assertEqual(item.status, Status.EBADREQ)
 
 
+class ReadRunTests(SynchronousTestCase):
+    """Chunks of plain reads."""
+
+    def test_consecutive(self) -> None:
+        """Reads of consecutive entries are a run with a range of ids, also where their lower bytes are used up."""
+        for first in (0, 5, (1 << 16) - 20, (1 << 62) - 20, -20):
+            (reads,), error = decode(requests_out.encode_reads(7, range(first, first + 40)))
+            assert isinstance(reads, ReadRun) and error is None
+            self.assertEqual((reads.ledger_ids, reads.entry_ids), ((7,) * 40, range(first, first + 40)))
+
+    def test_a_damaged_byte(self) -> None:
+        """Whatever byte of a chunk of reads is changed, its requests are what they are one by one."""
+        frames = requests_out.encode_reads(7, range(250, 290))
+        for at in (*range(4, 24), *range(20 * 24 + 4, 21 * 24), *range(39 * 24 + 4, 40 * 24)):
+            for bits in (1, 0x80):
+                damaged = bytearray(frames)
+                damaged[at] ^= bits
+                if at % 24 in (5, 7):
+                    continue  # another operation, or a fencing read without a key
+                singly = [item for i in range(0, len(damaged), 24) for item in decode(bytes(damaged[i : i + 24]))[0]]
+                found, _ = decode(bytes(damaged))
+                self.assertEqual(_reads(found), _reads(singly))
+
+
+def _reads(items: Sequence[object]) -> list[object]:
+    """Version, flags, ledger and entry of each plain read, and other items as they are."""
+    found: list[object] = []
+    for item in items:
+        if isinstance(item, ReadRun):
+            found += [(item.version, item.flags, *each) for each in zip(item.ledger_ids, item.entry_ids, strict=True)]
+        else:
+            found.append(str(item))
+    return found
+
+
 class FormTests(SynchronousTestCase):
     """Reads in all their forms."""
 
