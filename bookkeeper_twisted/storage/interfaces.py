@@ -420,7 +420,6 @@ class ILedgerStorage(Interface):
     def scattered(ledger_ids: Sequence[int], entry_ids: Sequence[int], max_bytes: int) -> Scattered:
         """Return entries of any ledgers, in any order, as far as they are cached or can be read without waiting.
 
-        :param ledger_ids, entry_ids: ledger id and entry id of each wanted entry, at least one.
         :param max_bytes: the search ends with the entry at which the found entries reach this number of bytes.
         """
 

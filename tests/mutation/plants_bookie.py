@@ -10,7 +10,7 @@ _LANES = ["tests.bookie.test_executor"]
 _WINDOW = ["tests.bookie.requests.test_fencing_window"]
 _HANDLES = ["tests.bookie.test_ledger_handle"]
 _READS = ["tests.bookie.test_bookie_reads"]
-_IN_TURN = ["tests.storage.test_ledger_storage_contract", "tests.storage.test_ledger_storage"]
+_IN_TURN = ["tests.storage.test_ledgers_in_turn"]
 _SINGLES = ["tests.bookie.requests.test_read_processor.ResidentTests"]
 
 _IDS = ["tests.bookie.requests.test_hostile_ids"]

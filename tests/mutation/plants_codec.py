@@ -356,7 +356,7 @@ PLANTS = (
     ),
     Plant(
         "the key of a series of adds may have any size", "codec/v3/requests_in.py",
-        "size < MIN_ENTRY_SIZE or len(found.master_key) > MAX_MASTER_KEY_SIZE", "size < MIN_ENTRY_SIZE",
+        "min(sizes) < MIN_ENTRY_SIZE or len(found.master_key) > MAX_MASTER_KEY_SIZE", "min(sizes) < MIN_ENTRY_SIZE",
         ["tests.codec.v3.test_requests_in"], where="_are_entries",
     ),
     Plant(

@@ -36,7 +36,7 @@ class _Forgetful(V3Protocol):
         return super().encode_adds(adds, 0)
 
     def read_replies(
-        self, run: ReadRun, first: int, entries: Sequence[bytes], lacs: Sequence[int] = ()
+        self, run: ReadRun, first: int, entries: Sequence[bytes | memoryview], lacs: Sequence[int] = ()
     ) -> bytes:  # fmt: skip
         return b"".join([self.read_reply(run, first + n, Status.EOK, b"") for n in range(len(entries))])
 
