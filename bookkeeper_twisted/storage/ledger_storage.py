@@ -238,14 +238,12 @@ class LedgerStorage:
         """Search for entries of several ledgers one by one; see :meth:`scattered`."""
         found = Scattered()
         for ledger_id, entry_id in zip(ledger_ids, entry_ids, strict=True):
-            run = None
-            if entry_id >= 0:  # -1 means the last entry, which is not searched for here
-                run = self.cached(ledger_id, entry_id)
-                if run is not None:
-                    found.cached += 1
-                else:
-                    run = self.resident(ledger_id, entry_id, 1, max_bytes)
-                    found.read_bytes += run.size if run is not None else 0
+            run = self.cached(ledger_id, entry_id)
+            if run is not None:
+                found.cached += 1
+            else:
+                run = self.resident(ledger_id, entry_id, 1, max_bytes)
+                found.read_bytes += run.size if run is not None else 0
             entry = run.entry(entry_id) if run is not None else None
             found.entries.append(entry)
             max_bytes -= len(entry or b"")

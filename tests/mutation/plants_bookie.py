@@ -221,16 +221,8 @@ PLANTS = (
         "ledger_ids.count(ledger_id) < len(ledger_ids)", "False", _IN_TURN, where="LedgerStorage.scattered",
     ),
     Plant(
-        "a read of the last entry among those of many ledgers gets none", "storage/ledger_storage.py",
-        "entry_id >= 0", "True", _IN_TURN, where="LedgerStorage._of_many_ledgers",
-    ),
-    Plant(
         "a search in many ledgers goes on beyond its bytes", "storage/ledger_storage.py",
         "max_bytes <= 0", "False", _IN_TURN, where="LedgerStorage._of_many_ledgers",
-    ),
-    Plant(
-        "a reserved ledger id among those of many ledgers is read", "bookie/requests/read_processor.py",
-        "min(ledger_ids) >= 0", "ledger_ids[0] >= 0", _SINGLES, where="ReadProcessor._refuse_reserved",
     ),
     Plant(
         "rows of entries are looked up entry by entry", "bookie/requests/read_cursor.py",
