@@ -48,16 +48,17 @@ def pieces_of(entry_ids: Sequence[int], ledger_ids: Sequence[int]) -> list[ReadP
     """Cut reads into pieces: a piece has reads of consecutive entries, or scattered reads, whose ids are in any order.
 
     Reads are scattered, for example, if a ledger is striped: each bookie stores only some of its entries.  Scattered
-    reads of several ledgers are one piece only if the ledger changes often, because those
-    of one ledger cost less.
+    reads of several ledgers are one piece only if the ledger changes often, because those of one ledger cost less.
 
     :param entry_ids: the entry id of each read, at least one.
     :param ledger_ids: the ledger id of each read.
     """
     count = len(entry_ids)
+    if count == 1:
+        return [ReadPiece(0, 1)]
     is_one_ledger = ledger_ids.count(ledger_ids[0]) == count
     is_together = is_one_ledger or sum(map(ne, ledger_ids, ledger_ids[1:])) * FEW_A_RUN >= count
-    if count > 1 and is_together and 1 not in map(sub, entry_ids[1:], entry_ids):
+    if is_together and 1 not in map(sub, entry_ids[1:], entry_ids):
         return [ReadPiece(0, count, False)]
     pieces: list[ReadPiece] = []
     for start, end in stretches(entry_ids, ledger_ids):

@@ -336,7 +336,7 @@ def _scattered(start: int, end: int) -> list[ReadPiece]:
 def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes | memoryview]:
     """Return entries of a run from id ``first`` onwards: as many as fit one reply buffer, at least one."""
     count = 1 if max_count == 1 else max(1, held.fitting(first, max_count, _REPLY_BYTES, 0))
-    return held.pieces_from(first, count)
+    return (held.entry(first),) if count == 1 else held.pieces_from(first, count)
 
 
 async def read_entry(session: RequestSession, ledger_id: int, entry_id: int) -> bytes:
