@@ -349,7 +349,8 @@ PLANTS = (
     ),
     Plant(
         "the flushing half hides the active one", "storage/directory_storage.py",
-        "if held is not None or not self.flushing:\n    return held\nheld = self.flushing.find(ledger_id, entry_id, max_count)",
+        "if held is not None or not self.flushing:\n    return held\n"
+        "held = self.flushing.find(ledger_id, entry_id, max_count)",
         "held = self.flushing.find(ledger_id, entry_id, max_count) or held", _STORAGE,
         where="DirectoryStorage.cached",
     ),
