@@ -278,8 +278,7 @@ IndexFactory = Callable[[IFileSystem, str, bool], IRunIndex]
 """A function that opens the index of a directory: (file system, path, whether to begin a new index in its place)."""
 
 
-@attrs.frozen(order=True)
-class JournalPosition:
+class JournalPosition(NamedTuple):
     """A position in a journal, ordered by file and offset.  A mark is the position at which a replay begins."""
 
     file_id: int = 0

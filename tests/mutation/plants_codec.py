@@ -120,12 +120,12 @@ PLANTS = (
     ),
     Plant(
         "a series of adds is taken from its ends", "codec/v2/requests_in.py",
-        "not count or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first)", "not count",
+        "not count or (count > 1 and not counts_up(frames, stride, count, 0, head, first))", "not count",
         ["tests.codec.v2.test_requests_in.BadInputTests"], where="_row",
     ),
     Plant(
         "a series of adds is compared by ids alone", "codec/v2/requests_in.py",
-        "counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first)",
+        "counts_up(frames, stride, count, 0, head, first)",
         "counts_up(frames, stride, count, _ADD_PREFIX, data[at + _ADD_PREFIX :][:8], first)",
         ["tests.codec.v2.test_requests_in.BadInputTests"], where="_row",
     ),

@@ -43,6 +43,8 @@ def ids_replies(version: int, opcode: int, status: Status, ledger_id: int, first
     :param first: id of the first entry.
     """
     frame = ids_reply(version, opcode, status, ledger_id, first)
+    if count == 1:
+        return frame
     if count < _FEW:
         head = frame[:20]
         return b"".join([head + (first + i).to_bytes(8, "big", signed=True) for i in range(count)])

@@ -147,7 +147,8 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
     count = _following(data, at, stride, ledger_id, first, guess)
     # ``frames`` may end with an incomplete frame, which is not read; to cut it off, all frames would have to be copied
     frames = data[at : at + count * stride] if at else data
-    if not count or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):
+    head = data[at : at + _ADD_PREFIX + 8]
+    if not count or (count > 1 and not counts_up(frames, stride, count, 0, head, first)):
         return None
     size = stride - _ADD_PREFIX
     entries: Sequence[bytes | memoryview]
@@ -165,11 +166,13 @@ def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, gu
     A short run saves time if another run follows it, for example if a client writes a few entries to each ledger in
     turn.
     """
+    count = (len(data) - at) // stride
+    if count == 1:
+        return 1
 
     def ids(number: int) -> tuple[int, int]:
         return _IDS.unpack_from(data, at + number * stride + _ADD_PREFIX)
 
-    count = (len(data) - at) // stride
     last = count - 1
     if FEW_A_RUN < guess <= last and ids(guess - 1) == (ledger_id, first + guess - 1) and ids(guess)[0] != ledger_id:
         return guess
