@@ -85,7 +85,7 @@ def check_bookie_id(bookie_id: str) -> str:
 
 
 _SHOWN = 64
-"""Most bytes of an entry's data that ``repr`` shows."""
+"""Maximum number of bytes of an entry's data that ``repr`` shows."""
 
 
 class Entry(NamedTuple):

@@ -86,9 +86,9 @@ class LedgerReader(Handle[client.LedgerReader]):
         """Read one or more consecutive entries from ``start`` upwards, perhaps fewer than requested.
 
         :param start: id of the first entry, from 0 to the LAC.
-        :param max_count: most entries; 0 for no limit.
-        :param max_size: most bytes, but a first entry that is larger is returned nevertheless.  If this is 0, negative
-            or larger than a frame, the limit is the size of a frame.
+        :param max_count: maximum number of entries; 0 for no limit.
+        :param max_size: maximum number of bytes, but a first entry that is larger is returned nevertheless.  If this is
+            0, negative or larger than a frame, the limit is the size of a frame.
         :returns: the entries ``start .. batch.last``; to continue, read from ``batch.last + 1``.
         :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned the first entry, or it is above the LAC.
         """
@@ -165,8 +165,8 @@ class LedgerReader(Handle[client.LedgerReader]):
         """Wait until an entry is confirmed, and read it.
 
         :param entry_id: id of the entry, >= 0.
-        :param timeout: most seconds to wait; if the entry is not confirmed by then, or the ledger ends before it, the
-            result has no entry.
+        :param timeout: maximum number of seconds to wait; if the entry is not confirmed by then, or the ledger ends
+            before it, the result has no entry.
         :returns: the entry and the LAC.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument is not a number, or is negative.
         :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered, or no replica returned the entry.

@@ -19,7 +19,7 @@ from .interfaces import ADMINISTRATION, IAuthorizer, Permission, ReadCustomMetad
 from .plugins import authorizer_of
 
 MOST_DECISIONS = 16_384
-"""Most decisions that are kept for each principal and permission."""
+"""Maximum number of decisions that are kept for each principal and permission."""
 
 _QUIET = 60.0
 _AUDITED = frozenset({Permission.FENCE, Permission.DELETE, *ADMINISTRATION})

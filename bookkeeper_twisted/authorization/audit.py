@@ -20,7 +20,7 @@ from .audit_file import AuditFile
 from .interfaces import Permission
 
 MOST_QUEUED = 10_000
-"""Most lines of the audit log that may wait to be written."""
+"""Maximum number of lines of the audit log that may wait to be written."""
 
 INTERVAL = 1.0
 """Seconds between two lines about refusals of one principal."""

@@ -20,7 +20,7 @@ from .rules import MOST_VALUE
 MOST_KEPT = 10_000
 AT_ONCE = 32
 TIME_LIMIT = 5.0
-"""Most seconds from a question to its answer, including the wait for other reads of the metadata store."""
+"""Maximum number of seconds from a question to its answer, including the wait for other reads of the metadata store."""
 
 REFUSED_FOR = 1.0
 """Seconds for which a failed read is not repeated, so that refused peers cannot overload the metadata store."""

@@ -15,7 +15,7 @@ from .rules import Rule, Rules, parse
 READ_AGAIN = 5.0
 """Seconds between two checks whether the file of rules has changed."""
 MOST_BYTES = 256 * 1024
-"""Most bytes that a file of rules may have."""
+"""Maximum number of bytes that a file of rules may have."""
 
 _KEY = "authorizationRules"
 _MOST_PRINCIPALS = 1_000

@@ -36,8 +36,8 @@ def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
     So a worker under a speed limit sends small requests evenly, and no request of a client waits behind a large one.
     The result is at least one entry and one byte.
 
-    :param entries: most entries without a speed limit.
-    :param n_bytes: most bytes without a speed limit.
+    :param entries: maximum number of entries without a speed limit.
+    :param n_bytes: maximum number of bytes without a speed limit.
     """
     for rate in [throttle.rate for throttle in throttles]:
         if rate.entries:

@@ -17,7 +17,7 @@ class Retries:
 
     :ivar attempts: number of attempts, including the first attempt.
     :ivar first_pause: seconds before the second attempt; the pause doubles for each further attempt.
-    :ivar longest_pause: most seconds of a pause.
+    :ivar longest_pause: maximum length of a pause, in seconds.
     """
 
     attempts: int = 5

@@ -21,7 +21,9 @@ ENOUGH = 3
 FIRST_PAUSE = 30.0
 """Seconds for which a bookie is left out at first; then one request tests whether it answers again."""
 LONGEST_PAUSE = 120.0
-"""Most seconds between two tests whether a bookie that is left out answers again; the pause doubles after each test."""
+"""Maximum number of seconds between two tests whether a bookie that is left out answers again; the pause doubles after
+each test.
+"""
 
 
 @attrs.define

@@ -26,7 +26,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 
         :param when_full: what an offer does while its entry has no room, because ``maxInFlightBytes`` of offered
             entries are not acknowledged yet.
-        :param patience: most seconds that an offer waits for room with ``WhenFull.BLOCK``; None for ever.
+        :param patience: maximum number of seconds that an offer waits for room with ``WhenFull.BLOCK``; None for ever.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or is negative.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries; the error says why.
         """

@@ -27,7 +27,7 @@ def receive_acknowledgements(
     """Receive a bookie's replies to adds that were sent before, until each add is answered.
 
     :param adds: the adds that were sent.
-    :param max_frame_size: most bytes of a frame, including its length word.
+    :param max_frame_size: maximum number of bytes of a frame, including its length word.
     :raises bookkeeper_twisted.errors.BookieError: the bookie did not store one of the entries.
     """
     missing = set(zip(adds.ledger_ids, adds.entry_ids, strict=True))

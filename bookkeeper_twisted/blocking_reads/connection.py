@@ -103,7 +103,7 @@ class BookieConnection:
 
     :param opened: the socket, or the stream of an encrypted connection over a socket.
     :param address: the address of the bookie, for messages.
-    :param max_frame_size: most bytes of a frame, including its length word.
+    :param max_frame_size: maximum number of bytes of a frame, including its length word.
     """
 
     def __init__(self, opened: IByteStream, address: Address, wire: int, max_frame_size: int) -> None:
@@ -177,7 +177,7 @@ def dial(
 
     :param wire: the version of the wire protocol, 2 or 3.
     :param timeouts: the time limits of this attempt, and of later calls on the connection.
-    :param max_frame_size: most bytes of a frame that may be received, including its length word.
+    :param max_frame_size: maximum number of bytes of a frame that may be received, including its length word.
     :raises BookieHandleNotAvailableError: the connection failed, or was not made in time.
     """
     return BookieConnection(open_socket(address, timeouts), address, wire, max_frame_size)

@@ -46,8 +46,9 @@ class ReadLimits:
     """The settings of reads from bookies.
 
     :ivar wire: version of the wire protocol of reads, 2 or 3.
-    :ivar batch_bytes: most bytes of entries that are requested at a time, by one batch read or several single reads.
-    :ivar max_frame_size: most bytes of a reply.
+    :ivar batch_bytes: maximum number of bytes of entries that are requested at a time, by one batch read or several
+        single reads.
+    :ivar max_frame_size: maximum number of bytes of a reply.
     """
 
     wire: int = 2

@@ -25,7 +25,7 @@ WIRES: Mapping[int, IWireProtocol] = {2: V2, 3: V3}
 """The wire protocols by their versions."""
 
 _AT_ONCE = 256 << 10
-"""Most bytes of replies to single reads that one system call receives."""
+"""Maximum number of bytes of replies to single reads that one system call receives."""
 _FIRST_TXN = 1
 
 
@@ -33,8 +33,8 @@ def send_batch_read(connection: IBookieConnection, ledger_id: int, first: int, m
     """Send a batch read of consecutive entries.
 
     :param first: id of the first entry.
-    :param max_count: most entries to return, > 0.
-    :param max_size: most bytes of the reply; a first entry that is longer is returned nevertheless.
+    :param max_count: maximum number of entries to return, > 0.
+    :param max_size: maximum number of bytes of the reply; a first entry that is longer is returned nevertheless.
     """
     wire = WIRES[connection.wire]
     connection.send(wire.encode_batch_read(wire.batch_read(ledger_id, first, first, max_count, max_size, 0, None)))
@@ -46,7 +46,7 @@ def receive_batch(
     """Receive the reply to a batch read that was sent by :func:`send_batch_read`.
 
     :param first: id of the first entry, as in the request.
-    :param max_frame_size: most bytes of a frame, including its length word.
+    :param max_frame_size: maximum number of bytes of a frame, including its length word.
     :returns: entries from ``first`` on; their digests are not verified.
     :raises BadRequestError: the bookie does not support batch reads, for example.
     :raises CodecError: the frame is not a reply to a batch read.
@@ -90,7 +90,7 @@ def receive_entries(
     """Receive the replies to reads that :func:`send_reads` sent, many replies in one system call.
 
     :param entry_ids: the ids that were sent, all different.
-    :param max_frame_size: most bytes of a frame, including its length word.
+    :param max_frame_size: maximum number of bytes of a frame, including its length word.
     :returns: the stored bytes of each entry, by its id; an error if the bookie did not return the entry.
     """
     scan = WIRES[connection.wire].scan_replies

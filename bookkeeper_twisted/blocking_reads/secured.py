@@ -36,7 +36,7 @@ from .connection import WAIT_ALL, Address, BookieConnection, IByteStream, Timeou
 from .requests import WIRES
 
 _CHUNK = 256 << 10
-"""Most bytes that one system call receives."""
+"""Maximum number of bytes that one system call receives."""
 
 CreatorOf = Callable[[str], IOpenSSLClientConnectionCreator]
 """A function that makes the client's end of TLS connections to a host name or address."""
@@ -69,7 +69,7 @@ def dial_secured(
     :param wire: the version of the wire protocol, 2 or 3.
     :param timeouts: the time limits of this attempt, and of later calls on the connection.  TLS and authentication
         have ``timeouts.reply`` each.
-    :param max_frame_size: most bytes of a frame that may be received, including its length word.
+    :param max_frame_size: maximum number of bytes of a frame that may be received, including its length word.
     :raises SecurityError: the bookie does not encrypt, or one side does not trust the certificate of the other side.
     :raises UnauthorizedAccessError: the bookie has refused this client, or has not proven who it is.
     :raises BookieHandleNotAvailableError: the connection failed, or was lost.

@@ -35,11 +35,13 @@ class BookieOptions:
     """Limits of a bookie.
 
     :ivar write_data: whether entries are written to the journal (``journalWriteData``).
-    :ivar max_throttle_time: most seconds that an add waits for room in the write cache and the journal's queue.
-    :ivar max_waiting_bytes: most bytes of adds that wait for room; more adds are refused (safety rule S11).
-    :ivar max_waiting_reads: most reads that wait for the disk.
+    :ivar max_throttle_time: maximum number of seconds that an add waits for room in the write cache and the journal's
+        queue.
+    :ivar max_waiting_bytes: maximum number of bytes of adds that wait for room; more adds are refused (safety rule
+        S11).
+    :ivar max_waiting_reads: maximum number of reads that wait for the disk.
     :ivar read_threads: number of threads that read from disk; it is only exported as a metric.
-    :ivar max_long_polls: most requests that wait for a LAC to advance.
+    :ivar max_long_polls: maximum number of requests that wait for a LAC to advance.
     """
 
     write_data: bool = True

@@ -39,7 +39,8 @@ class DiskReads:
     :param flush: a function that sends the collected replies; called after each result, whose callbacks may have added
         replies.
     :param seconds: returns the time in seconds.  Failed reads of a ledger are logged at most once a minute.
-    :param limit: most reads that wait; further reads are refused, so that they use limited memory (safety rule S11).
+    :param limit: maximum number of reads that wait; further reads are refused, so that they use limited memory (safety
+        rule S11).
     """
 
     _log = Logger()

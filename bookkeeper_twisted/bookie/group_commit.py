@@ -36,9 +36,9 @@ class CommitOptions:
     """The settings of a journal: when it writes and syncs, and how many bytes may wait for it.
 
     :ivar sync_data: whether records are acknowledged after the sync; if False, after the write (``journalSyncData``).
-    :ivar sync_interval: most seconds from the write of a group to its sync.
+    :ivar sync_interval: maximum number of seconds from the write of a group to its sync.
     :ivar max_wait: seconds that an idle journal waits for more records before it writes; 0: it writes immediately.
-    :ivar enough_bytes: number of bytes: when so many are in the queue, the wait of ``max_wait`` ends early.
+    :ivar enough_bytes: the wait of ``max_wait`` ends early when the queue has this many bytes.
     :ivar max_queued_bytes, max_queued_items: size of the queue in bytes and in items from which
         :attr:`GroupCommit.is_full` is true, so that the queue's memory is bounded (safety rule S11).
     """

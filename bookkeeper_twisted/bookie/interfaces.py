@@ -89,8 +89,8 @@ class IBookie(Interface):
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return consecutive entries from a cache that include ``entry_id`` of ``ledger_id``; None if no cache has it.
 
-        :param max_count: most entries that the caller can use, from ``entry_id`` on.  The result may have more or fewer
-            entries, and may begin before ``entry_id``.
+        :param max_count: maximum number of entries that the caller can use, from ``entry_id`` on.  The result may have
+            more or fewer entries, and may begin before ``entry_id``.
         """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
@@ -98,8 +98,8 @@ class IBookie(Interface):
 
         Call it if :meth:`cached` has not found the entry.
 
-        :param max_count: most entries to return.
-        :param max_bytes: most bytes of the entries; the first entry is returned even if it is longer.
+        :param max_count: maximum number of entries to return.
+        :param max_bytes: maximum number of bytes of the entries; the first entry is returned even if it is longer.
         :returns: a run of consecutive entries from ``entry_id`` on, within the limits; None if a read of ``entry_id``
             must wait for the disk.
         """
@@ -107,10 +107,10 @@ class IBookie(Interface):
     def scattered(
         ledger_ids: Sequence[int], entry_ids: Sequence[int], max_bytes: int
     ) -> Sequence[bytes | None]:  # fmt: skip
-        """Return entries of any ledgers, in any order, as far as they can be read without waiting.
+        """Return those of the wanted entries that can be read without waiting; they may be of several ledgers.
 
-        The result has None in place of an entry that this search does not find.  Such an entry may still be found by
-        :meth:`cached` or :meth:`resident`.
+        The result is in the order of the ids, with None for each entry that was not found or not searched for.
+        Such an entry may still be found by :meth:`cached` or :meth:`resident`.
 
         :param ledger_ids, entry_ids: ledger id and entry id of each wanted entry, at least one.
         :param max_bytes: the search ends when the found entries have this many bytes; at least one entry is searched
@@ -122,7 +122,7 @@ class IBookie(Interface):
 
         Later calls of :meth:`cached` or :meth:`resident` find these entries while they are in memory.
 
-        :param wanted: triples: ledger id, entry id, most bytes to read from this entry on.
+        :param wanted: triples: ledger id, entry id, maximum number of bytes to read from this entry on.
         :returns: for each triple, a run that begins at the entry, or an error: NoSuchEntryError, NoSuchLedgerError,
             DataUnknownError (the entry log with the entry is missing), BookieIOError, or LoadLaterError (the other
             triples have used up the bytes of this call; at least one triple is loaded).  If too many reads wait, the
@@ -152,7 +152,7 @@ class IBookie(Interface):
     def wait_lac(ledger_id: int, previous_lac: int, timeout: float) -> "Deferred[float | None]":
         """Wait until the LAC of a ledger is above ``previous_lac``.
 
-        :param timeout: most seconds to wait.
+        :param timeout: maximum number of seconds to wait.
         :returns: fires with the wall-clock time in ms at which the LAC advanced.  It fires with None if the LAC was
             above ``previous_lac`` already, or if the wait ends by a fence, the deletion of the ledger or the timeout.
             Fails with NoSuchLedgerError or TooManyRequestsError.  Cancelling ends the wait.

@@ -182,7 +182,7 @@ class LedgerHandles:
         :param row: the new state of the ledger.
         """
         self._storage.put_ledger(row)
-        # Read the state back: its key is then the bytes object that all ledgers with this key share.
+        # Use the stored state: to save memory, the storage keeps one bytes object for all ledgers with the same key.
         handle.row = self._storage.ledger(handle.ledger_id) or row
         handle.known = True
         handle.update_accepts()

@@ -19,7 +19,7 @@ class WaitingAdds:
 
     :param admit: called with the arguments of an add when there is room for it; it stores the entries of the add.
     :param max_wait: seconds after which a waiting add fails with TooManyRequestsError.
-    :param max_bytes: most bytes of entries in the queue; further adds are refused immediately.
+    :param max_bytes: maximum number of bytes of entries in the queue; further adds are refused immediately.
     :ivar ended_at: time at which an add last ended to wait, in seconds of the clock.
     """
 

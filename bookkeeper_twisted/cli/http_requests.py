@@ -32,7 +32,7 @@ TIMEOUT = 10.0
 """Seconds within which an answer must come, unless the caller says otherwise."""
 
 MAX_BODY = 1 << 20
-"""The most bytes of the body of an answer, unless the caller says otherwise."""
+"""Maximum number of bytes of the body of an answer, unless the caller says otherwise."""
 
 
 @implementer(IAgentEndpointFactory)
@@ -84,7 +84,7 @@ async def send(
     :param config: configuration of a client of bookies: its TLS is used, and its token is sent.  The token is not sent
         in clear to other machines unless ``tokenInClear`` is set.
     :param timeout: seconds within which the answer must come.
-    :param max_body: the most bytes of the body of the answer.
+    :param max_body: maximum number of bytes of the body of the answer.
     :returns: status and body of the answer.
     :raises OSError: no answer came, or it is too long.
     :raises ConfigError: a file of TLS or of the token cannot be used.

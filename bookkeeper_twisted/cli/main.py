@@ -68,7 +68,9 @@ Documentation: README.rst and docs/ of the source distribution; "make docs" buil
 
 
 _LONGEST_FILE = 16 << 20
-"""Most bytes of a file that commands read: of a configuration, of a cookie, of the metadata of a ledger."""
+"""Maximum number of bytes of a file that commands read: of a configuration, of a cookie, of the metadata of a
+ledger.
+"""
 
 
 class DiskFiles:

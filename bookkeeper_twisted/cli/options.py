@@ -34,7 +34,9 @@ PROTECTION = "protection"
 ZOOKEEPER = "ZooKeeper"
 
 _LONGEST_FILE = 16 << 20
-"""Most characters of a configuration file; one without an end, such as ``/dev/zero``, would fill the memory."""
+"""Maximum number of characters of a configuration file; one without an end, such as ``/dev/zero``, would fill the
+memory.
+"""
 
 _INDENT = " " * 8
 _WIDTH = 100

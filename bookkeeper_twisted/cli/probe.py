@@ -1,4 +1,4 @@
-"""The commands ``probe`` and ``drain``: requests of a container to the HTTP server of its own process.
+"""The commands ``probe`` and ``drain``: run inside a container, they ask the HTTP server of the bookie there.
 
 An orchestrator runs them often, so this module needs the standard library alone, and takes a twentieth of a second.
 """

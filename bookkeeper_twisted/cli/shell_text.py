@@ -10,7 +10,7 @@ from ..model import DigestType, LedgerMetadata
 _DIGESTS = {DigestType.HMAC: "MAC"}
 _UNKNOWN = "UNKNOWN"
 _LONGEST_ERROR = 2000
-"""The most characters of an error that are printed."""
+"""Maximum number of characters of an error that are printed."""
 
 
 def on_one_line(text: str) -> str:

@@ -56,10 +56,10 @@ class IBookieClient(Interface):
     ) -> "Deferred[BatchReply]":  # fmt: skip
         """Read one or more consecutive entries, beginning with ``first``.
 
-        :param max_count: most entries, <= 0 for any number.
-        :param max_size: most bytes of the reply; a first entry that is longer is returned nevertheless.
-        :param patience: most seconds that the bookie waits until it knows a LAC of at least ``first``.  Its reply has
-            the highest LAC that it knows (``max_lac``) and the entries that it keeps, confirmed or not.
+        :param max_count: maximum number of entries, <= 0 for any number.
+        :param max_size: maximum number of bytes of the reply; a first entry that is longer is returned nevertheless.
+        :param patience: maximum number of seconds that the bookie waits until it knows a LAC of at least ``first``.
+            Its reply has the highest LAC that it knows (``max_lac``) and the entries that it keeps, confirmed or not.
         """
 
     def long_poll(bookie_id: str, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":

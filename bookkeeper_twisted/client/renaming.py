@@ -35,9 +35,9 @@ class BookieRenaming:
 
     It can be cancelled and run again; ledgers that were changed before are not changed again.
 
-    :param updates_per_second: most metadata updates in a second; > 0.
+    :param updates_per_second: maximum number of metadata updates in a second; > 0.
     :param at_once: number of ledgers that are read or changed at a time; > 0.
-    :param limit: most ledgers to change; None for all.
+    :param limit: maximum number of ledgers to change; None for all.
     :raises IncorrectParameterError: the ids are equal, one is no bookie id, or a number is not greater than 0.
     """
 

@@ -27,7 +27,7 @@ class Iteration(Protocol[T_co]):
 async def take(items: AsyncIterator[T], count: int) -> list[T]:
     """Return the next items of an iteration as a list.
 
-    :param count: most items to take.
+    :param count: maximum number of items to take.
     :returns: fewer than ``count`` only at the end of ``items``.
     """
     found: list[T] = []
@@ -49,7 +49,7 @@ async def for_each(
 
     :param work: makes the coroutine for an item; called with the items in order.  The results of coroutines are
         dropped.
-    :param at_once: most coroutines that run at a time, at least one.
+    :param at_once: maximum number of coroutines that run at a time, at least one.
     """
     crew = _Crew()
     try:

@@ -16,7 +16,7 @@ _GROUP = struct.Struct(">qqii")
 assert _HEADER.size == 64 and _GROUP.size == 24
 
 MAX_RANGES = 1_000_000
-"""Most ranges that a decoder accepts in one reply: a group of 24 bytes can stand for 2**63 ranges."""
+"""Maximum number of ranges that a decoder accepts in one reply: a group of 24 bytes can stand for 2**63 ranges."""
 
 _MAX_SIZE = (1 << 31) - 1
 
@@ -40,7 +40,7 @@ def encode_availability(ranges: Iterable[tuple[int, int]]) -> bytes:
 def decode_availability(data: bytes, max_ranges: int = MAX_RANGES) -> tuple[tuple[int, int], ...]:
     """Decode ranges of entry ids, as (first id, last id) in ascending order; merge adjacent ranges.
 
-    :param max_ranges: most ranges that are accepted; checked before the ranges take memory.
+    :param max_ranges: maximum number of ranges that are accepted; checked before the ranges take memory.
     :raises CodecError: the layout is broken, or there are too many ranges.
     """
     if len(data) < _HEADER.size:

@@ -21,7 +21,7 @@ DEFAULT_MAX_FRAME_SIZE = 5 * 1024 * 1024
 """Size in bytes of the longest frame, with its length word (``nettyMaxFrameSizeBytes``)."""
 
 MAX_COUNT = (1 << 31) - 1
-"""Most entries that a batch read can ask for."""
+"""Maximum number of entries that a batch read can ask for."""
 
 MIN_ENTRY_SIZE = 24
 """Size in bytes of the shortest entry that a bookie stores.  Clients can only read entries of at least 32 bytes."""

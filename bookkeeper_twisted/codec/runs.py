@@ -176,7 +176,7 @@ class BatchRead:
     """One batch read (BP-62), which asks for consecutive entries in one reply.
 
     :ivar request_id: the V2 requestId or V3 txnId, which the reply repeats.
-    :ivar max_count: most entries to return, at most :data:`~.operations.MAX_COUNT`; <= 0 for any number.
+    :ivar max_count: maximum number of entries to return, at most :data:`~.operations.MAX_COUNT`; <= 0 for any number.
     :ivar master_key: the master key; None if the request has none.
     :ivar previous_lac, timeout_ms: the long poll of V3: the bookie waits until the LAC is above ``previous_lac``, at
         most ``timeout_ms`` milliseconds; None if not sent.

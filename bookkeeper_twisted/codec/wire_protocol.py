@@ -58,8 +58,8 @@ class IWireProtocol(IReplyEncoding):
 
         :param first: id of the first entry.
         :param number: the number of the request, which the reply repeats in every protocol.
-        :param max_count: most entries to return, <= 0 for any number.
-        :param max_size: most bytes of the reply.
+        :param max_count: maximum number of entries to return, <= 0 for any number.
+        :param max_size: maximum number of bytes of the reply.
         :param flags: bits of :mod:`.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         """
 

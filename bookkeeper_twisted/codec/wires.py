@@ -35,7 +35,7 @@ _V3_HEADER_ROOM = 512
 class V2Protocol:
     """V2: fixed layouts, no request numbers; only adds, reads, batch reads and authentication (:mod:`.v2`).
 
-    The ``max_size`` of a batch read limits all bytes of the reply: 36 bytes in front, and the records of the entries.
+    The ``max_size`` of a batch read limits the whole reply: 36 bytes of header, then length and bytes of each entry.
     """
 
     names = frozenset({"v2"})

@@ -214,7 +214,7 @@ class BookieConfig(HttpConfig):
         unit="bytes",
     )  # fmt: skip
     max_batch_read_size: int = setting(
-        "maxBatchReadSize", FRAME, integer(1), "most bytes in the reply to one batch read", unit="bytes"
+        "maxBatchReadSize", FRAME, integer(1), "maximum number of bytes in the reply to one batch read", unit="bytes"
     )
     max_adds_in_progress_limit: int = setting(
         "maxAddsInProgressLimit", 0, integer(0), "adds under way in the whole bookie; 0: no such limit"

@@ -235,7 +235,7 @@ class EntryRun:
     def fitting(self, first: int, max_count: int, budget: int, overhead: int) -> int:
         """Return the number of entries from ``first`` on that fit into one reply to a batch read.
 
-        :param max_count: most entries, > 0.
+        :param max_count: maximum number of entries, > 0.
         :param budget: number of bytes left for entries; each entry takes the size of its record plus ``overhead``.
         :returns: the number of entries; 0 if not even the first entry fits.
         """

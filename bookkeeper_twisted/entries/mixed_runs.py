@@ -49,7 +49,7 @@ class MixedRun:
         return zip(self.ledger_ids, self.entry_ids, strict=True)
 
     def spans(self) -> Iterator[tuple[int, int, int]]:
-        """Return (ledger id, entry id, entry id) of each entry, as if each entry were a run, in order."""
+        """Return (ledger id, first entry id, last entry id) for each entry, in order; both entry ids are the same."""
         return zip(self.ledger_ids, self.entry_ids, self.entry_ids, strict=True)
 
     def each(self, of_run: object, of_mixed: "Callable[[MixedRun], T]") -> list[T]:

@@ -46,7 +46,7 @@ _OF_LEDGERS = (Permission.READ, Permission.DELETE)
 
 _FIRST_REFUSAL = 400
 _SHOWN = 100
-"""The most characters of a wrong value that an error message repeats to the sender."""
+"""Maximum number of characters of a wrong value that an error message repeats to the sender."""
 
 
 @attrs.frozen
@@ -284,7 +284,7 @@ class ApiPage(Resource):
         return answer
 
     def _failed(self, failure: Failure) -> Answer:
-        """Return the answer for a failed handler, whatever its failure; without an answer, the client would wait on."""
+        """Return the answer for any failure of a handler; without an answer, the client would keep waiting."""
         if failure.check(CancelledError):
             # The client has disconnected, or the operation for which the handler waited was cancelled.
             return Answer("Service Unavailable", 503)

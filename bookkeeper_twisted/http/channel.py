@@ -32,7 +32,7 @@ from .hosts import HostNames
 
 MAX_CONNECTIONS = 64
 MAX_BODY = 64 * 1024
-"""The most bytes of the body of a request."""
+"""Maximum number of bytes of the body of a request."""
 
 CONSOLE = b"/console"
 """The path of the page to which pages of other sites may link."""
@@ -42,7 +42,9 @@ REQUEST_TIME = 60.0
 
 _HELD = 16 * 1024
 _PIECE = 4 * 1024
-"""The most bytes that are parsed at a time: a body in chunks of one byte takes a millisecond per KiB to parse."""
+"""Maximum number of bytes that are parsed at a time: a body in chunks of one byte takes a millisecond per KiB to
+parse.
+"""
 
 _LINGER = 2.0
 _GRACE = 15.0
@@ -178,7 +180,7 @@ class BoundedChannel(HTTPChannel):
         self._parse(held)
 
     def _parse(self, data: bytes) -> None:
-        """Parse the first bytes of ``data`` now, and the other bytes when this connection has its turn."""
+        """Parse the first bytes of ``data`` now, and the rest in later turns of the reactor."""
         if len(data) > _PIECE:
             self._held.insert(0, data[_PIECE:])
             data = data[:_PIECE]

@@ -45,7 +45,9 @@ def http_tls(config: HttpConfig, seconds: Callable[[], float]) -> ServerTls:
 
 
 MOST_AT_ONCE = 16 * 1024
-"""Most bytes that are received at a time: some hundred of the smallest records, which take six milliseconds."""
+"""Maximum number of bytes that are received at a time: some hundred of the smallest records, which take six
+milliseconds.
+"""
 
 
 class EncryptedHttpConnection(TlsLayer):

@@ -16,7 +16,7 @@ from ipaddress import ip_address
 from twisted.web.http import Request
 
 _OWN = frozenset({"same-origin", "none"})
-"""Values of ``Sec-Fetch-Site`` for requests of the server's own pages, of the user, and of clients without it."""
+"""Permitted values of ``Sec-Fetch-Site``: of the server's own pages, of an address that the user typed, and none."""
 
 _NAVIGATION = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
 _SCHEMES = {"http://": ":80", "https://": ":443"}

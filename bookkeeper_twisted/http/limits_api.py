@@ -18,7 +18,7 @@ _log = Logger()
 _LEVELS_PATH = "/api/v1/config/log_levels"
 _LEVEL, _LEVELS = "logLevel", "logLevels"
 _MOST_LEVELS = 100
-"""Most namespaces with a level of their own: each log line is compared with all of them."""
+"""Maximum number of namespaces with a level of their own: each log line is compared with all of them."""
 
 _ADAPTIVE, _REPLICATION_ADAPTIVE, _LIMITERS = "adaptive", "replicationAdaptive", "limiters"
 _BOUND = "latencyBoundMs"

@@ -73,7 +73,7 @@ def shuffled(candidates: Candidates, taken: Collection[str], chance: Chance, max
 
 
 MAX_STEPS = 10_000
-"""Most racks that one search tries: far more than in a real cluster, so that every search ends."""
+"""Maximum number of racks that one search tries: far more than in a real cluster, so that every search ends."""
 
 NOWHERE = ""
 """The rack name of a bookie whose rack is unknown; it does not count as a rack of a write set."""

@@ -35,10 +35,10 @@ FIRST_GUESS = 4 << 10
 """The assumed size of an entry in bytes, until the first entry was read."""
 
 FIRST_ENTRIES = 32
-"""Most entries to request as long as their size is unknown, because each may have megabytes."""
+"""Maximum number of entries to request as long as their size is unknown, because each may have megabytes."""
 
 MAX_SINGLE_READS = 1024
-"""Most single reads at a time.
+"""Maximum number of single reads at a time.
 
 With half as many, a client and its bookies need a sixth more time for an entry of a striped ledger, because they do
 twice as often what they do once for all reads of a window.  With twice as many, they need as much time.
@@ -67,8 +67,8 @@ class UsualSize:
     def entries_in(self, n_bytes: int, most: int) -> int:
         """Return the number of entries to request if the reply should not exceed ``n_bytes`` bytes.
 
-        :param n_bytes: most bytes of the reply.
-        :param most: most entries to request; the result is at least one.
+        :param n_bytes: maximum number of bytes of the reply.
+        :param most: maximum number of entries to request; the result is at least one.
         """
         return max(min(n_bytes // self.n_bytes, most if self._is_known else min(most, FIRST_ENTRIES)), 1)
 

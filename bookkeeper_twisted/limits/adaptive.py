@@ -111,7 +111,7 @@ class AdaptiveThrottles:
 
     :param observe: returns the 99th percentile of the latency of client requests since the last call, in milliseconds,
         or None without requests.
-    :param bound: most milliseconds of this latency; with 0, the limiters are never slowed down.
+    :param bound: maximum of this latency, in milliseconds; with 0, background work is never slowed down.
     :param labels: labels of the metrics.
     """
 

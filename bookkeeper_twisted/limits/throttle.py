@@ -33,7 +33,7 @@ USED_SECONDS = 10.0
 """Seconds for which a job counts as a user of a limiter after its last request."""
 
 MOST_USERS = 20
-"""Most users of a limiter that are remembered."""
+"""Maximum number of users of a limiter that are remembered."""
 
 
 @attrs.frozen

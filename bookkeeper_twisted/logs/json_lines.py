@@ -27,7 +27,7 @@ _PART = re.compile(r"(?!log_)\w+(\.\w+)+")
 """A pattern for the names in a message's template that mean an attribute of a field, such as ``last.entries``."""
 
 _DEEPEST = 4
-"""The most levels of lists and mappings in a field; what is nested deeper is shown as text."""
+"""Maximum number of levels of lists and mappings in a field; what is nested deeper is shown as text."""
 
 
 def json_line(event: LogEvent) -> str | None:

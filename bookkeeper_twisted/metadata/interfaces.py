@@ -42,9 +42,9 @@ class MetadataOptions:
         left; None for ``session_timeout``.
     :ivar secure: whether only the identity that wrote data may read and change them (``zkEnableSecurity``).
     :ivar auth: the identity of this process, as a credential of the form ``scheme:credential``.
-    :ivar max_retries: most repetitions of a call whose answer was lost (``zkRetryBackoffMaxRetries``).
+    :ivar max_retries: maximum number of repetitions of a call whose answer was lost (``zkRetryBackoffMaxRetries``).
     :ivar retry_start: seconds before the first repetition; each further repetition doubles the wait.
-    :ivar retry_max: most seconds before a repetition.
+    :ivar retry_max: maximum number of seconds before a repetition.
     :ivar create: whether to make an embedded store that does not exist, as bookies do.  If such a store stays unused,
         it is removed when it is closed.
     :ivar tls: the TLS settings of connections to the store; None for unencrypted connections (``zkClientSecure``).

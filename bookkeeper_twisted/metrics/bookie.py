@@ -65,7 +65,7 @@ class JournalMetrics:
 
         :param length: returns the number of items in the queue.
         :param used: returns the bytes of these items.
-        :param limit: most bytes of the queue.
+        :param limit: maximum number of bytes of the queue.
         :param groups: returns the number of groups that the journal is writing or syncing.
         """
         prefix, label = "bookie_journal_JOURNAL_", self._label
@@ -111,7 +111,7 @@ class ReadLaneMetrics:
 
         :param waiting: returns the number of reads that wait or are in progress.
         :param threads: number of threads of the lane.
-        :param limit: most reads that may wait.
+        :param limit: maximum number of reads that may wait.
         """
         self._export("queue", waiting)
         pool = "bookkeeper_server_BookieReadThreadPool_"

@@ -21,7 +21,7 @@ def directory_labels(ledger_dirs: Sequence[str], index_dirs: Sequence[str]) -> M
 
 
 class StorageCounts(Protocol):
-    """The counts of a ledger storage, which its metrics export."""
+    """The counters of a ledger storage, such as entries written and cache hits; its metrics export them."""
 
     write_cache_hits: int
     read_cache_hits: int
@@ -41,7 +41,7 @@ class StorageMetrics:
     """The metrics of a ledger storage, read from its counts.
 
     :param labels: labels that :func:`directory_labels` returned.
-    :param write_cache_limit: most bytes in the write caches.
+    :param write_cache_limit: maximum number of bytes in the write caches.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ RETRY = 60.0
 """Seconds after a failure to find out racks until the next attempt."""
 
 MAX_ARGUMENTS = 100
-"""The most hosts that one call of the rack program gets as arguments."""
+"""Maximum number of hosts that one call of the rack program gets as arguments."""
 
 
 class IRackResolver(Interface):

@@ -10,7 +10,7 @@ from ..errors import MetadataError
 from .racks import IRackResolver
 
 PATIENCE = 10.0
-"""The most seconds that a caller waits until the racks have been read for the first time."""
+"""Maximum number of seconds that a caller waits until the racks have been read for the first time."""
 
 
 @implementer(IRackResolver)

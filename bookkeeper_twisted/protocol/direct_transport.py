@@ -44,7 +44,7 @@ GATHER_SIZE = 16 * 1024
 """Byte strings with fewer bytes than this, on average, are joined: this is faster than passing each to the kernel."""
 
 MAX_GATHERED = 1024
-"""Most byte strings that one system call accepts (``IOV_MAX``)."""
+"""Maximum number of byte strings that one system call accepts (``IOV_MAX``)."""
 
 MAX_BURST = 1024 * 1024
 """Bytes that a connection sends between two events of its socket; then its producer is paused for other connections."""

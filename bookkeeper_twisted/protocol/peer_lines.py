@@ -16,7 +16,9 @@ INTERVAL = 60.0
 """Seconds between two lines of one kind about peers of one host."""
 
 MAX_HOSTS = 100
-"""Most hosts that lines of one kind are logged about in one interval; lines about further hosts are omitted."""
+"""Maximum number of hosts that lines of one kind are logged about in one interval; lines about further hosts are
+omitted.
+"""
 
 
 def peer_name(address: IAddress | None) -> str:
@@ -26,7 +28,9 @@ def peer_name(address: IAddress | None) -> str:
 
 
 MAX_CAUSES = 16
-"""Most causes of lines of one kind that are logged about one host in one interval; lines with others are omitted."""
+"""Maximum number of causes of lines of one kind that are logged about one host in one interval; lines with others are
+omitted.
+"""
 
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 

@@ -39,7 +39,7 @@ from ..security.records import RecordConnection, TlsError
 from .interfaces import IGatheringTransport
 
 MAX_IDLE_ANSWERS = 4 * 1024
-"""Most bytes that OpenSSL may write by itself while a peer sends no data; then the connection is dropped.
+"""Maximum number of bytes that OpenSSL may write by itself while a peer sends no data; then the connection is dropped.
 
 These are the answers to some hundred KeyUpdates.  Each KeyUpdate costs some 10 us, and an honest peer sends at most one
 in many megabytes of data.
@@ -311,7 +311,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
             self._below.write_pieces(records.encrypt(pieces))
             if not records.has_failed:
                 return
-            pieces = [b"."]  # the encryption of this byte fails in Twisted's layer, too, which then handles the error
+            pieces = [b"."]  # Twisted's layer meets the same error at this byte, and handles it
         self._below.wait()
         try:
             super().write(b"".join(pieces))

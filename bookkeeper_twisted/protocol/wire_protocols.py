@@ -48,7 +48,7 @@ class ClientWires:
 
         If the main protocol lacks some kinds of requests, one socket uses the other protocol.
 
-        :param limit: most sockets of both protocols together; 0 for no limit.
+        :param limit: maximum number of sockets of both protocols together; 0 for no limit.
         """
         if not limit or self.main is self.complete:
             return limit

@@ -35,7 +35,7 @@ _OLD = frozenset({"SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1"})
 """Java's names of older protocols.  RFC 8996 forbids them, so they are never used, even if they are configured."""
 
 _SUFFIXES = {"tls": "", "httpServer": "Path", "zkSsl": "Location"}
-"""For each start of configuration keys that name stores, the end of these keys, as in ``httpServerKeyStorePath``."""
+"""The suffixes of configuration keys of stores by their prefixes, as in ``httpServerKeyStorePath``."""
 
 
 def _words(given: str | Iterable[str]) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def read_small_file(key: str, path: str, limit: int, secret: bool = False, guard
     If every user of the machine can read a secret file, a warning is logged, once until the file is changed.
 
     :param key: the key of the configuration that names the file.
-    :param limit: the most bytes that the file may have.
+    :param limit: maximum number of bytes that the file may have.
     :param secret: whether the content has to be kept secret.
     :param guarded: whether to refuse a file to which every user of the machine can write.
     :raises ConfigError: the file cannot be read, is not a regular file, is too large, or is refused.
@@ -89,7 +89,7 @@ def read_text(key: str, path: str, limit: int, secret: bool = False, guarded: bo
     """Return the content of a regular file as text, which must be in UTF-8.
 
     :param key: the key of the configuration that names the file.
-    :param limit: the most bytes that the file may have.
+    :param limit: maximum number of bytes that the file may have.
     :param secret: whether the content has to be kept secret.
     :param guarded: whether to refuse a file to which every user of the machine can write.
     :raises ConfigError: the file cannot be read, is not a regular file in UTF-8, is too large, or is refused.

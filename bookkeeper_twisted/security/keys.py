@@ -46,7 +46,7 @@ T = TypeVar("T")
 PrivateKey = RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey | Ed448PrivateKey
 
 MAX_SIZE = 16 << 20
-"""Most bytes of a file; it is read and parsed on the reactor's thread."""
+"""Maximum number of bytes of a file; it is read and parsed on the reactor's thread."""
 
 _KEY_BEGIN = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----")
 _CERTIFICATE_BEGIN = re.compile(rb"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE")

@@ -22,7 +22,7 @@ from .files import read_text
 
 KEY_SIZE = 32
 MOST_BYTES = 1024 * 1024
-"""Most bytes that a key file may have."""
+"""Maximum number of bytes that a key file may have."""
 
 _NONCE_SIZE = 12
 _LINE = re.compile(r"([A-Za-z0-9._-]{1,64})\s+([A-Za-z0-9+/]+=*)")

@@ -39,7 +39,7 @@ _NEVER = ":!aNULL:!eNULL:!PSK:!SRP:!LOW:!EXPORT:!DES:!3DES:!RC4:!RC2:!IDEA:!SEED
 """Cipher suites that are never used: those without certificates, without encryption, or with a broken algorithm."""
 
 _LONGEST_NAME = 200
-"""Most characters of a certificate's subject that the text of an error contains."""
+"""Maximum number of characters of a certificate's subject that the text of an error contains."""
 
 _VERSIONS = {"TLSv1.2": SSL.TLS1_2_VERSION, "TLSv1.3": SSL.TLS1_3_VERSION}
 
@@ -130,7 +130,7 @@ class EncryptedConnection(RecordConnection):
     def recv(self, bufsiz: int, flags: int | None = None) -> bytes:
         """Return decrypted bytes that the peer has sent.
 
-        :param bufsiz: most bytes to return.
+        :param bufsiz: maximum number of bytes to return.
         :param flags: flags of the socket module, which pyOpenSSL interprets.
         """
         try:

@@ -23,7 +23,9 @@ TlsError = SSL.Error
 """The errors of OpenSSL."""
 
 RECORD = 16 * 1024
-"""Most bytes of plain text in a TLS record; pieces with fewer bytes on average are joined before they are encrypted."""
+"""Maximum number of bytes of plain text in a TLS record; pieces with fewer bytes on average are joined before they are
+encrypted.
+"""
 
 GROUP = 64 * 1024
 """Bytes of plain text that are encrypted before the encrypted bytes are taken from OpenSSL, and received bytes that
@@ -229,7 +231,7 @@ class RecordConnection(SSL.Connection):
     def recv(self, bufsiz: int, flags: int | None = None) -> bytes:
         """Return decrypted bytes that the peer has sent.
 
-        :param bufsiz: the most bytes to return.
+        :param bufsiz: maximum number of bytes to return.
         :param flags: flags of the socket module, which pyOpenSSL interprets.
         """
         self._raise_failure()

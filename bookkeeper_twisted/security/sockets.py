@@ -15,7 +15,9 @@ from .keys import KeyAndChain, certificates_pem, key_pem
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _PIPE = 60 * 1024
-"""Most bytes that are written to a pipe before they are read: less than a pipe of Linux's usual size can store."""
+"""Maximum number of bytes that are written to a pipe before they are read: less than a pipe of Linux's usual size can
+store.
+"""
 
 
 def socket_context(

@@ -24,7 +24,7 @@ from .principals import Principal
 from .token_keys import SECRET_ALGORITHM, TokenKey, missing_library, read_public_keys, read_secrets
 
 MAX_SIZE = 16 * 1024
-"""The most characters of a token."""
+"""Maximum number of characters of a token."""
 
 _PARTS = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)")
 _LAST_TIME = 1 << 53
@@ -47,7 +47,7 @@ class TokenRules:
     :ivar audience: the audience that every token has to name.  If this is empty, only tokens that a secret has signed
         are accepted, and these must not name an audience.
     :ivar roles_claim: name of the claim with the roles: a list of texts, or one text with spaces between roles.
-    :ivar skew: most seconds by which the clock of the token's signer may differ from the clock here.
+    :ivar skew: maximum number of seconds by which the clock of the token's signer may differ from the clock here.
     """
 
     issuer: str = ""

@@ -201,7 +201,7 @@ def _limit_options(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 _SHOWN = 1000
-"""Most damaged ranges of entries that are printed; damaged ledgers are all printed."""
+"""Maximum number of damaged ranges of entries that are printed; damaged ledgers are all printed."""
 
 
 def _verify(spark: Any, arguments: argparse.Namespace) -> int:

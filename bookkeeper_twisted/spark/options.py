@@ -120,10 +120,11 @@ class _Limits(Config):
     """The options that limit the speed of all tasks together; reads and writes both have them."""
 
     max_bytes_per_second: int = setting(
-        "maxBytesPerSecond", 0, _at_least(0), "most bytes a second of all tasks together; 0: no limit", unit="bytes"
+        "maxBytesPerSecond", 0, _at_least(0), "maximum bytes per second of all tasks together; 0: no limit",
+        unit="bytes",
     )
     max_entries_per_second: int = setting(
-        "maxEntriesPerSecond", 0, integer(0), "most entries a second of all tasks together; 0: no limit"
+        "maxEntriesPerSecond", 0, integer(0), "maximum number of entries a second of all tasks together; 0: no limit"
     )
     tasks_at_once: int = setting(
         "tasksAtOnce", 0, integer(0), "tasks that run at a time, among which a limit a second is split"
@@ -176,7 +177,7 @@ class ReadOptions(_Limits):
         "maxEntriesPerTrigger",
         0,
         integer(0),
-        "most entries of a micro-batch; 0: no limit",
+        "maximum number of entries of a micro-batch; 0: no limit",
         alias="maxOffsetsPerTrigger",
     )
     max_bytes_per_trigger: int = setting(

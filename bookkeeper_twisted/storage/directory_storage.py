@@ -32,10 +32,14 @@ from .mixed_rows import MOST_APART
 from .rebuild import Rebuilt
 
 _MOST_FOUND = 64
-"""Most index searches of the read lane whose rows wait until the reactor thread adds them to ``looked_up``."""
+"""Maximum number of index searches of the read lane whose rows wait until the reactor thread adds them to
+``looked_up``.
+"""
 
 _ROWS_AHEAD = 2048
-"""Most index rows that one search reads.  A separate search for each row would cost two thread switches (100 us)."""
+"""Maximum number of index rows that one search reads.  A separate search for each row would cost two thread switches
+(100 us).
+"""
 
 _NEAR = 2048
 """A search that begins at most this many entries after the last one in its ledger also reads the next index rows.
@@ -44,11 +48,11 @@ A sequential reader rarely searches for exactly the next entry, because several 
 connection.
 """
 
-_MOST_AHEAD = 64  # most ledgers for which the index rows of the last search stay in memory
+_MOST_AHEAD = 64  # maximum number of ledgers for which the index rows of the last search stay in memory
 _MOST_ID = 2**63 - 1
 _FULL = (*NO_SPACE, errno.EROFS)
 _DELETED_TOGETHER = 64
-"""Most ledgers that one commit deletes if the disk is full, so that each commit needs little space."""
+"""Maximum number of ledgers that one commit deletes if the disk is full, so that each commit needs little space."""
 
 
 def storage_error(error: OSError, directory: str) -> StorageError:
@@ -117,7 +121,7 @@ class DirectoryStorage:
 
         Its entries from ``entry_id`` on are the newest copies; earlier entries of the run may be out of date.
 
-        :param max_count: most entries that the caller can use, from ``entry_id`` on.
+        :param max_count: maximum number of entries that the caller can use, from ``entry_id`` on.
         """
         held = self.active.find(ledger_id, entry_id, max_count)
         if held is not None or not self.flushing:  # the usual case, because it is empty between checkpoints
@@ -141,8 +145,8 @@ class DirectoryStorage:
         The result ends before the next entry that is in a write cache, because the copy in the cache is newer.
 
         :param entry_id: id of the first entry, which is in no write cache.
-        :param max_count: most entries to return.
-        :param max_bytes: most bytes of the returned records; a single entry may be longer.
+        :param max_count: maximum number of entries to return.
+        :param max_bytes: maximum number of bytes of the returned records; a single entry may be longer.
         :param window: if the wanted entries take only a small part of so many bytes, read this number of bytes in
             advance, for later reads; 0 for no such reads.
         """

@@ -264,7 +264,7 @@ class IRunIndex(Interface):
         """Return the next index rows of all ledgers, sorted by ledger and entry.
 
         :param after: ledger id and first entry id of the row after which to begin, ``(-1, -1)`` for the first row.
-        :param limit: most rows to return.
+        :param limit: maximum number of rows to return.
         :param log_ids: if given, return only rows that refer to these entry logs.
         """
 
@@ -400,7 +400,8 @@ class ILedgerStorage(Interface):
 
         Its entries from ``entry_id`` on are the newest copies; earlier entries of the run may be out of date.
 
-        :param max_count: most entries that the caller can use, from ``entry_id`` on; the run may have more or fewer.
+        :param max_count: maximum number of entries that the caller can use, from ``entry_id`` on; the run may have more
+            or fewer.
         """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:

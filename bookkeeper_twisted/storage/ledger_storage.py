@@ -39,14 +39,14 @@ _MIB = 1024 * 1024
 class StorageSettings:
     """Settings of the storage of a bookie.
 
-    :ivar log_size_limit: most bytes of an entry log, unless a single entry is longer.
+    :ivar log_size_limit: maximum number of bytes of an entry log, unless a single entry is longer.
     :ivar log_direct: whether writes of entry logs bypass the page cache (direct I/O).
-    :ivar write_cache_bytes: most bytes of all write caches, two for each directory.
-    :ivar read_cache_bytes: most bytes of the read cache, for all directories together.
-    :ivar recent_rows_bytes: most bytes of index rows in memory for each directory.
-    :ivar max_open_logs: most entry logs that are kept open for reads, for each directory.
+    :ivar write_cache_bytes: maximum number of bytes of all write caches, two for each directory.
+    :ivar read_cache_bytes: maximum number of bytes of the read cache, for all directories together.
+    :ivar recent_rows_bytes: maximum number of bytes of index rows in memory for each directory.
+    :ivar max_open_logs: maximum number of entry logs that are kept open for reads, for each directory.
     :ivar rebuild_index: whether to make new indexes from the entry logs.
-    :ivar reserve_bytes: most bytes that are reserved on each disk for deletions and compactions
+    :ivar reserve_bytes: maximum number of bytes that are reserved on each disk for deletions and compactions
         (:mod:`.space_reserve`).
     :ivar unfenced_because: why a rebuild may leave ledgers unfenced that are not in the old index.  If empty, a rebuild
         fences them (safety rule S3).

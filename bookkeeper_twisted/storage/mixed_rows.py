@@ -23,7 +23,9 @@ import attrs
 PACKED_ROW = struct.Struct(">qqIIIII")
 
 MOST_APART = 16
-"""Most entries of a run (consecutive entries) that is packed, one row per entry, if its records differ in size."""
+"""Maximum number of entries of a run (consecutive entries) that is packed, one row per entry, if its records differ in
+size.
+"""
 
 
 @attrs.frozen

@@ -15,7 +15,7 @@ from ..security.principals import NOBODY, Principal
 
 SUCCESS, FAILURE, CONTINUE = b"\1", b"\2", b"\3"
 _SHOWN = 16
-"""The most bytes of a wrong token that an error repeats."""
+"""Maximum number of bytes of a wrong token that an error repeats."""
 
 
 @implementer(IAuthenticationPlugin, IBookieAuthentication, IClientAuthentication)

@@ -14,7 +14,7 @@ Java's processes use the system property ``java.security.auth.login.config`` ins
 """
 
 MAX_FILE = 1 << 20
-"""Most bytes that a JAAS file may have."""
+"""Maximum number of bytes that a JAAS file may have."""
 
 T = TypeVar("T")
 

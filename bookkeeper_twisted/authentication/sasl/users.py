@@ -10,7 +10,7 @@ from ...errors import UnauthorizedAccessError
 from .digests import password_digest
 
 _SHOWN = 64
-"""Most characters of a user's name that the text of a refusal contains."""
+"""Maximum number of characters of a user's name that the text of a refusal contains."""
 
 
 @attrs.frozen

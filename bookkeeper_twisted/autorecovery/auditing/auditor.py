@@ -31,7 +31,9 @@ from .periodic import PeriodicWork, Timetable
 from .repeating import until_done
 
 MOST_PARALLEL = 100
-"""Most ledgers that are checked at the same time, because each needs memory for its metadata and requests."""
+"""Maximum number of ledgers that are checked at the same time, because each needs memory for its metadata and
+requests.
+"""
 
 
 _NAMES = {

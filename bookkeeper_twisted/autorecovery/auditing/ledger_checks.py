@@ -33,7 +33,7 @@ MOST_ROUNDS = 8
 The pauses before these checks take 21 minutes in total.
 """
 MOST_LATER = 100_000
-"""Most ledgers that a check remembers, to check them again at its end."""
+"""Maximum number of ledgers that a check remembers, to check them again at its end."""
 _TURNS = (AuditorCheck.ALL_LEDGERS, AuditorCheck.PLACEMENT, AuditorCheck.REPLICAS)
 """The order in which checks visit a ledger: the check that marks ledgers comes before those that skip marked ledgers.
 """

@@ -31,8 +31,8 @@ class LedgerScan:
     While autorecovery is switched off, the walk pauses.
 
     :ivar operations: the speed limit of the reads of metadata.
-    :ivar parallel: most ledgers that are visited at the same time.
-    :ivar timeout: most seconds that one read of metadata may take.
+    :ivar parallel: maximum number of ledgers that are visited at the same time.
+    :ivar timeout: maximum number of seconds that one read of metadata may take.
     """
 
     _log = Logger()

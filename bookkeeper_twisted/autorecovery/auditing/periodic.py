@@ -19,7 +19,9 @@ from .detection import LostBookieDetector
 from .repeating import until_done
 
 LOOK_AGAIN_SECONDS = 60.0
-"""Most seconds after which the stored time of the last periodic check is read again: an operator may set it back."""
+"""Maximum number of seconds after which the stored time of the last periodic check is read again: an operator may set
+it back.
+"""
 
 
 @attrs.frozen

@@ -45,7 +45,7 @@ class BookieReads:
     """The reads by which one check of a ledger asks bookies for entries.
 
     :param context: the objects for reads, whose ``bookies`` make the requests of this check only.
-    :param batch_bytes: most bytes per request; a low speed limit reduces them further.
+    :param batch_bytes: maximum number of bytes per request; a low speed limit reduces them further.
     :param usual_size: the expected size of an entry, which learns from the entries that are read.
     :param unanswering: the record of bookies that do not answer; all checks share it.
     """

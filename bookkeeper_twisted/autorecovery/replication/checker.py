@@ -37,8 +37,8 @@ from ..unanswering import UnansweringBookies
 from .bookie_reads import BookieReads
 
 _SMALL_BYTES = 16 << 10
-"""Most bytes of a fragment of which all entries are read; its size is estimated by the average size of the ledger's
-entries.
+"""Maximum number of bytes of a fragment of which all entries are read; its size is estimated by the average size of the
+ledger's entries.
 """
 
 
@@ -48,10 +48,10 @@ class CheckerSettings:
 
     :ivar percentage: percentage of the entries at a position that are read; 0 for only the first and the last, 100 for
         all (``auditorLedgerVerificationPercentage``).
-    :ivar max_in_flight: most entries or batches requested at the same time, by all checks together; 0 or less for no
-        limit (``inFlightReadEntryNumInLedgerChecker``).
-    :ivar parallel: most positions of one ledger that are checked at the same time.
-    :ivar batch_bytes: most bytes of one request.
+    :ivar max_in_flight: maximum number of entries or batches requested at the same time, by all checks together; 0 or
+        less for no limit (``inFlightReadEntryNumInLedgerChecker``).
+    :ivar parallel: maximum number of positions of one ledger that are checked at the same time.
+    :ivar batch_bytes: maximum number of bytes of one request.
     """
 
     percentage: int = 0

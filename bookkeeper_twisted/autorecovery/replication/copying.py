@@ -38,8 +38,10 @@ _PROBE_SECONDS = 0.1
 class CopySettings:
     """The settings of the copying of entries.
 
-    :ivar window_entries: most entries that are read and written at a time (``rereplicationEntryBatchSize``).
-    :ivar window_bytes: most bytes that are read and written at a time; a low speed limit reduces them further.
+    :ivar window_entries: maximum number of entries that are read and written at a time
+        (``rereplicationEntryBatchSize``).
+    :ivar window_bytes: maximum number of bytes that are read and written at a time; a low speed limit reduces them
+        further.
     :ivar max_unreadable: number of unreadable entries after which the copying of a fragment is given up.
     """
 

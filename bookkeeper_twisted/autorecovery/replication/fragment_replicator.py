@@ -26,10 +26,12 @@ from ..presence import Presence
 from .copying import Copied, CopyLimits, CopySettings, FragmentCopy, LatencyProbe
 
 MAX_NAMED = 100
-"""Most entry ids that the text of an error names."""
+"""Maximum number of entry ids that the text of an error names."""
 
 MAX_ROUNDS = 3
-"""Most times that the entries of one fragment are copied; each time, other bookies replace those that failed."""
+"""Maximum number of times that the entries of one fragment are copied; each time, other bookies replace those that
+failed.
+"""
 
 
 @attrs.define

@@ -11,7 +11,7 @@ from ...model import LedgerMetadata
 from ...placement.bookie_watcher import BookieWatcher
 
 _MAX_TRIED = 1000
-"""Most sets of positions that are tried for one ensemble in the search for the smallest."""
+"""Maximum number of sets of positions that are tried for one ensemble in the search for the smallest."""
 
 
 class Placement:

@@ -36,7 +36,9 @@ LASTING = (EntriesLostError, NotEnoughBookiesError)
 """Errors that will occur again until bookies return or are added."""
 
 _MAX_ROUNDS = 3
-"""Most times that lost entries are copied in one attempt to repair a ledger; each time, the ledger is checked again."""
+"""Maximum number of times that lost entries are copied in one attempt to repair a ledger; each time, the ledger is
+checked again.
+"""
 
 
 class RepairState(Enum):

@@ -49,7 +49,7 @@ _FIRST_HOLD = 1 / 32
 """Wait after the first failed repair of a ledger, as a fraction of the longest wait; each failure doubles it."""
 
 _MAX_REMEMBERED = 2000
-"""Most ledgers for which the number of failed attempts is remembered."""
+"""Maximum number of ledgers for which the number of failed attempts is remembered."""
 
 
 @attrs.frozen
@@ -57,10 +57,10 @@ class WorkerSettings:
     """The settings of a replication worker.
 
     :ivar holder: host name in the text of its locks, for people to read.
-    :ivar ledgers: most ledgers that are repaired at the same time.
+    :ivar ledgers: maximum number of ledgers that are repaired at the same time.
     :ivar grace: seconds that the writer of a ledger has to replace a lost bookie
         (``openLedgerRereplicationGracePeriod``).
-    :ivar longest_hold: most seconds that a ledger waits, locked, after a failed attempt
+    :ivar longest_hold: maximum number of seconds that a ledger waits, locked, after a failed attempt
         (``lockReleaseOfFailedLedgerGracePeriod``).
     :ivar backoff: seconds to wait after the metadata store failed, or after another worker held the lock of a ledger
         (``rwRereplicateBackoffMs``).
@@ -170,7 +170,7 @@ class ReplicationWorker(Service):
             await running
 
     def _cancel_jobs(self) -> None:
-        """Cancel the repairs of all locked ledgers; releases of locks that have begun go on."""
+        """Cancel the repairs of all locked ledgers; locks that are already being released are still released."""
         for job in list(self._jobs.values()):
             if job.running is not None and not job.is_ending:
                 job.running.cancel()
@@ -352,7 +352,7 @@ class ReplicationWorker(Service):
 
         Meanwhile another ledger may be repaired in its slot (the number of concurrent repairs is limited).
 
-        :param seconds: most seconds to wait.
+        :param seconds: maximum number of seconds to wait.
         :param again: whether to wait for a free slot after this time, so that the caller can repair the ledger.
         """
         job.state, job.reason = attempt.state.value, attempt.reason

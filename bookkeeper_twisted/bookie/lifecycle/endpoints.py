@@ -24,7 +24,9 @@ from ...protocol.server.factory import BookieServerFactory
 from .identity import is_loopback, listening_address
 
 _BACKLOG = 1024
-"""Most connections that wait to be accepted: after a restart of the bookie, all its clients reconnect together."""
+"""Maximum number of connections that wait to be accepted: after a restart of the bookie, all its clients reconnect
+together.
+"""
 
 _FIELDS = fields_of(BookieConfig)
 

@@ -199,7 +199,7 @@ class Compactor:
         """Copy the live entries of some entry logs to new logs; then commit index rows that refer to the new logs.
 
         :param sources: ids of the logs to compact.
-        :param n_targets: most new logs to write.
+        :param n_targets: maximum number of new logs to write.
         :returns: False if live entries are left because the new logs are full; another call copies these entries.
         """
         directory = self._directory

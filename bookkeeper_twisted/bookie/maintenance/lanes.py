@@ -17,7 +17,7 @@ from ..group_commit import GroupCommit
 from ..interfaces import IStorageExecutor
 
 _LEAST_STEP = 64 * 1024
-_COUNTED_STEP = 1024 * 1024  # most bytes of a step if a speed limit counts entries, not bytes
+_COUNTED_STEP = 1024 * 1024  # maximum number of bytes of a step if a speed limit counts entries, not bytes
 
 T = TypeVar("T")
 

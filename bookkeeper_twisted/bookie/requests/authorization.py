@@ -36,7 +36,9 @@ from ...security.principals import Principal
 from .session import RequestSession
 
 _AT_ONCE = 16
-"""Most authorization decisions that one connection waits for at a time, so that other connections get their turn."""
+"""Maximum number of authorization decisions that one connection waits for at a time, so that other connections get
+their turn.
+"""
 
 _MOST_RECOVERED = 4_096
 _MOST_TRIES = 3

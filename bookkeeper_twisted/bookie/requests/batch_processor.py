@@ -49,7 +49,7 @@ class Gathering:
     def shrink(self, size: int) -> None:
         """Lower the size limit of this reply, because replies of other connections use more memory now.
 
-        :param size: most bytes of the entries of the whole reply.
+        :param size: maximum number of bytes of the entries of the whole reply.
         """
         self.room = min(self.room, size - self.n_bytes)
 

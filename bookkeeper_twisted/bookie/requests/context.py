@@ -22,22 +22,22 @@ _log = Logger()
 class RequestLimits:
     """The limits of the requests of connections, in bytes or requests.
 
-    :ivar max_frame_size: most bytes of a reply, its length field included.
-    :ivar max_batch_read_size: most bytes in the reply to a batch read.
-    :ivar max_adds: most adds in progress of one connection; at this limit, the bookie stops reading from the
-        connection.
-    :ivar max_add_bytes: most bytes of entries in the adds in progress of one connection.
-    :ivar max_load_bytes: most bytes that are loaded from disk at one time for one connection.
-    :ivar max_scarce_load_bytes: most bytes that are loaded at one time for one connection while the replies to all
-        connections take too much memory.
-    :ivar max_served: most requests in progress of one connection, not counting adds and waits for a LAC.
-    :ivar max_others: most requests in progress in the whole bookie that are neither adds nor reads: LACs, forces, lists
-        of entries, disk space.
-    :ivar max_adds_in_progress: most adds in progress in the whole bookie; 0 for no limit.
-    :ivar max_reads_in_progress: most reads in progress in the whole bookie; 0 for no limit.
-    :ivar max_poll_time: most seconds that a long poll waits, even if its request asks for more.
-    :ivar max_polls_of_a_host: most long polls of all connections from one address, so that one host cannot use up the
-        bookie's long polls.
+    :ivar max_frame_size: maximum number of bytes of a reply, its length field included.
+    :ivar max_batch_read_size: maximum number of bytes in the reply to a batch read.
+    :ivar max_adds: maximum number of adds in progress of one connection; at this limit, the bookie stops reading from
+        the connection.
+    :ivar max_add_bytes: maximum number of bytes of entries in the adds in progress of one connection.
+    :ivar max_load_bytes: maximum number of bytes that are loaded from disk at one time for one connection.
+    :ivar max_scarce_load_bytes: maximum number of bytes that are loaded at one time for one connection while the
+        replies to all connections take too much memory.
+    :ivar max_served: maximum number of requests in progress of one connection, not counting adds and waits for a LAC.
+    :ivar max_others: maximum number of requests in progress in the whole bookie that are neither adds nor reads: LACs,
+        forces, lists of entries, disk space.
+    :ivar max_adds_in_progress: maximum number of adds in progress in the whole bookie; 0 for no limit.
+    :ivar max_reads_in_progress: maximum number of reads in progress in the whole bookie; 0 for no limit.
+    :ivar max_poll_time: maximum number of seconds that a long poll waits, even if its request asks for more.
+    :ivar max_polls_of_a_host: maximum number of long polls of all connections from one address, so that one host cannot
+        use up the bookie's long polls.
     """
 
     max_frame_size: int = 5 * 1024 * 1024

@@ -17,7 +17,7 @@ class SequentialReads:
     recent load.  A load that begins right after it is sequential, and reads four times as many bytes, at most
     :data:`LAST_WINDOW`.
 
-    :param limit: most loads that are remembered, to limit the memory (safety rule S11).
+    :param limit: maximum number of loads that are remembered, to limit the memory (safety rule S11).
     """
 
     __slots__ = ("_windows", "_limit")
@@ -73,7 +73,7 @@ class LoadsUnderWay:
     """
 
     def __init__(self, limit: int = 4096) -> None:
-        """:param limit: most ledgers whose entry size is remembered, to bound the memory (safety rule S11)."""
+        """:param limit: number of ledgers whose entry size is remembered, to bound the memory (safety rule S11)."""
         self._limit = limit
         self._loads: dict[int, list[Load]] = {}
         self._sizes: OrderedDict[int, int] = OrderedDict()

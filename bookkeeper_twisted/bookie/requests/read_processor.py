@@ -26,10 +26,14 @@ _LOAD_BYTES = 2 * 1024 * 1024
 """Bytes that one call in a read thread loads; replies of this size can be sent within one reactor turn."""
 
 MOST_TOGETHER = 128
-"""Most reads of entries that are not consecutive, or of several ledgers (scattered reads), answered together."""
+"""Maximum number of reads of entries that are not consecutive, or of several ledgers (scattered reads), answered
+together.
+"""
 
 _MOST_LOADS = 32
-"""Most pieces (reads of consecutive entries of one ledger) whose entries one call in a read thread loads."""
+"""Maximum number of pieces (reads of consecutive entries of one ledger) whose entries one call in a read thread
+loads.
+"""
 
 _FIRST_LOADS = 2
 """The number of scattered reads, of entries that are not in memory, that are loaded first; later scattered reads wait.

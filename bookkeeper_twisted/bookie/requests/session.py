@@ -91,14 +91,14 @@ class RequestSession:
 
     @property
     def has_room(self) -> bool:
-        """Test whether the limits of the connection allow more replies and loads."""
+        """Test whether the limits of the connection allow more unsent replies and loads."""
         connection, limits = self.connection, self.context.limits
         most = limits.max_scarce_load_bytes if connection.is_scarce else limits.max_load_bytes
         return connection.has_room and self.loading < most
 
     @property
     def may_begin(self) -> bool:
-        """Test whether the limits of the connection allow more replies and one more request in progress."""
+        """Test whether the limits of the connection allow more unsent replies and one more request."""
         return self.has_room and self._n_served < self.context.limits.max_served
 
     def pump(self) -> None:
@@ -178,7 +178,7 @@ class RequestSession:
         self.pump()
 
     async def room(self) -> None:
-        """Wait until the limits of the connection allow more replies."""
+        """Wait until the limits of the connection allow more unsent replies."""
         if not self.has_room:
             waiter: Deferred[None] = Deferred()
             self._for_room.append(waiter)

@@ -18,7 +18,7 @@ from ...bookie.lifecycle.condition import Condition
 Send = Callable[[bytes], object]
 
 _INTERVAL = 1.0
-"""Most seconds between two looks at the conditions of the services."""
+"""Maximum number of seconds between two looks at the conditions of the services."""
 
 EXTENSION = 120
 """Seconds that a start that makes progress asks for, each time that it has made some."""
@@ -29,7 +29,7 @@ _LEAST_WATCHDOG = 1000
 """Least microseconds that are taken for a watchdog: below, the signs of life would keep the process busy."""
 _MOST_DIGITS = 20
 _LONGEST_ADDRESS = 107
-"""Most bytes in the name of a UNIX socket."""
+"""Maximum number of bytes in the name of a UNIX socket."""
 _LONGEST_SHOWN = 100
 
 

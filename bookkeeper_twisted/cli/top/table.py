@@ -41,7 +41,7 @@ def table_lines(loads: Sequence[BookieLoad], width: int, height: int, colour: bo
 
     :param loads: the bookies, in their order.
     :param width: characters of a line; columns are left out until the ids fit, then lines are cut.
-    :param height: most lines; the last says how many bookies are not shown.
+    :param height: maximum number of lines; the last says how many bookies are not shown.
     :param colour: whether lines of bookies that are not writable have a colour.
     """
     columns = _fitting(width, max((len(load.bookie_id) for load in loads), default=0))

@@ -29,7 +29,9 @@ from .threads import Signal, Threads
 
 MAX_POSITION = (1 << 63) - 1
 MAX_TERMS = 3
-"""Most terms (pieces of memory) of a claim log by default.  The limit on bytes in flight also limits its memory."""
+"""Maximum number of terms (pieces of memory) of a claim log by default.  The limit on bytes in flight also limits its
+memory.
+"""
 
 STUCK_SECONDS = 15.0
 """Seconds after which the log revokes an open claim, if frames that other threads have committed wait behind it."""
@@ -74,10 +76,10 @@ class ClaimLog:
     ) -> None:  # fmt: skip
         """
         :param wake: wakes the sender; called on any thread, but not again before the sender has looked for frames.
-        :param window: most bytes of claimed frames that are not acknowledged yet; by default three times the size of a
-            term (a piece of memory).
+        :param window: maximum number of bytes of claimed frames that are not acknowledged yet; by default three times
+            the size of a term (a piece of memory).
         :param start: the first position; positions count bytes.
-        :param max_terms: most terms (pieces of memory) that the log may hold.
+        :param max_terms: maximum number of terms (pieces of memory) that the log may hold.
         """
         self.tail = self.taken = self.acknowledged = start
         self.limit = 0
@@ -111,7 +113,7 @@ class ClaimLog:
         """Make the handle by which the calling thread claims frames in this log.
 
         :param when_full: what an offer or claim of this handle does if there is no room.
-        :param patience: most seconds that an offer or claim waits for room, if it waits; None for ever.
+        :param patience: maximum number of seconds that an offer or claim waits for room, if it waits; None for ever.
         """
         if sys.gettrace() is not None:
             self.use_lock()

@@ -98,7 +98,7 @@ class Producer:
         other claims.
     :ivar alive: tests whether the thread is alive.
     :ivar when_full: what offers and claims of this handle do if there is no room.
-    :ivar patience: most seconds that offers and claims wait for room.
+    :ivar patience: maximum number of seconds that offers and claims wait for room.
     """
 
     __slots__ = ("start", "size", "term", "alive", "when_full", "patience", "_log", "_shapes", "_payload")

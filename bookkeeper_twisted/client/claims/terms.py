@@ -39,7 +39,7 @@ class Term:
 
 
 NO_TERM = Term(0, bytearray())
-"""The term (piece of memory) of a claim log that has no memory: its size is 0, so that no frame fits into it."""
+"""Stands for the piece of memory of a claim log that has none yet: its size is 0, so no frame fits into it."""
 
 
 class TermPool:
@@ -57,7 +57,7 @@ class TermPool:
 
     def __init__(self, size: int = DEFAULT_TERM_SIZE, kept: int = 64, prepared: int = 0) -> None:
         """
-        :param kept: most unused pieces of memory of each size that the pool keeps.
+        :param kept: maximum number of unused pieces of memory of each size that the pool keeps.
         :param prepared: number of pieces of ordinary size that the pool makes immediately, before the first log needs
             them.
         """

@@ -45,7 +45,7 @@ class ThreadAppender:
     ) -> None:  # fmt: skip
         """:param flush: the method :meth:`ThreadAppends.flush` of the object that sends the entries on the reactor's
             thread.
-        :param largest: most bytes of a payload.
+        :param largest: maximum number of bytes of a payload.
         """
         self._ledger_id = ledger_id
         self._log = log
@@ -190,14 +190,14 @@ class ThreadAppends:
     def appender(self, largest: int, when_full: WhenFull, patience: float | None) -> ThreadAppender:
         """Make a handle by which threads append to the ledger; see :class:`ThreadAppender`.
 
-        :param largest: most bytes of a payload.
+        :param largest: maximum number of bytes of a payload.
         :param when_full: what an offer does if there is no room.
-        :param patience: most seconds that an offer waits for room with ``WhenFull.BLOCK``; None for ever.
+        :param patience: maximum number of seconds that an offer waits for room with ``WhenFull.BLOCK``; None for ever.
         """
         return ThreadAppender(self._ledger_id, self.log, self.flush, self._threads, largest, when_full, patience)
 
     def flush(self) -> "Future[int]":
-        """Return a future that completes when all entries that were offered before are acknowledged.
+        """Return a future that completes when all entries that were appended before this call are acknowledged.
 
         Any thread may call it.
 

@@ -67,7 +67,7 @@ class BookiePeer:
     _log = Logger()
 
     def __init__(self, settings: SocketSettings, bookie_id: str, wire: IWireProtocol, limit: int) -> None:
-        """:param limit: most sockets at a time; 0 for one socket for each ledger handle."""
+        """:param limit: maximum number of sockets at a time; 0 for one socket for each ledger handle."""
         self.sockets: list[BookieSocket] = []
         self.key = bookie_id, wire
         self.n_lost = self.n_broken_tls = self.n_failed = self.n_reconnects = 0

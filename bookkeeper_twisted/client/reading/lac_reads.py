@@ -57,7 +57,7 @@ class _Poll:
     """The state of one wait until an entry is confirmed, and the answers of bookies so far.
 
     :ivar first: the id of the requested entry.
-    :ivar max_size: most bytes of a batch read.
+    :ivar max_size: maximum number of bytes of a batch read.
     :ivar deadline: the end of the wait, in seconds of the clock.
     :ivar empty: number of bookies that answered without a higher LAC.
     :ivar errors: the errors of the bookies that failed.
@@ -140,7 +140,7 @@ class LacReads:
         """Wait until an entry is confirmed, and read it; stop if the ledger is closed or the time is up.
 
         :param entry_id: id of the entry, above the LAC that the reader knows.
-        :param timeout: most seconds to wait.
+        :param timeout: maximum number of seconds to wait.
         :returns: the LAC, and the entry if it was confirmed.
         :raises BookKeeperError: no bookie answered; NoSuchEntryError or NoSuchLedgerError if no bookie has an entry of
             the ledger.
@@ -157,9 +157,9 @@ class LacReads:
         bookies of striped ledgers, return one entry only.
 
         :param first: id of the first entry.
-        :param timeout: most seconds to wait.
-        :param max_size: most bytes of a reply; not many, because the reply may contain entries that are not confirmed
-            yet, which are dropped.
+        :param timeout: maximum number of seconds to wait.
+        :param max_size: maximum number of bytes of a reply; not many, because the reply may contain entries that are
+            not confirmed yet, which are dropped.
         :returns: None if the entry was not confirmed in time, or the ledger ended before it.
         """
         ask = self._batch_from if self._batching else self._entry_from

@@ -72,8 +72,9 @@ class ReplicaReader:
     async def fetch(self, first: int, max_count: int, max_size: int) -> EntryRun:
         """Read and verify consecutive entries from ``first`` upwards: at least one, at most as many as one reply holds.
 
-        :param max_count: most entries, > 0.
-        :param max_size: most bytes; if this is <= 0 or larger than a frame, the limit is the size of a frame.
+        :param max_count: maximum number of entries, > 0.
+        :param max_size: maximum number of bytes; if this is <= 0 or larger than a frame, the limit is the size of a
+            frame.
         """
         ends = [segment.first_entry_id for segment in self.metadata.segments if segment.first_entry_id > first]
         count = min(max_count, ends[0] - first) if ends else max_count

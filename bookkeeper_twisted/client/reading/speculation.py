@@ -19,7 +19,7 @@ class Patience:
     """The time that one attempt may take before the next attempt begins as well.
 
     :ivar first: seconds for the first attempt; 0 to wait until it has failed.
-    :ivar longest: most seconds for any attempt.
+    :ivar longest: maximum number of seconds for any attempt.
     :ivar growth: factor by which the time grows from one attempt to the next.
     """
 

@@ -14,13 +14,14 @@ from .ledger_view import LedgerView
 from .read_ahead import Fetch
 
 POLL_TIME = 5.0
-"""Most seconds that one request waits at a bookie for a higher LAC.
+"""Maximum number of seconds that one request waits at a bookie for a higher LAC.
 
 It can be long, because the reader learns from the metadata store, not from this request, that the ledger is closed.
 """
 
 POLL_BYTES = 64 << 10
-"""Most bytes of the reply to a batch read that waits at the bookie; further confirmed entries are read without waiting.
+"""Maximum number of bytes of the reply to a batch read that waits at the bookie; further confirmed entries are read
+without waiting.
 """
 
 FIRST_PAUSE = 0.1

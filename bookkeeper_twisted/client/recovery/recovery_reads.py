@@ -25,8 +25,9 @@ from ..interfaces import IBookieClient
 class RecoveryReads:
     """The reads of a recovery: they fence the ledger, and find its entries beyond the LAC on the last ensemble.
 
-    :param batch_size: most bytes of a batch read; 0 for single reads only.
-    :param max_votes: most entries about which all bookies are asked at a time, while no bookie answers batch reads.
+    :param batch_size: maximum number of bytes of a batch read; 0 for single reads only.
+    :param max_votes: maximum number of entries about which all bookies are asked at a time, while no bookie answers
+        batch reads.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ from .quorum_writer import QuorumWriter
 
 MAX_ENTRIES = 1000
 MAX_BYTES = 256 << 10
-"""Most bytes of a batch, unless one entry is larger; larger batches are not faster."""
+"""Maximum number of bytes of a batch, unless one entry is larger; larger batches are not faster."""
 
 FULL = COLUMNS * MAX_ENTRIES
 """Number of items in the list ``joined`` of a full batch, which has :data:`COLUMNS` items for each entry."""
@@ -32,8 +32,8 @@ FULL = COLUMNS * MAX_ENTRIES
 class ByteBudget:
     """A limit on the bytes that all writers of a client together have in flight.
 
-    :ivar limit: most bytes; a writer with nothing in flight may exceed it by one entry, so that no writer waits for
-        ever.
+    :ivar limit: maximum number of bytes; a writer with nothing in flight may exceed it by one entry, so that no writer
+        waits for ever.
     :ivar used: bytes in flight.
     """
 
@@ -204,8 +204,9 @@ class AppendingWriter(Source):
 
     def __init__(self, largest: int, max_in_flight: int, overhead: int, budget: ByteBudget) -> None:
         """
-        :param largest: most bytes of a payload that the writer accepts.
-        :param max_in_flight: most bytes of frames in flight.  In addition, frames of twice as many bytes may wait.
+        :param largest: maximum number of bytes of a payload that the writer accepts.
+        :param max_in_flight: maximum number of bytes of frames in flight.  In addition, frames of twice as many bytes
+            may wait.
         :param overhead: bytes that the frame of an add request has in addition to the payload.
         """
         super().__init__()

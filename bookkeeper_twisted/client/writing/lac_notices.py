@@ -23,10 +23,13 @@ from ...model import INVALID_ENTRY_ID
 from ..interfaces import IBookieClient
 
 MOST_LOOKS = 256
-"""Most writers that one call of the timer checks, so that thousands of writers do not block the reactor."""
+"""Maximum number of writers that one call of the timer checks, so that thousands of writers do not block the
+reactor.
+"""
 
 MOST_SENT = 16
-"""Most notices (explicit LACs) that one call of the timer sends: many writers with rare appends must not flood bookies.
+"""Maximum number of notices (explicit LACs) that one call of the timer sends: many writers with rare appends must not
+flood bookies.
 """
 
 FIRST_REST = 1.0

@@ -13,7 +13,9 @@ from ...model import DigestType, LedgerMetadata, Segment, WriteFlag, check_ledge
 from ...placement.bookie_watcher import BookieWatcher
 
 LARGEST_ENSEMBLE = 1000
-"""Most bookies of an ensemble, because the distribution schedule in memory has (ensemble size * write quorum) items."""
+"""Maximum number of bookies of an ensemble, because the distribution schedule in memory has (ensemble size * write
+quorum) items.
+"""
 
 _WRITE_FLAGS = (WriteFlag.NONE, WriteFlag.DEFERRED_SYNC)
 

@@ -74,7 +74,7 @@ class QuorumWriter:
     :ivar alert: whether the callback ``advanced`` is called the next time entries complete.
     :ivar failures: the failures of bookies, None as long as no bookie has failed.
     :ivar failure: the error that ended the writer, else None.
-    :ivar notice: the state of this writer's notices (explicit LACs), None if it sends none.
+    :ivar notice: the state of the explicit LACs that this writer sends; None if it sends none.
     """
 
     _log = Logger()

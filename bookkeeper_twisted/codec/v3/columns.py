@@ -63,7 +63,7 @@ class FrameColumns:
 
 
 class _FrameReader:
-    """A strict reader of one V3 frame; it begins after the length word, and accepts only the usual form."""
+    """A strict reader of one V3 frame, without its length word; other forms than that of Java's encoder are refused."""
 
     __slots__ = ("data", "at", "end")
 

@@ -24,7 +24,9 @@ from .columns import OPERATION_AT, FrameColumns
 from .layout import ADD_KEY, FLAG_KEY, READ_KEY
 
 MOST_FRAMES = 128
-"""Most frames with bodies that are decoded together, so that the frames behind a series are seldom looked at twice."""
+"""Maximum number of frames with bodies that are decoded together, so that the frames behind a series are seldom looked
+at twice.
+"""
 
 _HEAD = 96
 """Bytes at the beginning of a frame that are compared with its usual form: no form has a longer part without body."""

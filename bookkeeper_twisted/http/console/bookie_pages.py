@@ -15,7 +15,7 @@ from .sources import RecordSource, StateSource
 
 LOGS_A_PAGE = 1000
 LOGS_A_STEP = 20
-"""Most entry logs whose ledgers one request counts, because each of them is read from disk."""
+"""Maximum number of entry logs whose ledgers one request counts, because each of them is read from disk."""
 
 
 class BookiePages:

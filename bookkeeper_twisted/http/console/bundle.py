@@ -20,7 +20,7 @@ from ..routes import Access, Route, routed
 from .events import EventLog, event_row
 
 MOST_BYTES = 20 * 1024 * 1024
-"""Most bytes of the contents of a bundle; a member that would exceed them is cut off."""
+"""Maximum number of bytes of the contents of a bundle; a member that would exceed them is cut off."""
 
 _PIECES_A_TURN = 50
 _PACKAGES = ("bookkeeper-twisted", "Twisted", "attrs", "protobuf", "google-crc32c", "prometheus-client", "kazoo",

@@ -18,7 +18,7 @@ from .replicas import live_replicas
 from .sources import Source, StateSource
 
 MOST_MARKS = 200
-"""Most underreplicated ledgers that are shown; more are only counted."""
+"""Maximum number of underreplicated ledgers that are shown; more are only counted."""
 
 _EVERY_CLUSTER, _EVERY_REPAIR = 5, 10
 _EVERY_SPACE = 6

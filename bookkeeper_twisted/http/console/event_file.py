@@ -23,7 +23,7 @@ MOST_BYTES = 4 * 1024 * 1024
 _MOST_READ = 2 * MOST_BYTES
 
 MOST_WAITING = 1000
-"""The most events that wait for a disk that cannot store them; older ones are dropped."""
+"""Maximum number of events that wait for a disk that cannot store them; older ones are dropped."""
 
 BEFORE = ".1"
 """What is appended to the name of the file before the present one."""
@@ -68,7 +68,7 @@ class EventFile:
 
         The result is empty if the files cannot be read.
 
-        :param most: most events to return.
+        :param most: maximum number of events to return.
         :param oldest: least time of an event, in seconds since the epoch.
         """
         loading: Deferred[list[ConsoleEvent]] = self._submit(self._load, most, oldest)

@@ -25,7 +25,7 @@ MOST_LINES = 1000
 """Number of log lines that are kept for the debug bundle."""
 
 LONGEST = 2000
-"""Most characters of an event or of a kept log line."""
+"""Maximum number of characters of an event or of a kept log line."""
 
 KEPT_SECONDS = 30 * 86400.0
 EVENTS_A_PAGE = 500

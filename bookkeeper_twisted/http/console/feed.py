@@ -23,7 +23,7 @@ INTERVAL = 1.0
 MAX_VIEWERS = 16
 KEPT_CHANGES = 60
 KEPT_BYTES = 512 * 1024
-"""Most bytes of changes that are kept for viewers that reconnect."""
+"""Maximum number of bytes of changes that are kept for viewers that reconnect."""
 
 KEEP_ALIVE = 15.0
 """Seconds without a change after which viewers get a comment, so that proxies keep the connection open."""

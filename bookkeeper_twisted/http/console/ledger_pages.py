@@ -31,13 +31,13 @@ from .cluster_parts import bookie_states, mark_reason
 from .replicas import compared, judged, live_replicas
 
 SCANNED = 500
-"""Most ledgers whose metadata one request reads."""
+"""Maximum number of ledgers whose metadata one request reads."""
 
 ROWS = 100
-"""Most ledgers in one answer."""
+"""Maximum number of ledgers in one answer."""
 
 _AT_ONCE = 8
-"""Most metadata that are read at a time: their answers must not come for the reactor all at once."""
+"""Maximum number of ledgers whose metadata are read together; all answers at once would hold the reactor up."""
 
 _CUT = 200
 _NOT_FOUND = 404

@@ -15,7 +15,7 @@ _SIZE_WORD = 4
 """Bytes in front of an entry in a record, which a reply to a read does not have."""
 
 MOST_SHOWN = 64 * 1024
-"""Most bytes of an entry that are shown; a difference beyond them is still found."""
+"""Maximum number of bytes of an entry that are shown; a difference beyond them is still found."""
 
 
 def live_replicas(metadata: LedgerMetadata, there: Collection[str]) -> int:

@@ -88,7 +88,7 @@ class RecordSource:
 
     :ivar rings: returns the rings; their number does not change while somebody looks.
     :ivar as_json: returns a record as JSON.
-    :ivar most: most records of a ring in a snapshot.
+    :ivar most: maximum number of records of a ring in a snapshot.
     """
 
     name: str

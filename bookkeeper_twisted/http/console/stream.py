@@ -19,7 +19,9 @@ from .feed import MAX_VIEWERS, ConsoleFeed
 
 _EVENTS = b"text/event-stream"
 _PIECE = 32 * 1024
-"""The most bytes that are written at a time: the rest of an event waits for room, and all viewers share its memory."""
+"""Maximum number of bytes that are written at a time: the rest of an event waits for room, and all viewers share its
+memory.
+"""
 
 
 @implementer(IPushProducer)

@@ -19,7 +19,8 @@ class EmbeddedDriver:
 
     :param worker: runs the calls to the store; the driver stops it.
     :param poll_interval: seconds between reads of the watched values; None if the store reports its changes.
-    :param limit: most seconds that a call to the store may take; None for a store in memory, which never waits.
+    :param limit: maximum number of seconds that a call to the store may take; None for a store in memory, which never
+        waits.
     """
 
     def __init__(
@@ -46,7 +47,8 @@ class EmbeddedAdmin:
     """The administrator of a cluster in an embedded store, with its own session on the store.
 
     :param worker: runs the calls to the store; the administrator stops it.
-    :param limit: most seconds that a call to the store may take; None for a store in memory, which never waits.
+    :param limit: maximum number of seconds that a call to the store may take; None for a store in memory, which never
+        waits.
     """
 
     def __init__(

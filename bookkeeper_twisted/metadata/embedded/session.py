@@ -29,8 +29,8 @@ class EmbeddedSession:
 
     :ivar clock: the clock for polls of the store and for time limits.
     :param poll_interval: seconds between reads of the watched values; None if the store reports its changes.
-    :param limit: most seconds that a call may take, including the time in which it waits for earlier calls; None for a
-        store that never waits.
+    :param limit: maximum number of seconds that a call may take, including the time in which it waits for earlier
+        calls; None for a store that never waits.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ def sqlite_driver(
 
     :param worker: runs the calls to the file; it belongs to the driver from now on.
     :param creation: whether to make a file that does not exist.
-    :param limit: most seconds that a call may take.
+    :param limit: maximum number of seconds that a call may take.
     :raises InvalidMetadataUriError: the URI has no path.
     """
     return EmbeddedDriver(clock, uri, _store(uri, creation, limit), worker, POLL_INTERVAL, limit)
@@ -62,7 +62,7 @@ def sqlite_admin(
     :param uri: ``sqlite:`` and a path.
     :param worker: runs the calls to the file; it belongs to the administrator from now on.
     :param creation: whether to make a file that does not exist.
-    :param limit: most seconds that a call may take.
+    :param limit: maximum number of seconds that a call may take.
     :raises InvalidMetadataUriError: ``uri`` has another form.
     """
     return EmbeddedAdmin(clock, uri, _store(uri, creation, limit), worker, limit)

@@ -87,7 +87,7 @@ class SqliteStore:
 
     :ivar reserve: disk space for changes that free space or keep the cluster running, but not for new ledgers.
     :param path: path of the file; its folder is made if it is missing.
-    :param patience: most seconds that a call waits for the write transactions of other processes.
+    :param patience: maximum number of seconds that a call waits for the write transactions of other processes.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from .session import Session
 
 ANY = -1
 _RACES = 16
-"""Most tries to create a node, if other clients remove its parents at the same time."""
+"""Maximum number of tries to create a node, if other clients remove its parents at the same time."""
 
 IsMine = Callable[[bytes, Stat], bool]
 

@@ -52,7 +52,7 @@ _NO_LEDGER = (1 << 63) - 1
 """Id of a ledger that no bookie has: a read of it tests whether a bookie is alive, in every protocol."""
 
 _MAX_ABANDONED = 10_000
-"""Most requests that timed out or were cancelled without a reply; if there are more, the connection is closed."""
+"""Maximum number of requests without a reply that timed out or were cancelled; if there are more, it is closed."""
 
 
 @attrs.frozen
@@ -223,10 +223,10 @@ class ClientConnection(Protocol):
 
         Batch reads and their replies have request numbers in V2, too.
 
-        :param max_count: most entries, <= 0 for any number.
-        :param max_size: most bytes of the reply; each protocol counts them in its own way.
+        :param max_count: maximum number of entries, <= 0 for any number.
+        :param max_size: maximum number of bytes of the reply; each protocol counts them in its own way.
         :param flags: bits of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
-        :param patience: most seconds that the bookie waits until ``first`` is confirmed; needs V3.
+        :param patience: maximum number of seconds that the bookie waits until ``first`` is confirmed; needs V3.
         """
         number = self._take_ids(ids, 1)
         request = self.wire.batch_read(ledger_id, first, number, max_count, max_size, flags, master_key)
@@ -238,7 +238,7 @@ class ClientConnection(Protocol):
     def long_poll(self, ids: RequestIds, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
         """Request the entry after ``previous_lac``; the bookie sends it when it is confirmed.  Needs V3.
 
-        :param patience: most seconds that the bookie waits for the entry; the usual time limit of a read is added.
+        :param patience: maximum wait of the bookie for the entry, in seconds, beside the usual time limit.
         """
         number = self._take_ids(ids, 1)
         header = self.wire.header(Operation.READ, number, 0)

@@ -25,7 +25,7 @@ class Handshake(Protocol):
     expects_more = True
 
     def __init__(self, clock: IReactorTime, timeout: float, late: str) -> None:
-        """:param timeout: most seconds from the start of this protocol until it passes the connection on.
+        """:param timeout: maximum number of seconds from the start of this protocol until it passes the connection on.
         :param late: the text of the error if it takes longer; a subclass may change this text meanwhile.
         """
         self.ready: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]

@@ -19,10 +19,14 @@ MAX_BLOCK = 256 << 10
 """Size in bytes from which no more frames are added to a block (one write)."""
 
 MAX_TURN_EVENTS = 500
-"""Most requests that one flow (ledger handle) adds to a block (one write) before the next flow adds its own."""
+"""Maximum number of requests that one flow (ledger handle) adds to a block (one write) before the next flow adds its
+own.
+"""
 
 MAX_TURN_BYTES = 64 << 10
-"""Most bytes that one flow (ledger handle) adds to a block (one write) before the next flow adds its own."""
+"""Maximum number of bytes that one flow (ledger handle) adds to a block (one write) before the next flow adds its
+own.
+"""
 
 
 class WriteQueue:
@@ -35,7 +39,7 @@ class WriteQueue:
 
     def __init__(self) -> None:
         self.size = 0
-        # The added frames that are not in a queue yet, as a flat list: flow id, frames, number of requests, next flow
+        # Frames that are not in a queue yet, in a flat list of triples: flow id, frames, number of requests, next flow
         # id, ...
         self._put: list[Any] = []
         # the queue of each flow (ledger handle), as a flat list: frames, number of requests in them, next frames, ...

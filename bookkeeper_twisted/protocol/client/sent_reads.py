@@ -45,7 +45,7 @@ class SentReads:
 
     @property
     def count(self) -> int:
-        """The number of reads."""
+        """The number of reads that were sent and are not answered yet."""
         return len(self.ids)
 
     @property

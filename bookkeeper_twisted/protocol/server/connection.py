@@ -37,10 +37,10 @@ LONGEST_TOKEN_FRAME = 2 * MAX_TOKEN
 """Bytes of the longest frame of a peer that is not authenticated: a token and the fields around it."""
 
 STRANGERS_CHUNK = 16 * 1024
-"""Most bytes that are received at a time from a peer that is not authenticated."""
+"""Maximum number of bytes that are received at a time from a peer that is not authenticated."""
 
 STRANGERS_PIECE = 8 * 1024
-"""Most bytes that are decoded at a time from a peer that is not authenticated.
+"""Maximum number of bytes that are decoded at a time from a peer that is not authenticated.
 
 They have some hundred requests, which are refused in a few milliseconds, without a test of the time limit.
 """
@@ -190,7 +190,7 @@ class ServerConnection(Protocol):
     def _count_unread(self, n_bytes: int) -> None:
         """Count bytes that wait in a full transport until the peer reads them.
 
-        A connection is dropped if the bytes exceed the limit for all connections.
+        If the bytes of all connections exceed their limit, one of the connections is dropped.
         """
         if not self.closed:
             self._unread += n_bytes

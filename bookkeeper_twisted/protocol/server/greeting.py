@@ -21,16 +21,22 @@ from ...codec.framing import LENGTH_SIZE
 from ...security.record_format import HANDSHAKE, HEAD, body_size
 
 LONGEST = 256
-"""Most bytes of an unencrypted frame; a frame with an empty token has some 20 bytes and the name of a plugin."""
+"""Maximum number of bytes of an unencrypted frame; a frame with an empty token has some 20 bytes and the name of a
+plugin.
+"""
 
 _FRAME = b"\0"
 """The first byte of an unencrypted frame: the highest byte of its length, which is at most :data:`LONGEST`."""
 
 LONGEST_RECORD = 4096
-"""Most bytes of a first TLS record for which the bookie waits; clients send some hundred, or 2 KiB with large keys."""
+"""Maximum number of bytes of a first TLS record for which the bookie waits; clients send some hundred, or 2 KiB with
+large keys.
+"""
 
 LONGEST_MESSAGE = 16 * 1024
-"""Most bytes of the first handshake message; OpenSSL would accept 128 KiB, and buffer them until it is complete."""
+"""Maximum number of bytes of the first handshake message; OpenSSL would accept 128 KiB, and buffer them until it is
+complete.
+"""
 
 
 class Greeting(Protocol):

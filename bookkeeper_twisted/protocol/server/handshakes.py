@@ -17,7 +17,7 @@ SECONDS_AT_LEAST = 2.0
 """
 
 MOST_TIMES = 3
-"""Multiple of the limit above which the oldest handshake is dropped, even if it began only now."""
+"""If more handshakes are open than this many times their limit, the oldest is dropped, however young it is."""
 
 
 class Handshakes(Generic[C]):

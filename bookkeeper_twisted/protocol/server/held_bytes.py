@@ -28,7 +28,7 @@ class HeldBytes(Generic[C]):
     middle of a frame or of its replies.
 
     :param held: the name of the held bytes in log lines.
-    :param limit: most bytes of all connections.
+    :param limit: maximum number of bytes of all connections.
     :param dropped: the counter of dropped connections.
     :param drop: a function that drops a connection.
     :param is_stranger: tests whether the peer of a connection is not authenticated; such peers are dropped first.

@@ -18,7 +18,9 @@ from ..tls_layer import TlsLayer
 from ..turns import Turns
 
 MOST_RECORDS = 128
-"""Most records that are decrypted between two tests of the time limit; short records take a millisecond or two."""
+"""Maximum number of records that are decrypted between two tests of the time limit; short records take a millisecond or
+two.
+"""
 
 
 class TurnTaking(Protocol):

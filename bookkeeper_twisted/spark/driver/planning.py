@@ -22,7 +22,9 @@ entries and stands for a round trip to the bookie.
 """
 
 MAX_PIECES = 2000
-"""The most pieces (ranges of entries) of a partition, so that the message that describes a task's work stays small."""
+"""Maximum number of pieces (ranges of entries) of a partition, so that the message that describes a task's work stays
+small.
+"""
 
 USUAL_PARTITIONS, WORTH_A_TASK = 16, 8 << 20
 """Used if the user sets no number of partitions: the number to aim at, and the least bytes of a partition."""
@@ -69,7 +71,7 @@ def pieces(entries: EntryRange, addresses: Mapping[str, Address], max_bytes: flo
     """Cut a range of entries at ensemble changes, and into pieces of at most ``max_bytes``.
 
     :param addresses: addresses of the bookies of all ensembles, by bookie id.
-    :param max_bytes: most bytes of a piece, estimated from the average entry size of the ledger.
+    :param max_bytes: maximum number of bytes of a piece, estimated from the average entry size of the ledger.
     """
     entry_cost = entries.entry_bytes + ENTRY_OVERHEAD
     number = entries.ledger_id
@@ -91,7 +93,7 @@ def partitions(
 
     :param ranges: the entries to read; empty ranges are left out.
     :param addresses: addresses of the bookies of all ensembles, by bookie id.
-    :param max_bytes: most bytes of a partition.
+    :param max_bytes: maximum number of bytes of a partition.
     :param at_least: the least number of partitions, unless there are fewer entries; 0 for any number.
     """
     wanted = [entries for entries in ranges if entries.count > 0]

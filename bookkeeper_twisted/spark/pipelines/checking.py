@@ -14,7 +14,7 @@ from ...ledger.replica_scan import Answer, BatchQuestion, Finding, Question, Rep
 from ...ledger.schedule import Schedule
 
 BATCH_BYTES, BATCH_ENTRIES = 2 << 20, 1 << 20
-"""The most bytes and the most entries that one batch read asks for."""
+"""Maximum number of bytes and the most entries that one batch read asks for."""
 
 Spend = Callable[[int, int], None]
 """A function that is called with the numbers of entries and bytes read; it returns when the speed limit permits more.
@@ -25,10 +25,10 @@ class PositionCheck:
     """The check of the entries that a bookie should keep at its position in an ensemble.
 
     :param wire: version of the protocol for reads, 2 or 3.
-    :param batch_bytes: most bytes of one batch read; under a speed limit, the bytes that a task may read in a tenth of
-        a second.
-    :param batch_entries: most entries of one batch read; under a speed limit, the number that a task may read in a
-        tenth of a second.
+    :param batch_bytes: maximum number of bytes of one batch read; under a speed limit, the bytes that a task may read
+        in a tenth of a second.
+    :param batch_entries: maximum number of entries of one batch read; under a speed limit, the number that a task may
+        read in a tenth of a second.
     """
 
     def __init__(

@@ -122,7 +122,7 @@ def replicate(
 
     :param check: result of :func:`check_of_entries` or :func:`check_of_bookies`.
     :param password: password of ledgers whose metadata contain none.
-    :param limit: most entries and bytes a second that all tasks together read and write.
+    :param limit: maximum number of entries and bytes a second that all tasks together read and write.
     :param parallelism: tasks that run at a time; each gets an equal share of the limit.
     :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.
         With options for TLS and authentication, the connections to bookies are secured.

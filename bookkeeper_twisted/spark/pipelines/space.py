@@ -49,7 +49,9 @@ _PATIENCE = 60.0
 """Seconds within which the HTTP server of a bookie must answer."""
 
 _MOST_BYTES = 64 << 20
-"""The most bytes that the HTTP server of a bookie may answer; enough for an entry log with two million ledgers."""
+"""Maximum number of bytes that the HTTP server of a bookie may answer; enough for an entry log with two million
+ledgers.
+"""
 
 
 def entry_logs(
@@ -178,7 +180,7 @@ def usage(
 
     :param logs: rows that :func:`entry_logs` returned.
     :param parallelism: tasks that run at a time; each gets an equal share of the limit.
-    :param limit: most entries and bytes a second that all tasks together read.
+    :param limit: maximum number of entries and bytes a second that all tasks together read.
     :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.
     """
     share, security = limit * (1 / parallelism), security_settings(client_config(options))

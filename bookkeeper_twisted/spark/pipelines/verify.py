@@ -101,7 +101,7 @@ def verify(
     :param replicas: rows of the source's view ``fragments``.
     :param password: password of ledgers with HMAC digests that are not in ``passwords``.
     :param passwords: passwords by ledger id, which :func:`stored_passwords` has read from metadata.
-    :param limit: most entries and bytes a second that all tasks together read.
+    :param limit: maximum number of entries and bytes a second that all tasks together read.
     :param parallelism: tasks that run at a time; each gets an equal share of the limit.
     :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.
         With options for TLS and authentication, the connections to bookies are secured.

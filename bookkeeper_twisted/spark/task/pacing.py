@@ -16,7 +16,7 @@ from ...limits.ratelimit import Rate, TokenBucket
 class Pace:
     """Slows the work of tasks down to a rate: a number of entries and bytes a second.
 
-    :param rate: the most entries and bytes a second.
+    :param rate: maximum number of entries and bytes a second.
     :param now: returns the seconds of a monotonic clock.
     :param sleep: waits for a number of seconds of that clock.
     """

@@ -34,7 +34,7 @@ A read creates such a view.
 
 MOST_TOGETHER = 64
 MOST_BYTES_TOGETHER = 64 * 1024
-"""Most entries (MOST_TOGETHER), and most bytes, that one read joins to one run (consecutive entries)."""
+"""Maximum number of entries (MOST_TOGETHER), and most bytes, that one read joins to one run (consecutive entries)."""
 
 MOST_APART = 4
 """A search for many entries first finds the cached entries from the lowest to the highest wanted id.
@@ -44,7 +44,7 @@ the wanted entries are looked up one by one.
 """
 
 PART = 4096
-"""Most entries, or ledgers, that one step of a flush of the cache processes.
+"""Maximum number of entries, or ledgers, that one step of a flush of the cache processes.
 
 A single step for all entries would hold the interpreter lock, and so block the reactor, for tens of milliseconds.
 """
@@ -121,7 +121,7 @@ class LedgerEntries:
     def find(self, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return consecutive entries from ``entry_id`` on, or None if this entry is not in this view.
 
-        :param max_count: most entries of the run; it may have fewer.
+        :param max_count: maximum number of entries of the run; it may have fewer.
         """
         index, ids, found, size = self._index(entry_id), self._entry_ids, list[bytes](), 0
         for position in self.positions[index : index + min(max_count, MOST_TOGETHER)]:
@@ -203,8 +203,8 @@ class SortedEntries:
     def part(self, begin: int, room: int) -> "SortedEntries":
         """Return as many entries from index ``begin`` on as fit ``room`` bytes.
 
-        :param room: most bytes of the records; the first entry is returned even if it is longer.  A run is cut only if
-            it is the first run and does not fit.
+        :param room: maximum number of bytes of the records; the first entry is returned even if it is longer.  A run is
+            cut only if it is the first run and does not fit.
         """
         if not begin and self.total <= room:
             return self
@@ -314,7 +314,7 @@ class MixedEntries:
     def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return consecutive entries from ``entry_id`` of ``ledger_id`` on, or None if this entry is not here.
 
-        :param max_count: most entries of the run; it may have fewer.
+        :param max_count: maximum number of entries of the run; it may have fewer.
         """
         newest = self._newest.get(ledger_id, _NOWHERE)
         if newest < 0 or self._entry_ids[newest] < entry_id:

@@ -11,7 +11,7 @@ from .run_list import RUN_OVERHEAD, RunList
 class ReadCache:
     """A cache of runs (consecutive entries) that were read from disk; it drops the least recently used run.
 
-    :ivar limit: most bytes of the cached runs, with :data:`RUN_OVERHEAD` bytes added for each run.
+    :ivar limit: maximum number of bytes of the cached runs, with :data:`RUN_OVERHEAD` bytes added for each run.
     :ivar cost: bytes of the cached runs, with the same overhead.
     :ivar n_entries: number of entries in the cached runs.
     """

@@ -17,7 +17,9 @@ LEDGER_OVERHEAD = 640
 """The memory cost in bytes of a ledger that has runs in this cache: an item of the dictionary, and two lists."""
 
 SINGLE_BYTES = 4096
-"""Most bytes of an entry that is stored as a single entry, outside runs; a longer entry becomes a run of its own."""
+"""Maximum number of bytes of an entry that is stored as a single entry, outside runs; a longer entry becomes a run of
+its own.
+"""
 
 JOIN_BYTES = 1024 * 1024
 JOIN_ENTRIES = 64 * 1024
@@ -162,8 +164,8 @@ class WriteCache:
     def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return a run of entries that contains ``entry_id`` of ``ledger_id``, or None if it is not in this cache.
 
-        :param max_count: most entries that the caller can use, from ``entry_id`` on.  At most so many single entries
-            (entries in no run) are joined to a run.
+        :param max_count: maximum number of entries that the caller can use, from ``entry_id`` on.  At most so many
+            single entries (entries in no run) are joined to a run.
         """
         runs = self._ledgers.get(ledger_id)
         found = runs.find(entry_id) if runs is not None else None
@@ -198,8 +200,8 @@ class WriteCache:
 
         Runs of a ledger that follow each other without a gap are joined.
 
-        :param max_bytes: most bytes of a joined run; a single run may be longer.
-        :param max_entries: most entries of a joined run.
+        :param max_bytes: maximum number of bytes of a joined run; a single run may be longer.
+        :param max_entries: maximum number of entries of a joined run.
         """
         # Read ``is_dense`` only once: its value may change during the loop, because another thread may discard ledgers.
         dense = self._mixed.is_dense

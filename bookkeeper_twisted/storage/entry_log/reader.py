@@ -31,10 +31,12 @@ WARMED = 256 * 1024
 """Size in bytes of the block that the kernel is asked to read in advance after a small read, for reads near it."""
 
 MOST_HINTS = 4096
-"""Most read-ahead requests to the kernel until one proves useful, that is, until a read finds its bytes in memory."""
+"""Maximum number of read-ahead requests to the kernel until one proves useful, that is, until a read finds its bytes in
+memory.
+"""
 
 DECODED_ROWS = 256
-"""Most index rows with records of unequal size whose decoded record offsets are cached."""
+"""Maximum number of index rows with records of unequal size whose decoded record offsets are cached."""
 
 OffsetKey = tuple[int, int, int]
 K = TypeVar("K")
@@ -44,7 +46,7 @@ V = TypeVar("V")
 class IdleLogs:
     """A pool of open entry log files that no thread is using at the moment; it closes the least recently used files.
 
-    :ivar limit: most open files in the pool.
+    :ivar limit: maximum number of open files in the pool.
     """
 
     __slots__ = ("limit", "_idle", "_removed")
@@ -92,7 +94,7 @@ class IdleLogs:
 class EntryLogReader:
     """A reader of the entry logs of one directory.
 
-    :param max_open: most idle open files for the read lane, and as many for the reactor thread.
+    :param max_open: maximum number of idle open files for the read lane, and as many for the reactor thread.
     :ivar reads: number of reads on the read lane so far.
     :ivar tells_resident: whether the file system supports reads from the page cache alone, which fail instead of
         waiting for the disk.
@@ -119,7 +121,7 @@ class EntryLogReader:
         each entry.
 
         :param row: the index row that contains ``entry_id``.
-        :param max_bytes: most bytes of the returned records; a single entry may be longer.
+        :param max_bytes: maximum number of bytes of the returned records; a single entry may be longer.
         :raises DamageError: the entry log does not have these entries at that offset (safety rules S5 and S9);
             LostLogError if the log file is missing.
         :raises OSError: the log could not be read.
@@ -182,7 +184,7 @@ class EntryLogReader:
 
         Called on the reactor thread.
 
-        :param max_bytes: most bytes of the returned records; a single entry may be longer.
+        :param max_bytes: maximum number of bytes of the returned records; a single entry may be longer.
         :param window: if the wanted entries take less than a quarter of so many bytes, read this number of bytes in
             advance, for later reads; 0 for no such reads.
         :returns: None if bytes are not in the page cache, or are damaged; the caller then calls :meth:`read`, which

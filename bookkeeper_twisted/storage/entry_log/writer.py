@@ -32,7 +32,7 @@ from . import format as layout
 MAX_ROW_BYTES = 4 * 1024 * 1024
 MAX_ROW_ENTRIES = 64 * 1024
 SLICE = 1024 * 1024
-"""Most bytes of one write of an entry log, so that a write of the journal never waits long for it."""
+"""Maximum number of bytes of one write of an entry log, so that a write of the journal never waits long for it."""
 
 BLOCK = 4096
 _LAST_ID = "lastId"
@@ -198,7 +198,7 @@ class OpenLog:
 class EntryLogWriter:
     """The writer of the entry logs of one ledger directory (of its subdirectory ``current``).
 
-    :ivar size_limit: most bytes of a log, unless a single entry is longer.
+    :ivar size_limit: maximum number of bytes of a log, unless a single entry is longer.
     :ivar direct: whether logs are written past the page cache.
     :ivar bytes_written: number of bytes of all records that were appended so far.
     :ivar syncs: number of syncs so far.

@@ -26,16 +26,18 @@ from ...crc32c import Buffer
 from ..interfaces import IFile
 
 DEPTH = 256
-"""Most reads and writes that are passed to the kernel at the same time."""
+"""Maximum number of reads and writes that are passed to the kernel at the same time."""
 
 MOST_WRITES = 4
-"""Most writes that are begun at the same time; more would make a write of the journal wait longer."""
+"""Maximum number of writes that are begun at the same time; more would make a write of the journal wait longer."""
 
 BUSY_BYTES = 256 * 1024
-"""Most bytes of all reads and writes in progress while other work needs the disk; a single one may be larger."""
+"""Maximum number of bytes of all reads and writes in progress while other work needs the disk; a single one may be
+larger.
+"""
 
 KEPT_ROOM = 16 * 1024 * 1024
-"""Most bytes of a buffer that stays in memory for later use; a larger buffer is freed."""
+"""Maximum number of bytes of a buffer that stays in memory for later use; a larger buffer is freed."""
 
 _NUMBERS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
 """The numbers of the system calls io_setup, io_destroy, io_getevents and io_submit, for each kind of machine."""

@@ -42,7 +42,7 @@ def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
 _sync_file_range = _find_sync_file_range()
 
 ROOM = 1024 * 1024
-"""Most bytes that one direct read or write transfers."""
+"""Maximum number of bytes that one direct read or write transfers."""
 
 BLOCK = 4096
 """Direct reads begin and end at multiples of this number of bytes, which every disk's sector size divides."""
@@ -52,7 +52,9 @@ _SYS_RESOURCE = 24  # the number of the capability CAP_SYS_RESOURCE
 _NOWAIT = getattr(os, "RWF_NOWAIT", 0)
 _MANY_PARTS = 64
 _GAP = 2048
-"""Most bytes between two ranges for one call to read both: some unneeded bytes cost less than a second call."""
+"""Maximum number of bytes between two ranges for one call to read both: some unneeded bytes cost less than a second
+call.
+"""
 
 _DURABLE = getattr(os, "RWF_DSYNC", 0)
 
@@ -76,7 +78,7 @@ class _Named:
         self.path = path
 
     def __enter__(self) -> None:
-        """Do nothing; errors are changed at the exit of the context."""
+        """Do nothing: only the exit of the context has an effect, on errors."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError) and error.filename is None:
@@ -448,7 +450,7 @@ def takes_reserved_blocks(status: bytes) -> bool:
 
     :param status: the content of ``/proc/self/status`` of the process.
     """
-    if re.search(rb"^Uid:(\s+\d+){3}\s+0$", status, re.M):  # the fourth user id counts for access to files
+    if re.search(rb"^Uid:(\s+\d+){3}\s+0$", status, re.M):  # the fourth is the user id for access to files
         return True
     effective = re.search(rb"^CapEff:\s*([0-9a-f]+)$", status, re.M)
     return effective is not None and bool(int(effective[1], 16) >> _SYS_RESOURCE & 1)

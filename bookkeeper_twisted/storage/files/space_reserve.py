@@ -24,7 +24,9 @@ from ..interfaces import IFile, IFileSystem
 FILE_NAME = "reserve"
 
 MOST_BYTES = 256 * 1024 * 1024
-"""Most bytes of a reserve: enough to compact a log of 1 GiB (Apache's default) of which less than 1/5 is live."""
+"""Maximum number of bytes of a reserve: enough to compact a log of 1 GiB (Apache's default) of which less than 1/5 is
+live.
+"""
 
 _SHARE = 20
 """The reserve takes at most 1/20 of a disk, the part that the default ``diskUsageThreshold`` leaves free."""
@@ -49,7 +51,7 @@ class SpaceReserve:
 
         :param directories: the ledger directory, then its index directory.  An index directory on the same disk gets no
             reserve file.
-        :param most_bytes: most bytes of each reserve file.
+        :param most_bytes: maximum number of bytes of each reserve file.
         :raises OSError: a disk failed.
         """
         self.lent = False

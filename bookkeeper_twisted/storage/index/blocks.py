@@ -20,7 +20,7 @@ from ..mixed_rows import PACKED_ROW
 from .row_values import Values
 
 BLOCK_ROWS = 128
-"""Most packed index rows of a block; a full block is a little larger than one page of SQLite."""
+"""Maximum number of packed index rows of a block; a full block is a little larger than one page of SQLite."""
 
 ROW_BYTES = PACKED_ROW.size
 _FORM = PACKED_ROW.format.removeprefix(">")

@@ -136,7 +136,7 @@ class LookedUpRows:
 
     If the rows exceed the limit, the rows of the least recently used ledger are dropped.
 
-    :ivar limit: most bytes of the cached rows.
+    :ivar limit: maximum number of bytes of the cached rows.
     :ivar cost: bytes of the cached rows.
     """
 
@@ -160,7 +160,7 @@ class LookedUpRows:
         return None if held is None else held.find(entry_id)
 
     def add(self, found: FoundRows) -> None:
-        """Cache the index rows that a search of the index file ``found``.
+        """Cache the index rows in ``found``, the result of a search of the index file.
 
         ``found`` itself stays unchanged, because other threads use it.
         """

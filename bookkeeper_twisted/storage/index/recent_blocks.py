@@ -22,7 +22,7 @@ BLOCK_COST = 5 * 1024
 """The memory cost in bytes of a full block: its rows, and its item in the list."""
 
 MOST_FLUSHES = 16
-"""Most flushes whose index rows stay in memory, because a read searches all of them."""
+"""Maximum number of flushes whose index rows stay in memory, because a read searches all of them."""
 
 
 class _Flush:
@@ -111,7 +111,7 @@ class LedgerBlocks:
 class RecentBlocks:
     """The packed index rows of the newest flushes.  If they exceed the limit, the rows of the oldest flush are dropped.
 
-    :ivar limit: most bytes of all rows.
+    :ivar limit: maximum number of bytes of all rows.
     """
 
     __slots__ = ("limit", "_flushes")

@@ -18,7 +18,8 @@ from .stored_runs import MAX_ID
 class RecentIndex:
     """The index rows of the newest flushes of the write cache.  To respect the limit, the oldest rows are dropped.
 
-    :ivar limit: most bytes of the unpacked rows; the packed rows (36 bytes each) have a limit of the same size.
+    :ivar limit: maximum number of bytes of the unpacked rows; the packed rows (36 bytes each) have a limit of the same
+        size.
     """
 
     def __init__(self, limit: int) -> None:

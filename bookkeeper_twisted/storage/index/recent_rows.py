@@ -20,7 +20,7 @@ COMMIT_OVERHEAD = 420
 """The memory cost in bytes of each ledger of a commit, in addition to that of its rows: items in two collections."""
 
 MOST_TOGETHER = 256
-"""Most rows of a chunk, a part of a ledger's table; a change copies only the chunks that it affects."""
+"""Maximum number of rows of a chunk, a part of a ledger's table; a change copies only the chunks that it affects."""
 
 _Rows = tuple[IndexRow, ...]
 _Chunk = tuple[tuple[int, ...], _Rows]
@@ -129,7 +129,7 @@ def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
 class RecentRows:
     """The unpacked index rows of the newest commits to the index; to respect the limit, the oldest commit is dropped.
 
-    :ivar limit: most bytes of all rows.
+    :ivar limit: maximum number of bytes of all rows.
     :ivar cost: memory cost in bytes of the rows in memory.
     """
 

@@ -71,7 +71,8 @@ from .stored_runs import MAX_ID, RUN_COLUMNS, StoredRuns
 
 FILE_NAME = "index.sqlite"
 CHECKED_WHOLE = 128 * 1024 * 1024
-"""Most bytes of an index that is checked completely at the start of a bookie (130 MB/s); a larger one is checked later.
+"""Maximum number of bytes of an index that is checked completely at the start of a bookie (130 MB/s); a larger one is
+checked later.
 
 The check includes the order of the rows, which SQLite's quick check leaves out.
 """
@@ -86,7 +87,7 @@ _LEDGERS = f"SELECT {LEDGER_COLUMNS} FROM ledgers WHERE ledger > ? ORDER BY ledg
 _PUT_LEDGER = f"INSERT OR REPLACE INTO ledgers({LEDGER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
 
 _PAGE = 500
-_KNOWN_LEDGERS = 1 << 18  # most ledgers whose last entry ids are kept in memory, in up to 28 MiB
+_KNOWN_LEDGERS = 1 << 18  # maximum number of ledgers whose last entry ids are kept in memory, in up to 28 MiB
 
 
 @implementer(IRunIndex)

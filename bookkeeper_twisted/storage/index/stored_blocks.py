@@ -65,7 +65,7 @@ class StoredBlocks:
     def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> list[bytes]:
         """Return the packed index row that contains an entry, and the ledger's next rows in the same generation.
 
-        :param limit: most rows to return.
+        :param limit: maximum number of rows to return.
         :returns: for each block, a byte string of its rows; an empty list if no block contains the entry.
         """
         key = key_of(ledger_id, entry_id)
@@ -140,7 +140,7 @@ class StoredBlocks:
         """Return the index rows of a ledger, sorted by entry, beginning with the row that contains ``first``.
 
         :param first: an entry id; rows that end before this entry are left out.
-        :param limit: most rows to return.
+        :param limit: maximum number of rows to return.
         """
         key = key_of(ledger_id, first)
         found = merge(*[self._packed(generation.number, key) for generation in self.generations])
@@ -152,7 +152,7 @@ class StoredBlocks:
         """Return the next index rows of all ledgers, sorted by ledger and entry.
 
         :param after: ledger id and first entry id of the row after which to begin.
-        :param limit: most rows to return.
+        :param limit: maximum number of rows to return.
         :param log_ids: if given, return only rows that refer to these entry logs.
         """
         key = key_of(*after)

@@ -44,7 +44,7 @@ class StoredRuns:
     def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> list[IndexRow]:
         """Return the index row that contains an entry, and the ledger's next rows; empty if there is no such row.
 
-        :param limit: most rows to return.
+        :param limit: maximum number of rows to return.
         """
         row = self._floor(ledger_id, entry_id)
         if row is None or row.last < entry_id:
@@ -56,8 +56,8 @@ class StoredRuns:
         """Return the index rows of a ledger, sorted by entry, beginning with the row that contains ``first``.
 
         :param first: an entry id; rows that end before this entry are left out.
-        :param limit: most rows to return.  If fewer rows are found, the rows next to their end are verified, so that no
-            row is missed.
+        :param limit: maximum number of rows to return.  If fewer rows are found, the rows next to their end are
+            verified, so that no row is missed.
         """
         before = self._floor(ledger_id, first)
         rows = [before] if before is not None and before.last >= first else []
@@ -78,7 +78,7 @@ class StoredRuns:
         """Return the next index rows of all ledgers, sorted by ledger and entry.
 
         :param after: ledger id and first entry id of the row after which to begin.
-        :param limit: most rows to return.
+        :param limit: maximum number of rows to return.
         :param log_ids: if given, return only rows that refer to these entry logs.
         """
         only = "" if log_ids is None else f" AND log IN ({', '.join('?' * len(log_ids))})"

@@ -41,10 +41,10 @@ class JournalSettings:
         their records are in the storage.
     :ivar preallocate: a new file is filled with zeros up to this size before its use; a file that is used up before
         ``max_size`` grows by this size at a time.
-    :ivar fill_step: most bytes of zeros that one call of
+    :ivar fill_step: maximum number of bytes of zeros that one call of
         :meth:`~bookkeeper_twisted.storage.interfaces.IJournal.prepare` writes.
     :ivar reuse: whether files that are no longer needed are recycled: overwritten as the next journal files.
-    :ivar max_spares: most files that wait to be recycled; further files are deleted.
+    :ivar max_spares: maximum number of files that wait to be recycled; further files are deleted.
     :ivar direct: whether writes bypass the page cache, which would not help, because only a replay reads the journal.
     """
 

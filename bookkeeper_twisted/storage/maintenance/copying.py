@@ -20,7 +20,7 @@ from .log_space import UNFINISHED_SUFFIX
 from .row_reader import VerifiedRow
 
 MOST_ROWS = 50_000
-"""Most index rows of one new log, because they are all in memory until they are committed to the index."""
+"""Maximum number of index rows of one new log, because they are all in memory until they are committed to the index."""
 
 
 class _JoinedRow:

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 MOST_LOGS = 16
-"""Most old logs to compact and delete together.
+"""Maximum number of old logs to compact and delete together.
 
 Entries of a ledger that are in several of these logs become one run in the new log, and each run needs only one index
 row.
 """
 
 MOST_TARGETS = 8
-"""Most new logs for one group of old logs.  The old logs take space until all new logs are finished."""
+"""Maximum number of new logs for one group of old logs.  The old logs take space until all new logs are finished."""
 
 
 @attrs.frozen
@@ -55,7 +55,7 @@ def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0)
 def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
     """Test whether too little disk space is free to compact as many of ``logs`` together as usual.
 
-    :param size_limit: most bytes of an entry log.
+    :param size_limit: maximum number of bytes of an entry log.
     :param free: free bytes of the disk.
     """
     return free // 2 < min(MOST_TARGETS * size_limit, sum(log.live for log in logs))
@@ -68,7 +68,7 @@ def next_group(logs: Sequence[LogUsage], size_limit: int, free: int) -> list[Log
     first log that needs more is skipped.
 
     :param logs: the logs in the order of :func:`candidates`.
-    :param size_limit: most bytes of an entry log.
+    :param size_limit: maximum number of bytes of an entry log.
     :param free: free bytes of the disk.
     :returns: the logs; empty if no log fits.
     """

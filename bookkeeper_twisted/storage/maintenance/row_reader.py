@@ -22,13 +22,15 @@ from ..index.rows import first_bad_block, record_offsets, row_bytes
 from ..interfaces import IFile, IFileSystem, IndexRow, IRunIndex
 
 STEP_BYTES = 4 * 1024 * 1024
-"""Most bytes of the pieces (parts of index rows) of one step."""
+"""Maximum number of bytes of the pieces (parts of index rows) of one step."""
 
 EXTENT_BYTES = 1024 * 1024
-"""Most bytes of one read, unless a single piece (part of an index row) is longer."""
+"""Maximum number of bytes of one read, unless a single piece (part of an index row) is longer."""
 
 PASSED_OVER = 8 * 1024
-"""Most unneeded bytes between two pieces (parts of index rows) that one read covers; two reads would take longer."""
+"""Maximum number of unneeded bytes between two pieces (parts of index rows) that one read covers; two reads would take
+longer.
+"""
 
 PAGE = 4096
 
@@ -89,7 +91,7 @@ class Step:
     def of(cls, pieces: Sequence[RowPiece], passed_over: int) -> "Step | None":
         """Return a step that reads the given ``pieces`` (parts of index rows), or None if there are none.
 
-        :param passed_over: most unneeded bytes between two pieces that are read by one call.
+        :param passed_over: maximum number of unneeded bytes between two pieces that are read by one call.
         """
         if not pieces:
             return None
@@ -106,7 +108,7 @@ class Step:
 def extents_of(pieces: Sequence[RowPiece], passed_over: int) -> list[Extent]:
     """Return the pages of entry logs that contain ``pieces`` (parts of index rows), sorted by log and offset.
 
-    :param passed_over: most unneeded bytes between two pieces that are read by one call.
+    :param passed_over: maximum number of unneeded bytes between two pieces that are read by one call.
     """
     found: list[Extent] = []
     for log_id, offset, size in sorted((piece.row.log_id, piece.offset, piece.size) for piece in pieces):
@@ -130,7 +132,7 @@ def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
     A piece ends where its row ends, or else at the end of a page, so that no page is read twice.
 
     :param start: number of bytes of the row in the earlier pieces.
-    :param room: most bytes of the piece.
+    :param room: maximum number of bytes of the piece.
     """
     left, begin = row_bytes(row) - start, row.offset + start
     if left <= room:
@@ -166,8 +168,8 @@ class RowCutter:
     def next_step(self, max_bytes: int = STEP_BYTES, passed_over: int = 0) -> Step | None:
         """Return the parts of index rows to read next; None if none is left or ``admits`` refuses the next row.
 
-        :param passed_over: most unneeded bytes between two pieces that are read by one call.
-        :param max_bytes: most bytes of the pieces.
+        :param passed_over: maximum number of unneeded bytes between two pieces that are read by one call.
+        :param max_bytes: maximum number of bytes of the pieces.
         :raises bookkeeper_twisted.errors.DamageError: an index row is damaged.
         """
         pieces: list[RowPiece] = []

@@ -22,7 +22,7 @@ from .row_reader import RowCutter, RowReader, Step
 
 FINDINGS = "damage.json"
 MOST_FINDINGS = 10_000
-"""Most findings (ranges of damaged entries) in the stored list.
+"""Maximum number of findings (ranges of damaged entries) in the stored list.
 
 With more damage, the disk must be replaced anyway, and a longer list would not help.
 """

@@ -85,7 +85,7 @@ class LedgerTree:
     """The tree of nodes that a layout defines for the ledgers of a cluster.
 
     :ivar factory: name of the Java class that makes this layout.
-    :ivar forms: the rules that make paths of ids; the first rule is for the smallest ids.
+    :ivar forms: the rules that convert a ledger id to a path; the first rule is for the smallest ids.
     :ivar last_short_id: the largest id whose path is made by the first rule.
     :ivar id_parent: name of the node below which ids are drawn; empty for the root itself.
     :ivar has_long_ids: whether ids may have more than 31 bits.
