@@ -40,6 +40,17 @@ def written(stream: TextIO, text: str = "") -> None:
         raise OutputError(error.strerror) from None
 
 
+def show(text: str) -> None:
+    """Write ``text`` and the end of its line to the standard output.
+
+    :raises BrokenPipeError: the output is a pipe that has no reader.
+    :raises OutputError: the text cannot be written.
+    """
+    if sys.stdout is None:
+        raise OutputError("it is closed")
+    written(sys.stdout, f"{text}\n")
+
+
 @contextmanager
 def ended_by_signal() -> Iterator[None]:
     """End the process by SIGINT if the ``with`` block raises KeyboardInterrupt, by SIGPIPE if its output has no reader.

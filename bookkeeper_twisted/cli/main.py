@@ -35,6 +35,7 @@ from ..placement.interfaces import IPlacementPolicy
 from ..storage.apache.rocksdb import RocksKeyValues
 from ..storage.files.filesystem import RealFileSystem
 from ..storage.index.run_index import SqliteRunIndex
+from .ending import show
 from .shell import run_shell
 from .shell_command import FAILED, INTERRUPTED, ShellWorld, StoreAccess
 from .terminal.progress import LinesAndProgress
@@ -239,7 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["--version"]:
-        print(f"bookkeeper-twisted {__version__}")
+        show(f"bookkeeper-twisted {__version__}")
         raise SystemExit(0)
     if given[:1] == ["token"]:
         from .tokens import run_tokens  # imported here, because the shell needs none of it
@@ -248,7 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # so that a file that is half written is removed
         raise SystemExit(run_tokens(given[1:]))
     if not given or given[0] != "shell":
-        print(_HELP, end="")
+        show(_HELP.rstrip())
         raise SystemExit(0 if given[:1] in (["help"], ["--help"], ["-h"]) else FAILED)
     from twisted.internet import reactor
     from twisted.internet.task import react

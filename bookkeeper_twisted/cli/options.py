@@ -25,7 +25,7 @@ from ..config.metadata import MetadataConfig
 from ..config.settings import Config
 from ..embedding.standalone import DATA_OPTION, standalone_configs
 from ..errors import ConfigError
-from .ending import ended_by_signal
+from .ending import ended_by_signal, show
 
 _FIELDS = fields_of(BookieConfig)
 
@@ -123,7 +123,12 @@ class ConfigOptions(usage.Options):
 
     def opt_version(self) -> NoReturn:
         """Print the versions of this package and of Twisted; Twisted itself would print only its own."""
-        print(f"bookkeeper-twisted {__version__}, Twisted {twisted.__version__}")
+        show(f"bookkeeper-twisted {__version__}, Twisted {twisted.__version__}")
+        raise SystemExit(0)
+
+    def opt_help(self) -> NoReturn:
+        """Display this help and exit."""
+        show(str(self).rstrip())
         raise SystemExit(0)
 
     def getUsage(self, width: int | None = None) -> str:

@@ -6,6 +6,8 @@ An orchestrator runs them often, so this module needs the standard library alone
 from collections.abc import Mapping, Sequence
 from http.client import HTTPConnection, HTTPException
 
+from .ending import show
+
 _USAGE = """\
 Usage: bookkeeper-twisted probe ready | alive [HOST:PORT]
        bookkeeper-twisted drain [HOST:PORT]
@@ -37,18 +39,18 @@ def run(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
     command, rest = " ".join(arguments[:length]), arguments[length:]
     is_help = arguments[-1] in ("--help", "-h")
     if is_help or command not in ("probe ready", "probe alive", "drain") or len(rest) > 1:
-        print(_USAGE, end="")
+        show(_USAGE.rstrip())
         return 0 if is_help else MISUSED
     host, _, port = (rest[0] if rest else _address(environ)).rpartition(":")
     if not (port.isascii() and port.isdecimal() and len(port) <= _DIGITS and 0 < int(port) <= _HIGHEST_PORT):
-        print(f"{rest[0] if rest else port}: HOST:PORT is expected")
+        show(f"{rest[0] if rest else port}: HOST:PORT is expected")
         return MISUSED
     try:
         status, text = _ask(command, _ANY.get(host.strip("[]"), host), int(port))
     except (OSError, HTTPException, UnicodeError) as error:  # the last: the name of the host is none
-        print(f"no answer from port {port}: {error}")
+        show(f"no answer from port {port}: {error}")
         return FAILED
-    print(text.strip())
+    show(text.strip())
     return 0 if status == 200 or command == "probe alive" else FAILED
 
 

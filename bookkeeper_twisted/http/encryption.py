@@ -63,6 +63,11 @@ class EncryptedHttpConnection(TlsLayer):
         self._arrived: list[bytes] = []
         channel.handshaken = False
 
+    @property
+    def expects_more(self) -> bool:
+        """Return False: a request that is cut off is no broken TLS, and is not answered."""
+        return False
+
     def dataReceived(self, data: bytes) -> None:
         if not self._arrived:
             self._channel.site.enter(self)

@@ -124,16 +124,18 @@ class EndTests(SynchronousTestCase):
         full, closed = "No space left on device", "it is closed"
         for reason, program, *arguments in (
             (full, shell, "shell", "help"), (full, shell, "probe", "--help"), (full, service, "--help"),
-            (closed, shell, "shell", "help"),
+            (full, shell, "--help"), (full, service, "--version"), (closed, shell, "shell", "help"),
         ):  # fmt: skip
-            with self.subTest(arguments=arguments, reason=reason), open("/dev/full", "wb") as output:
-                command = [sys.executable, "-c", f"import sys; {program}", *arguments]
-                ended = subprocess.run(
-                    command, stdout=output, stderr=subprocess.PIPE, timeout=60,
-                    preexec_fn=partial(os.close, 1) if reason is closed else None,
-                )  # fmt: skip
-                said = f"the standard output cannot be written: {reason}\n"
-                self.assertEqual((ended.returncode, ended.stderr.decode()), (1, said))
+            for unbuffered in ("", "1"):
+                with self.subTest(arguments=arguments, reason=reason), open("/dev/full", "wb") as output:
+                    command = [sys.executable, "-c", f"import sys; {program}", *arguments]
+                    ended = subprocess.run(
+                        command, stdout=output, stderr=subprocess.PIPE, timeout=60,
+                        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+                        preexec_fn=partial(os.close, 1) if reason is closed else None,
+                    )  # fmt: skip
+                    said = f"the standard output cannot be written: {reason}\n"
+                    self.assertEqual((ended.returncode, ended.stderr.decode()), (1, said))
 
     def test_closed_pipe(self) -> None:
         """Where nobody reads the output; what is left in the buffer is no error either."""

@@ -37,6 +37,7 @@ class FuzzPeer(Protocol):
     """
 
     transport: Any
+    expects_more = False  # an end of its connection in clear is no broken TLS for it
 
     def __init__(self, model: Model) -> None:
         self.model = model

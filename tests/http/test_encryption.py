@@ -199,6 +199,16 @@ class ServedTests(EncryptedCase):
         self.assertRegex(line, "info: the TLS handshake of the HTTP server with 192.0.2.1:7 failed: .*certificate")
         self.assertEqual(self.site.channels, {})
 
+    def test_cut_off(self) -> None:
+        """A connection that is lost without the end of TLS is forgotten, and is no error."""
+        for text in ("", "GET /metr"):
+            peer = self.peer()
+            self.assertEqual(peer.ask(_GET % "/heartbeat"), 200)
+            peer.connection.send(text.encode() or b"\r\n")
+            peer.exchange()
+            peer.transport.lose()
+        self.assertEqual((self.site.channels, self.flushLoggedErrors()), ({}, []))
+
     def test_foreign(self) -> None:
         """A certificate of another authority is refused, an optional one as well."""
         self.client.put_pair(issued("client", authority("other")), authority())
