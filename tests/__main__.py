@@ -8,9 +8,11 @@ exceeds its bounds fails and is the last one (``tests/time_limit.py``).
 
 import argparse
 import atexit
+import contextlib
 import faulthandler
 import io
 import os
+import signal
 import sys
 import threading
 import time
@@ -168,7 +170,7 @@ def main(arguments: list[str]) -> int:
 
 
 def end(status: int) -> NoReturn:
-    """Ends the process once its threads have ended, which the watchdog bounds.
+    """Ends the process, and those that tests have left behind, once its threads have ended, which the watchdog bounds.
 
     An interpreter that ends by itself frees millions of objects one by one, longer than that bound.
     """
@@ -177,6 +179,10 @@ def end(status: int) -> NoReturn:
             thread.join()
     faulthandler.cancel_dump_traceback_later()
     atexit._run_exitfuncs()
+    for children in Path("/proc/self/task").glob("*/children"):
+        for pid in children.read_text().split():  # servers of a test that was the last one, as it took too long
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

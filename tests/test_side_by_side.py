@@ -2,12 +2,17 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from .side_by_side import LONGEST, Modules, Outcome, modules_of, run_side_by_side
+
+ROOT = Path(__file__).parents[1]
 
 
 def _by_three(run: Callable[[], Outcome]) -> Outcome:
@@ -98,3 +103,21 @@ class SideBySideTests(SynchronousTestCase):
         before = signal.getsignal(signal.SIGINT)
         _by_three(Outcome)
         self.assertIs(signal.getsignal(signal.SIGINT), before)
+
+
+_LEFT_BEHIND = """
+import subprocess, tests.__main__
+subprocess.Popen(["sleep", "60"])
+print("left", flush=True)
+tests.__main__.end(0)
+"""
+
+
+class EndTests(SynchronousTestCase):
+    """The end of a process that ran tests."""
+
+    def test_left_behind(self) -> None:
+        """Servers that a test has left behind end with it: else the pipe that they have inherited would stay open."""
+        command = [sys.executable, "-c", _LEFT_BEHIND]
+        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30)
+        self.assertEqual((ended.returncode, ended.stdout), (0, "left\n"))
