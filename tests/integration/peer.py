@@ -110,12 +110,14 @@ class Bystander:
         self.acked += self.ENTRIES
 
     async def finds(self, first: int, count: int) -> None:
-        """Entries are there, with their bytes."""
-        entries = run(self.LEDGER, first, count)
-        self.peer.send(requests_out.encode_reads(self.LEDGER, range(first, first + count)))
-        for number, reply in enumerate(cast(list[ReadReply], await self.peer.take(count))):
+        """Entries are there, with their bytes; those from memory may come before those from disk."""
+        entries, wanted = run(self.LEDGER, first, count), range(first, first + count)
+        self.peer.send(requests_out.encode_reads(self.LEDGER, wanted))
+        replies = cast(list[ReadReply], await self.peer.take(count))
+        assert sorted(reply.entry_id for reply in replies) == list(wanted)
+        for reply in replies:
             assert reply.status is Status.EOK, reply.status
-            assert reply.entry == entries.entry(first + number)
+            assert reply.entry == entries.entry(reply.entry_id), reply.entry_id
 
 
 def open_files(process: BookieProcess) -> list[str]:

@@ -8,15 +8,15 @@ from twisted.trial.unittest import TestCase
 from ..fuzz.run import Run
 from ..protocol.tls_ends import missing
 
-OPERATIONS = 400
-SECURED = 100
+OPERATIONS = 1100
+SECURED = 6000
 SEED = 1
 
 
 class FuzzTests(TestCase):
     """A short run of ``python -m tests.fuzz``."""
 
-    timeout = 180
+    timeout = 600
 
     async def test_short_run(self) -> None:
         """Requests at the ends of all ranges, mixed protocols, broken frames and connections that end anywhere."""
@@ -29,7 +29,7 @@ class FuzzTests(TestCase):
 class SecuredFuzzTests(TestCase):
     """A short run of ``python -m tests.fuzz --secured``."""
 
-    timeout = 120
+    timeout = 600
     skip = missing()
 
     async def test_short_run(self) -> None:

@@ -22,14 +22,14 @@ _OPTIONS = (
     *("--journalMaxMemorySizeMb=8", "--httpServerEnabled=true", "--httpServerPort=0"),
 )
 SEED = 28
-CASES = 160
+CASES = 3500
 GROWTH = 96 * MIB
 
 
 class HttpFuzzTests(TestCase):
     """One bookie process."""
 
-    timeout = 120
+    timeout = 600
 
     async def test_survives(self) -> None:
         """Whole requests are answered, the client of the bookie is served meanwhile, what is taken has a bound, and
