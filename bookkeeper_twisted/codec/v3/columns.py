@@ -6,16 +6,18 @@ first, as Java does).  A later frame with the same bytes outside the four column
 is left to the protobuf library.  So the values are always those that the library would return.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import TypeVar
 
 import attrs
 
 from ...entries.columns import column
 from ...masking import masked
 from ...model import INVALID_ENTRY_ID
+from ..framing import LENGTH_SIZE
 from ..operations import HIGH_PRIORITY, RECOVERY_ADD
-from ..strides import same_columns
+from ..strides import row_ahead, same_columns
 from ..varints import MINUS_ONE, decode_column, decode_varint, fill_column, width
 from .layout import ADD_KEY, FLAG_KEY, READ_KEY, TXN_AT
 
@@ -23,7 +25,7 @@ MIN_SERIES = 8
 """Least number of frames for which decoding by columns is faster than decoding one by one."""
 
 SINGLES = 32
-"""Number of frames that are decoded one by one after a series of fewer than MIN_SERIES frames.
+"""Number of times that no series is looked for after a series of fewer than MIN_SERIES frames.
 
 Such short series occur where the varints of ids change their size.
 """
@@ -36,6 +38,28 @@ _ADD_HEADER = b"\x08\x03\x10\x02\x18"
 _READ_HEADER = b"\x08\x03\x10\x01\x18"
 _LAC_KEY = b"\x28"
 _VARYING, _FIXED, _BODY = (1, 3, 5), (0, 2, 4, 6, 8), 7
+
+
+T = TypeVar("T")
+
+
+def after_series(
+    data: bytes, at: int, stride: int, singles: int, decode: Callable[[bytes, int, int, T], int], found: T
+) -> tuple[int, int]:
+    """Decode the series of frames that begins at ``at``, unless too short a series was found a few frames before.
+
+    :param stride: bytes of the first frame with its length word.
+    :param singles: number of times that no series is looked for; at first 0.
+    :param decode: called with ``data``, ``at``, ``stride`` and ``found``, to which it adds what it has decoded; it
+        returns the number of frames.
+    :returns: the offset after the series, which is ``at`` without one, and ``singles`` for the next call.
+    """
+    if singles:
+        return at, singles - 1
+    if not row_ahead(data, at, stride, LENGTH_SIZE):
+        return at, 0
+    count = decode(data, at, stride, found)
+    return at + count * stride, SINGLES if count < MIN_SERIES else 0
 
 
 class UnusualError(Exception):

@@ -13,8 +13,7 @@ from ..messages import Header
 from ..operations import Operation
 from ..protobuf import parse, text, wire_pb
 from ..runs import AddReplies, BatchReply, IReplyEncoding, ReadReply, new_read_reply
-from ..strides import row_ahead
-from .columns import MIN_SERIES, OPERATION_AT, SINGLES, add_reply_columns, read_reply_columns
+from .columns import MIN_SERIES, OPERATION_AT, add_reply_columns, after_series, read_reply_columns
 from .forms import read_replies
 
 _ADD = int(Operation.ADD)
@@ -37,12 +36,7 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
         if len(data) - at < stride:
             break
         if len(data) - at >= MIN_SERIES * stride:
-            after = at
-            if singles:
-                singles -= 1
-            elif row_ahead(data, at, stride, LENGTH_SIZE):
-                after = at + stride * _rows(data, at, stride, items)
-                singles = SINGLES if after - at < MIN_SERIES * stride else 0
+            after, singles = after_series(data, at, stride, singles, _rows, items)
             after = after if after > at else _unlike_read_replies(data, at, limit, items)
             if after > at:
                 at = after

@@ -22,9 +22,9 @@ from ..operations import (
 )
 from ..protobuf import parse, text, wire_pb
 from ..runs import AddRun, BatchRead, IReplyEncoding, ReadRun
-from ..strides import big_endian, consecutive, counts_up, from_big_endian, joined, row_ahead, stretches, take_turns
+from ..strides import big_endian, consecutive, counts_up, from_big_endian, joined, stretches, take_turns
 from . import replies_out
-from .columns import MIN_SERIES, OPERATION_AT, SINGLES, FrameColumns, add_columns, read_columns
+from .columns import MIN_SERIES, OPERATION_AT, FrameColumns, add_columns, after_series, read_columns
 from .forms import unlike_adds, unlike_reads
 from .layout import FLAG_FENCE, FLAG_PIGGYBACK, VERSION
 from .replies_out import encode_response
@@ -56,12 +56,7 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
             if len(data) < end:
                 break
             if len(data) - at >= MIN_SERIES * stride:
-                after = at
-                if singles:
-                    singles -= 1
-                elif row_ahead(data, at, stride, LENGTH_SIZE):
-                    after = at + stride * _rows(data, at, stride, runs)
-                    singles = SINGLES if after - at < MIN_SERIES * stride else 0
+                after, singles = after_series(data, at, stride, singles, _rows, runs)
                 after = after if after > at else _unlike_rows(data, at, limit, runs)
                 if after > at:
                     at = after
