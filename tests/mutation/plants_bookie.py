@@ -231,16 +231,18 @@ PLANTS = (
     ),
     Plant(
         "a look-up of big entries looks up many more than it takes", "bookie/requests/read_processor.py",
-        "len(found) + len(found) // 8 + 1", "MOST_TOGETHER", _SINGLES, where="ReadProcessor._learn_together",
+        "min(_LOOK_UP_BYTES * len(sizes) // sum(sizes), MOST_TOGETHER)", "MOST_TOGETHER", _SINGLES,
+        where="ReadProcessor._learn_together",
     ),
     Plant(
         "look-ups stay small after one of big entries", "bookie/requests/read_processor.py",
-        "n_wanted >= self._together", "False", _SINGLES, where="ReadProcessor._learn_together",
+        "min(_LOOK_UP_BYTES * len(sizes) // sum(sizes), MOST_TOGETHER)",
+        "min(_LOOK_UP_BYTES * len(sizes) // sum(sizes), self._together)", _SINGLES,
+        where="ReadProcessor._learn_together",
     ),
     Plant(
         "a look-up that found nothing makes the next ones small", "bookie/requests/read_processor.py",
-        "len(found) < n_wanted and found[-1] is not None", "len(found) < n_wanted", _SINGLES,
-        where="ReadProcessor._learn_together",
+        "self._together = MOST_TOGETHER", "self._together = 1", _SINGLES, where="ReadProcessor._learn_together",
     ),
     Plant(
         "reads that memory does not hold are loaded a few at a time", "bookie/requests/read_processor.py",

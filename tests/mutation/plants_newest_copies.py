@@ -172,6 +172,18 @@ PLANTS = (
         "MOST_ROWS * len(wanted)", "0", _SCATTERED, where="Lookup.find",
     ),
     Plant(
+        "the last entry of a row goes without the checksum of its row", _SCATTERED_MODULE,
+        "not any(map(eq, entry_ids, lasts))", "True", _SCATTERED, where="Lookup._of_rows",
+    ),
+    Plant(
+        "a record with a whole checksummed block is read alone", _SCATTERED_MODULE,
+        "max(cast(Sequence[int], sizes)) < CHECKSUM_BLOCK", "True", _SCATTERED, where="_is_plain",
+    ),
+    Plant(
+        "records of several logs are all read from the first", _SCATTERED_MODULE,
+        "by_log.setdefault(log_id, [])", "by_log.setdefault(log_ids[0], [])", _SCATTERED, where="Lookup._found_in",
+    ),
+    Plant(
         "a row that is unpacked with others holds the entries behind it", _SCATTERED_MODULE,
         "0 <= number < count", "0 <= number", _SCATTERED, where="Lookup._together",
     ),

@@ -158,7 +158,7 @@ class ReadProcessor:
         stop = min(end, start + self._together)
         ledger_ids, entry_ids = run.ledger_ids[start:stop], run.entry_ids[start:stop]
         found = self._bookie.scattered(ledger_ids, entry_ids, _LOOK_UP_BYTES)
-        self._learn_together(stop - start, found)
+        self._learn_together(found)
         if all(found):  # the usual case, without a step for each entry
             self._reply(session, cursor, start, cast(Sequence[bytes], found))
             cursor.pieces.extendleft(_scattered(start + len(found), end))
@@ -186,12 +186,16 @@ class ReadProcessor:
         cursor.pieces.extendleft(_scattered(index, end))
         return waiting
 
-    def _learn_together(self, n_wanted: int, found: Sequence[bytes | None]) -> None:
-        """Choose how many scattered reads the next search answers, by what a search for ``n_wanted`` entries found."""
-        if len(found) < n_wanted and found[-1] is not None:
-            self._together = len(found) + len(found) // 8 + 1
-        elif n_wanted >= self._together:
-            self._together = min(2 * self._together, MOST_TOGETHER)
+    def _learn_together(self, found: Sequence[bytes | None]) -> None:
+        """Choose how many scattered reads the next search answers: as many as fill a reply with entries of this size.
+
+        :param found: the result of the last search.
+        """
+        sizes = list(map(len, filter(None, found)))
+        if sizes:
+            self._together = max(min(_LOOK_UP_BYTES * len(sizes) // sum(sizes), MOST_TOGETHER), 1)
+        else:
+            self._together = MOST_TOGETHER
 
     def _reply_neighbours(
         self, session: RequestSession, cursor: ReadCursor, end: int, neighbours: Sequence[bytes]

@@ -310,7 +310,7 @@ def _good_records(ledger_id: int, records: LogRecords, datas: Sequence[bytes | N
     heads = list(map(_HEAD.pack, map(sub, records.sizes, repeat(4)), repeat(ledger_id), records.entry_ids))
     checksums = records.checksums
     # usually all records are good, and all of them have checksums or none: found without a step for each record
-    if all(datas) and [data[: _HEAD.size] for data in cast(list[bytes], datas)] == heads:
+    if all(datas) and all(map(bytes.startswith, cast(list[bytes], datas), heads)):
         found = checksums[0] is not None and list(map(crc32c_of_bytes, cast(list[bytes], datas)))
         if found == checksums or checksums.count(None) == len(checksums):
             return [True] * len(heads)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import repeat
 from operator import add, sub
+from typing import cast
 
 from zope.interface import implementer
 
@@ -127,14 +128,16 @@ class RealFile:
         return data if len(data) == size else None
 
     def pread_resident_each(self, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
+        steps = map(abs, map(sub, offsets[1:], offsets))
+        if min(steps, default=0) > max(sizes, default=0) + _GAP:  # the usual case of entries in random order
+            return self._each_held(sizes, offsets)
         ends = list(map(add, offsets, sizes))
         # read ranges that are near each other by one call, for example the entries of a striped ledger
         gaps = list(map(sub, offsets[1:], ends))
         is_one = gaps and min(gaps) >= 0 and max(gaps) <= _GAP
         apart = [] if is_one else [i for i, gap in enumerate(gaps, 1) if not 0 <= gap <= _GAP]
         if len(apart) + 1 >= len(ends):
-            datas = self._held(sizes, offsets)
-            return [data if len(data) == size else None for data, size in zip(datas, sizes, strict=True)]
+            return self._each_held(sizes, offsets)
         firsts, lasts = [0, *apart], [*apart, len(ends)]
         begins = [offsets[first] for first in firsts]
         joined = self._held([ends[last - 1] - begin for begin, last in zip(begins, lasts, strict=True)], begins)
@@ -149,10 +152,18 @@ class RealFile:
                 ]
         return found
 
-    def _held(self, sizes: Sequence[int], offsets: Sequence[int]) -> Iterator[bytes]:
-        """Yield, for each range of the file, its bytes up to the first byte that is not in the page cache."""
+    def _each_held(self, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
+        """Return the bytes of each range of the file; None for a range that is not completely in the page cache."""
+        datas = self._held(sizes, offsets)
+        if list(map(len, datas)) == list(sizes):
+            return cast(list[bytes | None], datas)
+        return [data if len(data) == size else None for data, size in zip(datas, sizes, strict=True)]
+
+    def _held(self, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes]:
+        """Return, for each range of the file, its bytes up to the first byte that is not in the page cache."""
         if not _NOWAIT:
             raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), self.path)
+        found: list[bytes] = []
         preadv, fd, room, rooms = os.preadv, self._fd, bytearray(), (bytearray(),)
         for size, offset in zip(sizes, offsets, strict=True):
             if size != len(room):
@@ -162,7 +173,8 @@ class RealFile:
                 n_bytes = preadv(fd, rooms, offset, _NOWAIT)
             except BlockingIOError:
                 n_bytes = 0
-            yield bytes(room) if n_bytes == size else bytes(room[:n_bytes])
+            found.append(bytes(room) if n_bytes == size else bytes(room[:n_bytes]))
+        return found
 
     def pwrite(self, data: bytes, offset: int) -> None:
         with self._named:

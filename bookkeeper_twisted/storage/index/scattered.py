@@ -8,8 +8,8 @@ fraction of the time of an operation for each entry.
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, compress, repeat
-from operator import add, itemgetter, le, lt, mul, not_, sub
-from typing import Any
+from operator import add, eq, itemgetter, le, lt, mul, not_, sub
+from typing import Any, cast
 
 from ...errors import DamageError
 from ..cache.mixed_entries import LedgerEntries, Scattered
@@ -143,18 +143,32 @@ class Lookup:
 
         Return the indexes in the request of the entries that the table does not contain.
         """
-        missing = []
-        records: list[tuple[int, int, int, int, int, int | None]] = []
-        for position, entry_id, row in zip(positions, entry_ids, map(table.find, entry_ids), strict=True):
-            if row is None:
-                missing.append(position)
-                continue
-            record = self._record(row, entry_id)
-            if record is not None:
-                records.append((row.log_id, position, entry_id, *record))
+        rows, missing = list(map(table.find, entry_ids)), list[int]()
+        if not all(rows):
+            missing = [position for position, row in zip(positions, rows, strict=True) if row is None]
+            positions, entry_ids = list(compress(positions, rows)), list(compress(entry_ids, rows))
+            rows = list(filter(None, rows))
+        if rows:
+            self._of_rows(cast(Sequence[IndexRow], rows), positions, entry_ids)
+        return missing
+
+    def _of_rows(self, rows: Sequence[IndexRow], positions: Sequence[int], entry_ids: Sequence[int]) -> None:
+        """Add the location of each entry's record to :attr:`logs`.
+
+        :param rows: for each entry, the index row that contains it; at least one.
+        """
+        _, firsts, lasts, log_ids, offsets, sizes, _ = zip(*rows, strict=True)
+        if _is_plain(sizes) and not any(map(eq, entry_ids, lasts)):  # the usual case
+            at = list(map(add, offsets, map(mul, map(sub, entry_ids, firsts), sizes)))
+            self._found_in(log_ids, positions, entry_ids, sizes, at, [None] * len(rows))
+            return
+        records = [
+            (row.log_id, position, entry_id, *record)
+            for row, position, entry_id in zip(rows, positions, entry_ids, strict=True)
+            if (record := self._record(row, entry_id)) is not None
+        ]
         if records:
             self._found_in(*zip(*records, strict=True))
-        return missing
 
     def _together(self, packed: bytes, positions: Sequence[int], entry_ids: Sequence[int]) -> Sequence[int]:
         """Search packed index rows for many entries together; add the locations of their records to :attr:`logs`.
@@ -195,8 +209,11 @@ class Lookup:
         if log_ids and log_ids.count(log_ids[0]) == len(log_ids):
             self._of_log(log_ids[0]).extend(*columns)
             return
-        for log_id, *record in zip(log_ids, *columns, strict=True):
-            self._of_log(log_id).extend(*zip(record, strict=True))
+        by_log: dict[int, list[int]] = {}
+        for index, log_id in enumerate(log_ids):
+            by_log.setdefault(log_id, []).append(index)
+        for log_id, indexes in by_log.items():
+            self._of_log(log_id).extend(*_picked(columns, indexes))
 
     def _of_log(self, log_id: int) -> LogRecords:
         if log_id not in self.logs:
@@ -239,12 +256,22 @@ class Lookup:
             for position, size in zip(records.positions, records.sizes, strict=True):
                 sizes[position] = size
         end = bisect_left(list(accumulate(sizes)), max_bytes) + 1
+        if end >= len(sizes):
+            return
         found.cached -= len(list(filter(None, found.entries[end:])))
         del found.entries[end:]
         self.logs = {log_id: records.before(end) for log_id, records in self.logs.items()}
 
 
-def _picked(columns: Sequence[Sequence[int]], indexes: Iterable[int]) -> Sequence[Sequence[int]]:
+def _is_plain(sizes: Sequence[int | bytes]) -> bool:
+    """Test whether the records of each index row have one size, and are too small for a complete checksummed block.
+
+    :param sizes: the field ``sizes`` of each index row.
+    """
+    return set(map(type, sizes)) == {int} and max(cast(Sequence[int], sizes)) < CHECKSUM_BLOCK
+
+
+def _picked(columns: Sequence[Sequence[Any]], indexes: Iterable[int]) -> Sequence[Sequence[Any]]:
     """Return, for each column, its values at ``indexes``, at least one."""
     pick = itemgetter(0, *indexes)  # a getter of one index would not return a tuple
     return [pick(column)[1:] for column in columns]
