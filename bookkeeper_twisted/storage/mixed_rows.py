@@ -1,8 +1,8 @@
-"""Packed index rows (36 bytes each), which a flush writes if there are short runs of many ledgers.
+"""Packed index rows (36 bytes each), in which a flush stores the locations of short runs of many ledgers.
 
-A run is a sequence of consecutive entries of one ledger.  Storing each short run as a row of the SQLite table of runs
-would cost several times as much as storing its entries.  The fields are big-endian, so that sorting by bytes sorts by
-ledger and entry::
+A run is a sequence of consecutive entries of one ledger.  Storing a short run as a row of an SQLite table would cost
+several times as much as storing its entries.  The fields are big-endian, so that packed rows that are sorted as byte
+strings are sorted by ledger and entry::
 
     0   i64   ledger
     8   i64   first entry
@@ -23,8 +23,9 @@ import attrs
 PACKED_ROW = struct.Struct(">qqIIIII")
 
 MOST_APART = 16
-"""Maximum number of entries of a run (consecutive entries) that is packed, one row per entry, if its records differ in
-size.
+"""Maximum number of entries of a run (consecutive entries) that is packed although its records differ in size.
+
+A packed row has only one size, so each entry of such a run needs a row of its own.
 """
 
 

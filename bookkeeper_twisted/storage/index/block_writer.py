@@ -1,10 +1,12 @@
 """Adds, merges and removes blocks of packed rows, within the commits of a run index.
 
-The blocks that one flush writes are a generation.  When :data:`FAN_IN` generations of one level exist, they are merged
-into one generation of the next level, so that few generations must be searched.  Each commit merges only a part
-of the rows, beginning with the lowest key, so that no commit takes long.  A packed row leaves its block in three cases.
-When a newer copy of one of its entries arrives, or a compaction copies its entries to another log, the row moves to the
-SQLite table of runs, in which rows can be changed one by one.  When its ledger is deleted, the row is deleted, too.
+The blocks that one flush writes are a generation of level 0.  When :data:`FAN_IN` generations of one level exist, they
+are merged into one generation of the next level, because a search takes longer with more generations.  Each commit
+merges only a part of the rows, beginning with the lowest key, so that no commit takes long.
+
+A packed row leaves its block in three cases.  If a newer copy of one of its entries arrives, or if a compaction copies
+its entries to another log, the row moves to the SQLite table of runs, in which rows can be changed one by one.  If its
+ledger is deleted, the row is deleted.
 """
 
 from bisect import bisect_left
@@ -37,7 +39,10 @@ FAN_IN = 8
 """Number of generations (blocks of one flush or merge) of one level that a merge combines to one generation."""
 
 MERGED_FOR_EACH = 3
-"""Number of packed index rows that a commit merges for each added row; enough for three levels (100 million rows)."""
+"""Number of packed index rows that a commit merges for each row that it adds.
+
+Each row is merged once for each level; three levels are enough for 100 million rows.
+"""
 
 STEP_BLOCKS = 64
 """Number of blocks that one step of a merge processes."""
@@ -105,8 +110,8 @@ class BlockWriter(StoredBlocks):
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
         """Return, for each given ledger that has packed index rows, its highest entry id in the blocks.
 
-        A damaged block is skipped, so that commits still succeed.  A row in the damaged block may then contain an entry
-        that a new row contains, too.  Searches find the new row first, because it is in a younger generation.
+        A damaged block is skipped, so that commits still succeed.  An entry may then be in two rows: in an old row of
+        the damaged block, and in a new row.  Searches find the new row first, because it is in a younger generation.
 
         :param ledger_ids: the ledger ids, in ascending order.
         """
@@ -163,9 +168,9 @@ class BlockWriter(StoredBlocks):
 
     @contextmanager
     def _undone_if_damaged(self) -> Iterator[None]:
-        """If a ``with`` statement meets a damaged block, undo its changes and suppress the error.
+        """If the body of a ``with`` statement finds a damaged block, undo its changes and suppress the error.
 
-        So the rest of the commit, with rows of other entries, still succeeds.
+        The rest of the commit can still succeed.
         """
         before = list(self.generations)
         self._connection.execute("SAVEPOINT part")
@@ -187,33 +192,33 @@ class BlockWriter(StoredBlocks):
         self._insert(block.generation, packed)
 
     def _drop_empty(self, generation: Generation) -> None:
-        """Remove a generation (the blocks of one flush or merge) from the list if it has no blocks."""
+        """Remove a generation (the blocks of one flush or merge) from the list of generations if it has no blocks."""
         if self.following(generation.number, b"") is None:
             self.generations.remove(generation)
 
     # -- merging --
 
     def _merge(self, n_rows: int) -> None:
-        """Merge about ``n_rows`` packed index rows of generations of blocks, beginning with the lowest level."""
+        """Continue the merges of generations by about ``n_rows`` packed index rows, the lowest level first."""
         for level in sorted({generation.level for generation in self.generations}):
             with self._undone_if_damaged():
                 while n_rows > 0 and (sources := self._sources(level)):
                     n_rows -= self._merge_step(sources, self._target(level + 1, sources))
 
     def _sources(self, level: int) -> list[Generation]:
-        """Return the generations of blocks of a level that must be merged, oldest first; none if too few exist."""
+        """Return the generations of a level that are being merged, or should be merged now, oldest first."""
         of_level = [each for each in self.generations if each.level == level]
         sources = [each for each in of_level if each.role == SOURCE]
         if sources:
             return sources
         for each in list(self.generations):
             if each.level == level + 1 and each.role == TARGET:
-                self._change(each, WHOLE)  # all generations of blocks that were merged into this one are empty now
+                self._change(each, WHOLE)  # this merge has ended: its sources have no rows left
         whole = [each for each in of_level if each.role == WHOLE]
         return [self._change(each, SOURCE) for each in whole[:FAN_IN]] if len(whole) >= FAN_IN else []
 
     def _target(self, level: int, sources: Sequence[Generation]) -> Generation:
-        """Return the generation of blocks to which a merge moves rows of ``sources``; create it at the beginning."""
+        """Return the generation to which a merge moves the rows of ``sources``; create it if the merge begins now."""
         logs = [log_id for each in sources for log_id in (each.lowest_log, each.highest_log)]
         for each in self.generations:
             if each.level == level and each.role == TARGET:
@@ -228,7 +233,7 @@ class BlockWriter(StoredBlocks):
         return self.generations[index]
 
     def _merge_step(self, sources: Sequence[Generation], target: Generation) -> int:
-        """Move the packed index rows with the lowest keys from the blocks of all ``sources`` to the end of ``target``.
+        """Move the packed index rows with the lowest keys from all ``sources`` to the end of ``target`` (generations).
 
         :returns: the number of moved rows.
         """
@@ -289,7 +294,7 @@ class _Knife:
             self._cursor.go(key)
 
     def _take(self, key: bytes, end: bytes) -> None:
-        """Mark index rows of the block at the cursor for removal: all that contain an entry from ``key`` to ``end``."""
+        """Mark the rows of the cursor's block that contain an entry from ``key`` to ``end``, to remove them later."""
         block = self._cursor.block
         if block is None:
             return

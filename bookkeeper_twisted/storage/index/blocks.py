@@ -52,7 +52,10 @@ def row_of_packed(packed: bytes) -> IndexRow:
 
 
 def pack_row(row: IndexRow) -> bytes:
-    """Encode an index ``row`` in its packed form of 36 bytes; its records have one size and one checksum."""
+    """Encode an index ``row`` in its packed form of 36 bytes.
+
+    All its records must have the same size, and one checksum must cover them all.
+    """
     assert isinstance(row.sizes, int)
     ledger_id, first, last, log_id, offset, size, checksum = row
     return PACKED_ROW.pack(ledger_id, first, last - first + 1, log_id, offset, size, int.from_bytes(checksum, "big"))
@@ -168,7 +171,9 @@ class Block:
         return bisect_right(range(len(self)), key, key=self.key) - 1
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the last index row at or before ``key``, and the key of the next row; empty bytes without a next row.
+        """Return the last index row at or before ``key``, and the key of the next row.
+
+        The key of the next row is empty at the end of the block.
 
         :param key: a key that is not lower than the key of the first row.
         """
@@ -201,7 +206,7 @@ def blocks_of(generation: int, packed: Sequence[bytes]) -> list[Values]:
 def block_from(values: Values) -> Block:
     """Decode a block from the values of its columns in the SQLite tables.
 
-    :raises DamageError: the values are not as they were written.
+    :raises DamageError: the values differ from those that were written.
     """
     generation, first, rows, crc = values
     try:
@@ -216,7 +221,7 @@ def block_from(values: Values) -> Block:
 class Generation(NamedTuple):
     """A generation: the blocks of packed rows that one flush wrote, or that a merge of several generations wrote.
 
-    :ivar level: how many merges its rows have gone through.
+    :ivar level: number of merges that have moved its rows so far.
     :ivar role: :data:`SOURCE` while a merge moves its rows to another generation, :data:`TARGET` while a merge adds
         rows to it, else :data:`WHOLE`.
     :ivar lowest_log: the lowest id of the entry logs to which its rows refer.
@@ -230,7 +235,7 @@ class Generation(NamedTuple):
     highest_log: int
 
     def has_one_of(self, log_ids: Iterable[int]) -> bool:
-        """Test whether index rows may refer to any of ``log_ids``: an id is in ``lowest_log .. highest_log``."""
+        """Test whether rows of this generation may refer to any of the entry logs ``log_ids``."""
         return any(self.lowest_log <= log_id <= self.highest_log for log_id in log_ids)
 
 

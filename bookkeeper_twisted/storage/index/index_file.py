@@ -122,7 +122,7 @@ def check_version(connection: sqlite3.Connection, path: str) -> None:
 
 
 def is_complete(connection: sqlite3.Connection) -> bool:
-    """Test whether the index is marked as complete.
+    """Test whether the index is marked as complete: it covers all entry logs of its directory.
 
     :param connection: a connection to the index file.
     """
@@ -132,8 +132,9 @@ def is_complete(connection: sqlite3.Connection) -> bool:
 def read_commits(connection: sqlite3.Connection) -> int:
     """Return the number of commits of the index; 0 if only earlier versions of this bookie have written it.
 
-    The number is in a second row of the table ``state``, in the column of the list of generations.  Earlier versions
-    read the first row only, but a change of the list also overwrites the number, with another length.
+    The number is in the second row of the table ``state``, in the column ``generations``.  Earlier versions of this
+    bookie know only the first row.  But when they write the list of generations, they write it to all rows.  So a value
+    that does not have the length of a number counts as missing.
 
     :param connection: a connection to the index file.
     :raises DamageError: the number is damaged.
@@ -211,8 +212,8 @@ class StructureCheck:
     def run(self, connection: Connection) -> int:
         """Check the pages of the index file, and the order of the rows in its tables.
 
-        Two ways to interrupt SQLite are needed.  ``Connection.interrupt`` works while SQLite checks the pages, but not
-        if it is called earlier.  The progress handler is called while SQLite compares the rows.
+        To interrupt SQLite at any time, two methods are needed.  ``Connection.interrupt`` works only while SQLite
+        checks the pages.  A progress handler works only while SQLite compares the rows.
 
         :param connection: a connection to the file; the check reads the state of the file that this connection sees.
         :returns: the size of the file in bytes.
@@ -231,7 +232,7 @@ class StructureCheck:
         return file_size(connection)
 
     def interrupt(self) -> None:
-        """Make a running check end soon with an error, and every later check fail."""
+        """Make the running check, if any, and all later checks fail with an error."""
         self._interrupted = True
         connection = self._connection
         if connection is not None:
@@ -273,8 +274,9 @@ def _readable_ledgers(connection: sqlite3.Connection) -> list[LedgerRow]:
 def set_aside(fs: IFileSystem, path: str) -> None:
     """Rename the index file ``path``, and SQLite's files beside it, so that a new index can be created.
 
-    The index file is renamed before its write-ahead log.  If a crash comes between, SQLite ignores a log without its
-    file; but it would accept a file without its log, and so lose commits.
+    The index file is renamed before its write-ahead log.  If a crash comes between the two, the log remains without the
+    file, and SQLite ignores it.  In the opposite order, the file could remain without the log: SQLite would accept it,
+    and the commits in the log would be lost.
 
     :param fs: the file system.
     """

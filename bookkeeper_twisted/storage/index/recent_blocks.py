@@ -44,9 +44,9 @@ class _Flush:
         self._hidden: set[int] = set()
 
     def around(self, ledger_id: int, entry_id: int) -> tuple[bytes | None, int]:
-        """Return a ledger's last index row that begins at or before an entry, and the first entry of the next row.
+        """Return a ledger's last index row that begins at or before an entry, and the first entry id of its next row.
 
-        :returns: the row, or None if there is none; the entry id, or ``NO_ENTRY`` if there is no next row.
+        :returns: None instead of the row if there is none; ``NO_ENTRY`` instead of the id if there is no next row.
         """
         key = key_of(ledger_id, entry_id)
         index = bisect_right(self._firsts, key)
@@ -63,7 +63,7 @@ class _Flush:
         return ledger_id in self._hidden
 
     def floor(self, key: bytes) -> int:
-        """Return the number, from 0, of the last index row whose key is ``key`` or lower; -1 if all keys are higher."""
+        """Return the number of the last index row of the flush whose key is ``key`` or lower; -1 if all are higher."""
         index = bisect_right(self._firsts, key)
         return (index - 1) * BLOCK_ROWS + Block(0, self.blocks[index - 1]).floor(key) if index else -1
 
@@ -104,7 +104,7 @@ class LedgerBlocks:
         if end - begin > most:
             return None
         rows = self._flush.packed(begin, end)
-        # the first index row may belong to the previous ledger
+        # leave out the first index row if it is of the previous ledger
         return rows if rows[:8] == key_of(self.ledger_id, -1) else rows[ROW_BYTES:]
 
 
@@ -129,7 +129,7 @@ class RecentBlocks:
         newer = NO_ENTRY
         for flush in self._flushes:
             if flush.hides(ledger_id):
-                return None  # stop here: older flushes may have older copies of the entries in the hidden rows
+                return None  # do not search older flushes: they may have older copies of the entries in hidden rows
             packed, behind = flush.around(ledger_id, entry_id)
             if packed is not None and last_of(packed) >= entry_id:
                 return row_of_packed(packed) if last_of(packed) < newer else None
@@ -150,7 +150,7 @@ class RecentBlocks:
         return tables
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add ``mixed``, the packed index rows of a flush; if they exceed the limit, add only the first of them."""
+        """Add ``mixed``, the packed index rows of a flush; if they exceed the limit, leave out those at the end."""
         packed = packed_of(mixed)[: self.limit // BLOCK_COST * BLOCK_ROWS]
         if not packed:
             return
@@ -167,5 +167,5 @@ class RecentBlocks:
 
     def discard_logs(self, log_ids: Collection[int]) -> None:
         """Drop the flushes that wrote to any of the entry logs ``log_ids``, and all older flushes."""
-        # older flushes must go, too: they may have older copies of the same entries
+        # drop the older flushes, too: they may have older copies of the same entries
         self._flushes = tuple(takewhile(lambda flush: flush.log_ids.isdisjoint(log_ids), self._flushes))

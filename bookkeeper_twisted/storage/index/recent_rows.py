@@ -65,7 +65,7 @@ class SortedRows:
         return self._each(rows, _not_overlapped)
 
     def joined(self, rows: _Rows) -> "SortedRows":
-        """Return a copy to which ``rows`` are added: sorted index rows whose entries are in no row of this table."""
+        """Return a copy with additional index ``rows``, which are sorted; none of their entries is in this table."""
         firsts, held = self._chunks[-1] if self else ((), ())
         if held and held[-1].last < rows[0].first and len(held) + len(rows) <= MOST_TOGETHER:
             return SortedRows((*self._chunks[:-1], ((*firsts, *map(_first, rows)), held + rows)))
@@ -74,7 +74,7 @@ class SortedRows:
     def without(self, rows: _Rows) -> "SortedRows":
         """Return a copy without the index ``rows``, which must be the same objects as in this table."""
         firsts, held = self._chunks[0]
-        # the fast path for the usual case: the oldest commit is dropped, which has the lowest entries
+        # usual case: the rows are those of the oldest commit, and are at the beginning of the table
         if all(map(is_, rows, chain(held, (None,)))):
             rest = self._chunks[1:]
             return SortedRows(((firsts[len(rows) :], held[len(rows) :]), *rest) if len(held) > len(rows) else rest)
@@ -88,10 +88,12 @@ class SortedRows:
         return self._changed(first, last, lambda held: (row for row in held if row.last < first or row.first > last))
 
     def _each(self, rows: _Rows, change: Callable[[_Rows, _Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Return a copy in which ``change`` has replaced each chunk of the table that may have entries of the ``rows``.
+        """Return a copy in which ``change`` has replaced the chunks that may have an entry in common with ``rows``.
 
-        :param change: called for each chunk, with the part of ``rows`` that is in its range, and the rows of the chunk.
-            It returns the rows that replace the chunk.
+        A chunk is a part of the table.
+
+        :param change: called for each of these chunks, with the ``rows`` in the range of the chunk, and the rows of the
+            chunk.  It returns the rows that replace the chunk.
         """
         changed, begin = self, 0
         while begin < len(rows):
@@ -105,7 +107,7 @@ class SortedRows:
         return changed
 
     def _changed(self, first: int, last: int, change: Callable[[_Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Return a copy in which ``change`` has replaced the chunks of the table with entries ``first`` to ``last``."""
+        """Return a copy in which ``change`` has replaced the chunks (parts of the table) with ``first`` to ``last``."""
         low = max(bisect_right(self._starts, first) - 1, 0)
         high = max(bisect_right(self._starts, last), low + 1)
         held = [rows for _, rows in self._chunks[low:high]]
@@ -114,9 +116,9 @@ class SortedRows:
 
 
 def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
-    """Cut a ledger's sorted index rows into chunks, so that a change copies only some of them.
+    """Cut a ledger's sorted index rows into chunks, so that a later change of the table copies only some chunks.
 
-    If there are several chunks, each is only half full, to leave room for more rows.
+    If there are several chunks, each gets only half the maximum number of rows, to leave room for more rows.
     """
     if len(rows) <= MOST_TOGETHER:
         return ((tuple(map(_first, rows)), rows),) if rows else ()
@@ -179,7 +181,7 @@ class RecentRows:
             self._ledgers.pop(ledger_id, None)
 
     def _newest(self, rows: Sequence[IndexRow]) -> int:
-        """Return how many of the first index ``rows`` must be left out, so that the others together fit the limit."""
+        """Return the number of index rows to remove from the beginning of ``rows``, so that the rest fits the limit."""
         left, index, ledger_id = self.limit, len(rows), -1
         while index:
             row = rows[index - 1]

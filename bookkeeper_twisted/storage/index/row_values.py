@@ -1,12 +1,12 @@
 """Index rows and ledger states as rows of SQLite tables, each with a CRC32C of its other values (safety rule S9).
 
-If the records of an index row differ in size, their sizes are stored as::
+If all records of an index row have the same size, this size is stored as an integer.  Otherwise the sizes are stored
+as::
 
     0   u32         the least size
     4   u8 or u16   for each record, the difference between its size and the least size
 
-or as one ``u32`` for each size, if that is not longer.  A reader can tell the two forms apart by the length of the
-bytes.
+or as one ``u32`` for each size, if that is not longer.  The length of the bytes tells which of the two forms it is.
 """
 
 import struct
@@ -22,7 +22,7 @@ from ..interfaces import IndexRow, LedgerRow
 Values = tuple[Any, ...]
 _NUMBERS = struct.Struct(">5q")
 _EVEN = struct.Struct(">6q")
-"""The numbers in an index row whose records all have one size: five numbers that every row has, and this size."""
+"""The numbers of an index row whose records all have the same size: ledger, first, last, log, offset, and this size."""
 _LEDGER_NUMBERS = struct.Struct(">qqqq")
 _LEAST = struct.Struct(">I")
 _WIDTHS = {1: "B", 2: "H"}
@@ -31,7 +31,7 @@ _WIDTHS = {1: "B", 2: "H"}
 def values_of(rows: Sequence[IndexRow]) -> Iterable[Values]:
     """Return the values of index ``rows`` for the columns of their table.
 
-    If in each row all records have one size, this needs no Python call for each row, and is much faster.
+    This is much faster if no row has records of different sizes.
     """
     if bytes in set(map(type, map(_sizes, rows))):
         return map(_row_values, rows)
@@ -89,7 +89,7 @@ def row_from(values: Values) -> IndexRow:
     """Decode an index row from the values of its columns in the table.
 
     :param values: the values, in the order in which :func:`values_of` returns them.
-    :raises DamageError: the values are not as they were written.
+    :raises DamageError: the values differ from those that were written.
     """
     try:
         ledger_id, first, last, log_id, offset, sizes, checksums, _ = values
@@ -103,7 +103,7 @@ def row_from(values: Values) -> IndexRow:
 
 
 def _widened(sizes: int | bytes, count: int) -> int | bytes:
-    """Convert stored record sizes to one ``u32`` for each record; one number for all records stays as it is."""
+    """Convert stored record sizes to one ``u32`` for each record; return an integer (one size for all) unchanged."""
     if isinstance(sizes, int) or len(sizes) == _LEAST.size * count:
         return sizes
     least, more = _parts(sizes, count)
@@ -126,7 +126,7 @@ def ledger_from(values: Values) -> LedgerRow:
     """Decode a ledger state from the values of its columns.
 
     :param values: the values, in the order in which :func:`ledger_values` returns them.
-    :raises DamageError: the values are not as they were written.
+    :raises DamageError: the values differ from those that were written.
     """
     ledger_id, master_key, fenced, explicit_lac, forgotten_at, crc = values
     try:

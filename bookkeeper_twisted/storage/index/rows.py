@@ -19,7 +19,7 @@ from ..mixed_rows import MOST_APART, MixedRows
 from .blocks import pack_rows
 
 MANY_ROWS = 1024
-"""A flush with at least this many index rows of few entries packs these rows; unpacked, they need a large b-tree."""
+"""Minimum number of index rows of few entries for which a flush packs these rows, because a b-tree would be larger."""
 
 
 def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
@@ -139,7 +139,9 @@ def block_checksums(data: bytes) -> bytes:
 
 
 def record_offsets(row: IndexRow) -> Sequence[int]:
-    """Return the offsets of the records of an index ``row``, and the end of the last record; the first offset is 0.
+    """Return the offset of each record of an index ``row``, and the end of the last record.
+
+    The offsets count from the beginning of the first record.
 
     :raises DamageError: the row does not have one size for each of its entries.
     """
@@ -155,7 +157,8 @@ def record_offsets(row: IndexRow) -> Sequence[int]:
 def cut(row: IndexRow, first: int, last: int) -> IndexRow:
     """Return an index row with only the entries ``first`` to ``last`` of ``row``.
 
-    The result has no checksums, unless it has all entries of ``row``: the checksums cover blocks of all records.
+    The result has no checksums unless it has all entries of ``row``, because a checksum covers a block of bytes, and
+    not the records of single entries.
     """
     if first == row.first and last == row.last:
         return row
@@ -169,7 +172,7 @@ def cut(row: IndexRow, first: int, last: int) -> IndexRow:
 
 
 def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
-    """Return what remains of an index ``row`` after a newer row has taken over the entries ``first`` to ``last``.
+    """Return index rows for the entries of ``row`` except the entries ``first`` to ``last``, which a newer row has.
 
     :returns: zero, one or two index rows.
     """
@@ -182,13 +185,13 @@ def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
 
 
 def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection[int]) -> list[IndexRow]:
-    """Return index rows for those entries of a compaction's copy that the index may still accept.
+    """Return the parts of a compaction's new index row that may replace the stored rows of the same entries.
 
-    An entry is left out if it was written again or deleted after compaction had copied it.
+    An entry is left out if it was deleted, or written again to another log, after the compaction had copied it.
 
-    :param moved: the index row of the copy.
-    :param stored: the index rows that the index has for these entries now, sorted.
-    :param moved_from: ids of the entry logs that the compaction copied from.
+    :param moved: the new index row, which refers to the copies.
+    :param stored: the rows of these entries that are in the index now, sorted.
+    :param moved_from: ids of the entry logs from which the compaction has copied.
     """
     parts: list[tuple[int, int]] = []
     for row in stored:

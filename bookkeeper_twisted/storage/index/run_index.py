@@ -24,8 +24,8 @@ reads the whole file.  So a large file is checked only after the start of the bo
 first commit, because a commit could hide the damage.  Until this check has ended, the index reports no entry as
 missing.
 
-Each commit syncs SQLite's write-ahead log and then moves it into the file, because SQLite takes damage in the log for
-the end of the log.  If a sync fails, the log may still contain the complete commit, and a restart would accept it.  So
+Each commit syncs SQLite's write-ahead log and then moves it into the file, because SQLite ignores all commits after
+damage in the log.  If a sync fails, the log may still contain the complete commit, and a restart would accept it.  So
 a failed commit is overwritten by an empty commit.  One connection commits.  Each search uses a connection of its own,
 so that threads never share one.
 """
@@ -79,7 +79,7 @@ The check includes the order of the rows, which SQLite's quick check leaves out.
 
 
 _DELETE = "DELETE FROM runs WHERE ledger = ? AND first BETWEEN ? AND ?"
-_TOGETHER = 50  # most index rows of one INSERT: each statement costs 0.5 us and a release of the interpreter lock
+_TOGETHER = 50  # maximum number of rows of one INSERT: each statement costs 0.5 us and releases the interpreter lock
 _ROW = "(?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {_ROW}"
 _INSERT_MANY = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {', '.join([_ROW] * _TOGETHER)}"
@@ -94,12 +94,12 @@ _KNOWN_LEDGERS = 1 << 18  # maximum number of ledgers whose last entry ids are k
 class SqliteRunIndex:
     """The run index of one ledger directory, in one SQLite file: it tells where in the entry logs each entry is.
 
-    See the module docstring.  :meth:`open` creates this object.
+    :meth:`open` creates this object.
 
     :ivar commits: number of commits of the file since it was created.
     :ivar lookups: number of searches for entries so far.
     :ivar unmoved_commits: number of commits that stayed in the write-ahead log, because moving them to the file failed.
-    :param unchecked: a connection that sees the file as it was opened, if its structure must still be checked.
+    :param unchecked: a connection that sees the file as it was at the start; None if its structure was checked already.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class SqliteRunIndex:
         self.commits = read_commits(writer)
         self.lookups = 0
         self.unmoved_commits = 0
-        self._in_doubt = False  # whether a commit has failed that a restart may find complete
+        self._in_doubt = False  # whether a restart may accept a commit that has failed here
         self._writer = writer
         self._stored = StoredRuns(writer)
         self._readers: list[sqlite3.Connection] = []
@@ -125,7 +125,7 @@ class SqliteRunIndex:
         """Open the index of a directory; create it if it does not exist.
 
         :param fresh: whether to begin a new index; the old file is renamed to ``.replaced``.
-        :param check_later: whether :meth:`check` checks a large index later; only its ledger states are checked now.
+        :param check_later: whether to check only the ledger states of a large index now, and the rest by :meth:`check`.
         :raises DamageError: the file is damaged.
         :raises StorageError: the index cannot be opened, another release wrote it, or its file is missing or empty, but
             its write-ahead log is not.
@@ -185,9 +185,9 @@ class SqliteRunIndex:
             with storage_errors(self.path):
                 self._commit(batch)
         except StorageError as error:
-            self._last.clear()  # the failed commit may have changed the last entry ids in memory
-            # do not overwrite the commit if the disk is full: the write-ahead log then has only a part of it, which a
-            # restart ignores
+            # the failed commit may have changed the last entry ids in memory
+            self._last.clear()
+            # on a full disk, do not overwrite the commit: the log has only a part of it, which a restart ignores
             if not isinstance(error, NoWritableDirectoryError):
                 self._overwrite()
             raise
@@ -197,13 +197,13 @@ class SqliteRunIndex:
         self._move_wal()
 
     def _next(self, batch: IndexBatch) -> int:
-        """Return the number of commits after the commit of ``batch``."""
+        """Return the number of commits that the index will have after the commit of ``batch``."""
         return max(self.commits + 1, batch.least_commits)
 
     def _overwrite(self) -> None:
         """Overwrite a failed commit in the write-ahead log with an empty commit."""
         self._in_doubt = True
-        # change a number and change it back, because SQLite does not write an unchanged page
+        # add 1 and subtract 1 again, because SQLite writes only pages that were changed
         change = "UPDATE state SET complete = complete + ?"
         try:
             self._writer.execute("BEGIN IMMEDIATE")
@@ -319,7 +319,7 @@ class SqliteRunIndex:
     def _move(self, blocks: BlockWriter, batch: IndexBatch) -> None:
         """Replace the index rows of entries that a compaction copied.
 
-        An entry whose row refers to another log meanwhile has a newer copy, and keeps its row.
+        A row that does not refer to one of the old logs stays, because its entries were written again meanwhile.
         """
         moved = sorted(batch.moved)
         taken = deque(sorted(blocks.take_out(map(_span, moved), batch.moved_from)) if moved else ())
@@ -370,9 +370,9 @@ class SqliteRunIndex:
         self._structure.interrupt()
 
     def _deny(self) -> None:
-        """Raise an error if the index is unchecked: an entry that was not found may still exist (safety rule S5).
+        """Raise a StorageError if the check of the index has not ended yet.
 
-        :raises StorageError: the check of the index has not ended yet.
+        Before that, an entry that a search does not find may still exist (safety rule S5).
         """
         if self._unchecked is not None:
             raise StorageError(f"{self.path} is being checked; what it does not hold is not known before")
@@ -416,7 +416,7 @@ class SqliteRunIndex:
 
     def ledgers(self) -> Iterator[LedgerRow]:
         after = -1
-        keys: dict[bytes, bytes] = {}  # share equal master keys, because most ledgers of a user have the same key
+        keys: dict[bytes, bytes] = {}  # equal keys share one object: most ledgers of a user have the same key
         while page := self._query(_LEDGERS, (after, _PAGE)):
             for ledger_id, key, *rest in page:
                 yield ledger_from((ledger_id, keys.setdefault(key, key), *rest))
@@ -484,8 +484,8 @@ def _ledger(row: IndexRow) -> int:
 def _find(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
     """Return the index row that contains an entry; None if the index does not have the entry.
 
-    If a block is damaged, the row may still be in the table of runs.  The error is raised only if this table does not
-    have the row either.
+    If a block is damaged, the row may still be in the table of runs.  So this table is searched before the error is
+    raised.
     """
     damage: DamageError | None = None
     try:

@@ -1,7 +1,8 @@
-"""Searches for many entries of one ledger together, with ids in any order, in memory only.
+"""Searches for many entries of one ledger together, with ids in any order, without waiting for the disk.
 
-Entries that are not in a write cache are read from the kernel's page cache, by one call for each entry log.  The found
-values are stored as columns: one list for each field, with one item for each entry.  One operation on a list takes a
+A search finds entries in the write caches.  For the other entries, it finds the locations of their records in entry
+logs, as far as their index rows are in memory; the caller then reads these records from the kernel's page cache.  The
+locations are stored as columns: one list for each field, with one item for each entry.  One operation on a list takes a
 fraction of the time of an operation for each entry.
 """
 
@@ -21,11 +22,9 @@ from .recent_blocks import LedgerBlocks
 from .recent_rows import SortedRows
 
 MOST_ROWS = 16
-"""Up to this number of packed index rows per wanted entry, all rows are unpacked in one step.
+"""Maximum number of packed index rows per wanted entry for which all rows are unpacked in one step.
 
-If there are more rows, only the needed rows are unpacked.
-
-Unpacking rows one by one takes some 30 times as long as unpacking many together.
+If there are more rows, only the needed rows are unpacked, one by one.  This takes some 30 times as long for each row.
 """
 
 Table = SortedRows | LedgerBlocks | FoundRows
@@ -78,7 +77,7 @@ class Lookup:
     """A search for some entries of one ledger, in the write caches and in the index rows in memory.
 
     :param halves: the entries of the ledger in the write caches: for each cache its runs (consecutive entries), and its
-        entries that are in no run.  The cache with the newer copies comes first.
+        entries outside runs.  The cache with the newer copies comes first.
     :param tables: the index rows of the ledger that are in memory, in several tables; newer rows first.
     :param offsets_of: returns the record offsets of an index row with records of several sizes; may raise DamageError.
     :ivar found: the result: entries found in the write caches, and None for each other entry.
@@ -104,7 +103,8 @@ class Lookup:
         """Look up entries: add cached entries to :attr:`found`, and locations of other entries to :attr:`logs`.
 
         :param entry_ids: the entry ids, at least one, in any order.
-        :param max_bytes: the search ends with the entry at which the found entries reach this number of bytes.
+        :param max_bytes: the result ends as soon as the found entries have this number of bytes; the other entry ids
+            are ignored.
         """
         found, low, high = self.found, min(entry_ids), max(entry_ids)
         left: Sequence[int] = range(len(entry_ids))
@@ -128,7 +128,7 @@ class Lookup:
     def _in_halves(self, entry_ids: Sequence[int], max_bytes: int) -> list[bytes | None]:
         """Return the entries that are in write caches, and None for each other entry.
 
-        The result ends early if its first entries have ``max_bytes`` together.
+        The result ends as soon as the found entries have ``max_bytes`` bytes.
         """
         found = self._halves[0].entries(entry_ids, max_bytes)
         for half in self._halves[1:]:
@@ -141,7 +141,8 @@ class Lookup:
     def _each(self, table: Table, positions: Sequence[int], entry_ids: Sequence[int]) -> Sequence[int]:
         """Search a table of index rows for each entry; add the location of each found entry's record to :attr:`logs`.
 
-        Return the indexes in the request of the entries that the table does not contain.
+        :param positions: for each entry, its index in the request.
+        :returns: the indexes in the request of the entries that the table does not contain.
         """
         rows, missing = list(map(table.find, entry_ids)), list[int]()
         if not all(rows):
@@ -180,12 +181,12 @@ class Lookup:
         """
         columns: Sequence[Sequence[int]] = columns_of(packed)
         if columns[2].count(1) == len(entry_ids) and columns[1] == tuple(entry_ids):
-            # the usual case of a striped ledger: each row has the one entry that is wanted
+            # the usual case of a striped ledger: each row has exactly one entry, a wanted one
             self._found_in(columns[3], positions, entry_ids, columns[5], columns[4], columns[6])
             return ()
         missing = list[int]()
         if not _one_each(entry_ids, *columns[1:3]):
-            # the last row that begins at or before each entry; -1, which picks the last row, if there is none
+            # pick, for each entry, the last row that begins at or before it; if there is none, -1 picks a wrong row
             columns = _picked(columns, map(sub, map(bisect_right, repeat(columns[1]), entry_ids), repeat(1)))
             skipped = list(map(sub, entry_ids, columns[1]))
             if min(skipped) < 0 or not all(map(lt, skipped, columns[2])):
@@ -195,7 +196,7 @@ class Lookup:
                 columns = [list(compress(column, held)) for column in columns]
         _, firsts, counts, log_ids, offsets, sizes, checksums = columns
         at = list(map(add, offsets, map(mul, map(sub, entry_ids, firsts), sizes)))
-        # the checksum of a packed index row covers all its records
+        # the checksum of a packed row covers all its records, so it can verify one record only if the row has no other
         own = [checksum if count == 1 else None for checksum, count in zip(checksums, counts, strict=True)]
         self._found_in(log_ids, positions, entry_ids, sizes, at, own)
         return missing
@@ -224,8 +225,8 @@ class Lookup:
         """Return the size, the offset in the log, and the checksum of an entry's record.
 
         :param row: the index row that contains the entry.
-        :returns: None if the record can only be verified together with all other records of its index row.  The
-            checksum is None if the row has none for this record alone.
+        :returns: None if this search cannot verify the record: a checksum covers a block of bytes in the record, or the
+            index row is damaged.  The checksum is None if no checksum covers exactly this record.
         """
         _, first, last, _, offset, size, checksum = row
         if isinstance(size, int):
@@ -240,13 +241,13 @@ class Lookup:
         if entry_id != last:
             return (size, offset + start, None) if size < CHECKSUM_BLOCK else None
         if start or size > CHECKSUM_BLOCK:
-            # skip a record with a complete checksummed block, which only a full read verifies
+            # leave out a record that contains a complete block with a checksum: EntryLogReader.read verifies the block
             whole = start <= (start + size - 1) // CHECKSUM_BLOCK * CHECKSUM_BLOCK
             return None if whole else (size, offset + start, None)
         return size, offset + start, int.from_bytes(checksum, "big") if checksum else None
 
     def _stop_after(self, max_bytes: int) -> None:
-        """Cut the result after the first entries that have ``max_bytes`` together."""
+        """Cut the result after the first entries that together have at least ``max_bytes`` bytes."""
         found, logs = self.found, self.logs.values()
         cached = [len(entry or b"") for entry in found.entries] if found.cached else []
         if sum(cached) + sum([sum(records.sizes) for records in logs]) < max_bytes:
@@ -272,7 +273,7 @@ def _is_plain(sizes: Sequence[int | bytes]) -> bool:
 
 
 def _picked(columns: Sequence[Sequence[Any]], indexes: Iterable[int]) -> Sequence[Sequence[Any]]:
-    """Return, for each column, its values at ``indexes``, at least one."""
+    """Return, for each column, its values at ``indexes``; there must be at least one index."""
     pick = itemgetter(0, *indexes)  # a getter of one index would not return a tuple
     return [pick(column)[1:] for column in columns]
 
@@ -280,7 +281,8 @@ def _picked(columns: Sequence[Sequence[Any]], indexes: Iterable[int]) -> Sequenc
 def _one_each(entry_ids: Sequence[int], firsts: Sequence[int], counts: Sequence[int]) -> bool:
     """Test whether the first index row contains the first entry, the second row the second entry, and so on.
 
-    This is so in a ledger whose write quorum is above 1 and below its ensemble size; the test saves a search for rows.
+    If it does, no search for the rows is needed.  This is common if the write quorum of a ledger is above 1 and below
+    its ensemble size.
     """
     return (
         len(firsts) == len(entry_ids)

@@ -3,11 +3,11 @@
 A generation is the blocks that one flush or one merge wrote.  Several generations may have rows of a ledger, but each
 entry is in only one row, in one generation or in the table of runs.  The list of generations begins with the oldest.
 In a younger generation, the entries of a ledger have higher ids than in an older generation.  So a search can use
-bisection on the list.  It reports an entry as missing only after it has searched all generations.
+bisection on the list.  But it reports an entry as missing only after it has searched all generations.
 
-If a search finds no row, the row may still exist under a damaged key.  As in the table of runs, a search reports an
-entry as missing only after it has verified the blocks before and after the key, even if they are of other generations.
-It does the same before it accepts that a generation has ended.
+If a search finds no row, the row may still exist under a damaged key.  So a search reports an entry as missing only
+after it has verified the blocks before and after the key, even if these blocks are of other generations.  Before a
+search decides that a generation has no more blocks, it verifies the next block, which is of another generation.
 """
 
 from collections.abc import Collection, Iterator
@@ -34,12 +34,12 @@ from .index_file import Connection, read_generations
 from .stored_runs import MAX_ID
 
 _COLUMNS = ", ".join(
-    # select only values of the right type, because damage may turn a value into a text that is not UTF-8
+    # select only values of the right type: damage may change a type to text, and SQLite cannot decode such a text
     f"CASE typeof({name}) WHEN '{kind}' THEN {name} END"
     for name, kind in (("generation", "integer"), ("first", "blob"), ("packed", "blob"), ("crc", "integer"))
 )
 _BLOCKS = f"SELECT {_COLUMNS} FROM block_keys LEFT JOIN blocks ON id = block"
-"""The keys of blocks have a table of their own, so that a search compares keys without reading whole blocks."""
+"""The beginning of each query.  The keys of blocks are in a table of their own, so that searches read fewer bytes."""
 
 _FLOOR = f"{_BLOCKS} WHERE (generation, first) <= (?, ?) ORDER BY generation DESC, first DESC LIMIT 1"
 _FIRST = f"{_BLOCKS} WHERE generation = ? ORDER BY first LIMIT ?"
@@ -83,8 +83,10 @@ class StoredBlocks:
     def _search(self, key: bytes, entry_id: int) -> tuple[int, bytes] | None:
         """Return the packed index row that contains an entry, and the number of its generation of blocks, or None.
 
-        A generation without the entry has rows next to the key; these rows tell whether to search younger or older
-        generations.  If no generation contains the entry, return None, or raise an error if one of them is damaged.
+        If a generation does not contain the entry, the entry ids of its rows next to the key tell whether to search
+        younger or older generations first.
+
+        :raises DamageError: no intact generation contains the entry, and another generation is damaged.
         """
         likely, others = list(self.generations), list[Generation]()
         at_ends: list[int] = []
@@ -105,7 +107,7 @@ class StoredBlocks:
             elif behind[:8] == key[:8]:
                 others += likely[middle:]
                 del likely[middle:]
-            elif not packed and generation.role == SOURCE:  # a merge has moved rows with low keys
+            elif not packed and generation.role == SOURCE:  # a merge has moved the rows with low keys
                 others += [each for each in likely if each[1:3] == generation[1:3]]
                 likely = [each for each in likely if each[1:3] != generation[1:3]]
             if not behind:
@@ -129,9 +131,9 @@ class StoredBlocks:
         return found
 
     def _around(self, number: int, key: bytes) -> tuple[bytes, bytes]:
-        """Return a generation's last packed index row at or before a key, and the next row's key in the same block.
+        """Return a generation's last packed index row at or before a key, and the key of the next row of its block.
 
-        :returns: empty bytes instead of a row or key that does not exist.  The next block is not read.
+        :returns: empty bytes instead of a row that does not exist, or if the row is the last one of its block.
         """
         block = self.floor(number, key)
         return block.around(key) if block is not None else (b"", b"")
@@ -169,9 +171,9 @@ class StoredBlocks:
             yield from cut_rows(block.rows)[begin:]
 
     def _blocks_from(self, number: int, key: bytes) -> Iterator[tuple[Block, int]]:
-        """Yield the blocks of a generation from a key onwards, each with the index of the row at which to begin.
+        """Yield the blocks of a generation from a key onwards, each with the index of the first relevant row.
 
-        In the first block, this is the last row at or before the key.
+        In the first block, this is the last row at or before the key; in all others, it is the first row.
         """
         block = self.floor(number, key)
         if block is not None:
@@ -184,7 +186,7 @@ class StoredBlocks:
     def live(self) -> dict[int, tuple[int, int]]:
         """Return, for each entry log, the number of entries and the bytes of their records; this reads all blocks.
 
-        Damaged blocks are left out.  This is safe: before an entry log is deleted, other checks find the damage.
+        Damaged blocks are left out.  This is safe, because other checks find the damage before an entry log is deleted.
         """
         found: dict[int, tuple[int, int]] = {}
         for values in self._connection.execute(_BLOCKS):
@@ -208,10 +210,10 @@ class StoredBlocks:
     def heads(self, number: int, limit: int) -> list[Block]:
         """Return the first blocks of generation ``number``, at most ``limit``.
 
-        Verify that no block between them is missing.
+        If there are fewer blocks, verify that the generation has no more blocks.
 
-        If fewer than ``limit`` blocks are found, the end of the generation is verified, too.  To verify that no block
-        is missing before the first one, call :meth:`following`.
+        :raises DamageError: a block is damaged.  A block that is missing before the first returned block is not
+            noticed; call :meth:`following` to notice it.
         """
         found = [block_from(values) for values in self._connection.execute(_FIRST, (number, limit))]
         if len(found) < limit:
@@ -221,8 +223,7 @@ class StoredBlocks:
     def following(self, number: int, key: bytes) -> Block | None:
         """Return the first block of generation ``number`` whose first key is higher than ``key``, or None.
 
-        The block before the key is verified, too.  At the end of the generation, the first block of the next generation
-        is verified.
+        Verify the block before the key, too.  At the end of the generation, verify the first block of the next one.
         """
         self.floor(number, key)
         return self._behind(number, key)
@@ -230,9 +231,9 @@ class StoredBlocks:
     def _behind(self, number: int, key: bytes) -> Block | None:
         """Return the first block after a key; the caller has verified the block before the key with :meth:`floor`.
 
-        The query asks for keys that are at least ``key`` plus one byte.  If it asked for keys greater than ``key``,
-        SQLite would skip a block whose damaged key is equal to ``key``.  Each call reads only one block, because SQLite
-        would also skip such a block if it read several.
+        The stored key of a block may be damaged, and be equal to ``key`` by accident.  A query for keys greater than
+        ``key`` would skip this block.  So the query asks for keys that are at least ``key`` plus one byte.  It reads
+        only one block, because a query for several blocks would skip blocks with equal keys, too.
         """
         values = self._connection.execute(_FROM, (number, key + b"\0")).fetchone()
         block = block_from(values) if values is not None else None
@@ -276,13 +277,13 @@ class Cursor:
             return False
         try:
             behind = self._stored.following(self._number, self.following.last)
-        except DamageError:  # perhaps the key is after the damaged block: then a full search finds it
+        except DamageError:  # go() then searches for the key, which may be after the damaged block
             return False
         self.block, self.following = self.following, behind
         return not self.leaves(key)
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the last packed index row up to ``key``, and the next row's key; empty bytes for a missing one."""
+        """Return the last packed index row up to ``key``, and the key of the next row; empty bytes if there is none."""
         behind = self.following.first if self.following is not None else b""
         if self.block is None:
             return b"", behind

@@ -56,8 +56,8 @@ class StoredRuns:
         """Return the index rows of a ledger, sorted by entry, beginning with the row that contains ``first``.
 
         :param first: an entry id; rows that end before this entry are left out.
-        :param limit: maximum number of rows to return.  If fewer rows are found, the rows next to their end are
-            verified, so that no row is missed.
+        :param limit: maximum number of rows to return.  If there are fewer rows, the row after the last one is
+            verified, too, so that damage cannot hide a row.
         """
         before = self._floor(ledger_id, first)
         rows = [before] if before is not None and before.last >= first else []
@@ -99,8 +99,8 @@ class StoredRuns:
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
         """Return, for each given ledger that has index rows in the table, its highest entry id.
 
-        If a ledger has no rows, its search ends between two rows of the table.  They prove that no ledger with an id
-        between theirs has rows, so one search is enough for many new ledgers.
+        If a ledger has no rows, its search ends between two adjacent rows of the table.  No ledger with an id between
+        the ids of these two ledgers has rows, so one search is enough for many new ledgers.
 
         :param ledger_ids: the ledger ids, in ascending order.
         """
@@ -132,11 +132,11 @@ class StoredRuns:
         return row if row is not None and row.ledger_id == ledger_id else None
 
     def _check_next(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the first index row that begins after an entry, once this row is verified.
+        """Verify and return the first index row that begins after an entry.
 
-        The caller has verified the row before it with :meth:`_floor`.  The query asks for ids that are at least
-        ``entry_id + 1``.  If it asked for ids greater than ``entry_id``, SQLite would skip rows whose damaged keys are
-        equal or lower.
+        The caller has verified the row before it with :meth:`_floor`.  The stored key of a row may be damaged, and be
+        equal to the key of the entry by accident.  A query for ids greater than ``entry_id`` would skip this row.  So
+        the query asks for ids that are at least ``entry_id + 1``.
         """
         if entry_id < MAX_ID:
             found = self._connection.execute(f"{_FROM_ON}{_IN_ORDER}", (ledger_id, entry_id + 1, 1))
@@ -146,6 +146,6 @@ class StoredRuns:
         return row_from(values) if values is not None else None
 
     def _check_place(self, ledger_id: int, entry_id: int) -> None:
-        """Verify the two index rows between which the row of an entry would be in the table."""
+        """Verify the two adjacent index rows between which a row that begins with an entry would be in the table."""
         self._floor(ledger_id, entry_id)
         self._check_next(ledger_id, entry_id)
