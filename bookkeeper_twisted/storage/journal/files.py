@@ -26,26 +26,26 @@ from .known_sizes import KnownSizes
 
 SPARE_SUFFIX = ".spare"
 _CANNOT_ALLOCATE = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
-_AT_ONCE = 1 << 20  # bytes of zeros that one write adds to a new file, if the journal is already waiting for the file
+_AT_ONCE = 1 << 20  # number of zeros in a new file if the journal waits for it; fewer than usual, to save time
 
 
 @attrs.frozen
 class JournalSettings:
     """Settings for the files of a journal; all sizes are in bytes.
 
-    :ivar max_size: when a file is longer than this, the next one is begun.
+    :ivar max_size: a file that is longer than this gets no more groups; the next file is begun.
     :ivar alignment: each group of records is padded up to a multiple of this number, itself a multiple of 512.
     :ivar block: each group is followed by zeros up to a multiple of this number, itself a multiple of 512.  So whole
         pages are written, and the kernel never has to read the rest of a page of a recycled file.
     :ivar max_backups: number of files that are kept as backups although a replay no longer needs them, because all
         their records are in the storage.
-    :ivar preallocate: a new file is filled with zeros up to this size before its use; a file that is used up before
-        ``max_size`` grows by this size at a time.
+    :ivar preallocate: a new file is filled with zeros up to this size before its use.  If it becomes full before it has
+        ``max_size`` bytes, it is extended by this number of bytes at a time.
     :ivar fill_step: maximum number of bytes of zeros that one call of
         :meth:`~bookkeeper_twisted.storage.interfaces.IJournal.prepare` writes.
     :ivar reuse: whether files that are no longer needed are recycled: overwritten as the next journal files.
     :ivar max_spares: maximum number of files that wait to be recycled; further files are deleted.
-    :ivar direct: whether writes bypass the page cache, which would not help, because only a replay reads the journal.
+    :ivar direct: whether writes bypass the page cache; a cache is of no use, because only a replay reads the journal.
     """
 
     max_size: int = 2048 << 20
@@ -64,7 +64,8 @@ class Blank:
     """A journal file that was prepared for later use, and has no records yet.
 
     :ivar file_id: the file id in its header.
-    :ivar filled: the size of the file, in whole sectors; a new file has disk blocks up to this offset.
+    :ivar filled: the size of the file in bytes, rounded down to whole sectors; a new file has disk blocks for all these
+        bytes.
     :ivar recycled: whether it is an old journal file that is used again.
     """
 
@@ -75,10 +76,10 @@ class Blank:
 
 
 class JournalFiles:
-    """The journal files of a directory, and its files that are prepared for later use; see the module docstring.
+    """The journal files of a directory, and its spare files, which are prepared for later use as journal files.
 
     :ivar ids: ids of the journal files, ascending.
-    :ivar sizes: the sizes that the newest files have at least.
+    :ivar sizes: the recorded minimum sizes of the newest files.
     :ivar created, recycled: numbers of new and of recycled files that became journal files so far.
     """
 
@@ -102,7 +103,7 @@ class JournalFiles:
         return posixpath.join(self._directory, journal_name(file_id))
 
     def take(self) -> tuple[IFile, FileMark]:
-        """Begin the next journal file, and return it; its header, its name and its recorded size are durable.
+        """Begin the next journal file, and return it; its header, its name and the record of its size are durable.
 
         :raises OSError: no file could be prepared.  If the process had no file descriptor left
             (:data:`~bookkeeper_twisted.errors.NO_FILES`), call this again later.
@@ -115,12 +116,11 @@ class JournalFiles:
             blank = self._blank(file_id)
             while blank.filled < min(_AT_ONCE, self._settings.preallocate):
                 self._fill(blank, _AT_ONCE)
-        # write the header again if the file was prepared for an id that another file has got meanwhile
+        # the file was prepared for an id that another file has got meanwhile: write the header again
         if blank.file_id != file_id:
             self._write_header(blank.file, file_id)
         self._name(blank, self.path(file_id))
-        # record the size only when the file has its name: a start refuses a directory that lacks a file with a recorded
-        # size
+        # record the size only after the rename: a start fails if a file with a recorded size is missing
         self.sizes.record(file_id, blank.filled)
         self._may_grow = True
         self._next_id += 1
@@ -132,11 +132,11 @@ class JournalFiles:
         return blank.file, FileMark.of(file_id, self._salt)
 
     def make_room(self, file: IFile, end: int) -> None:
-        """Make the newest file longer if a group that ends at offset ``end`` exceeds the recorded size of the file.
+        """Extend the newest file if the next group, which ends at offset ``end``, does not fit into its recorded size.
 
-        The new size is durable and recorded before the group is written, so a later start notices if this group is cut
-        off.  The last group of a file may exceed ``max_size``; it needs no more room.  If the disk is full, or cannot
-        allocate space in advance, the file does not grow here, but by each write of a group.
+        The new size is durable and recorded before the group is written, so that a later start notices if something has
+        cut the file.  A file with ``max_size`` bytes is not extended.  Neither is a file on a disk that is full, or
+        cannot allocate space in advance: each write of a group then extends it.
 
         :param file: the newest file.
         """
@@ -158,10 +158,9 @@ class JournalFiles:
     def _name(self, blank: Blank, path: str) -> None:
         """Rename a prepared file to its name as a journal file.
 
-        If the process has no file descriptor left to sync the directory, rename it back.
-
-        After a power cut, the file may have its new name all the same.  This does no harm: a replay ignores the newest
-        file if it contains no group of records.
+        If the process has no file descriptor left to sync the directory, undo the renaming.  A power cut may then leave
+        the file with its new name.  This does no harm, because a replay ignores the newest file if it contains no group
+        of records.
         """
         spare = blank.file.path
         self._fs.rename(spare, path)
@@ -177,9 +176,8 @@ class JournalFiles:
     def prepare(self) -> bool:
         """Do one step of the preparation of the next file.
 
-        If the disk is full or no file descriptor is left, no file is prepared.  That is not an error here, because a
-        bookie that has become read-only may never need the file.  If it needs the file, :meth:`take` creates it or
-        fails.
+        If the disk is full or no file descriptor is left, prepare no file, and raise no error: a bookie that has become
+        read-only may never need the file.  If the journal needs the file, :meth:`take` tries to create it.
 
         :returns: True if no step is left.
         """
@@ -200,7 +198,7 @@ class JournalFiles:
         return is_filled
 
     def _filled_further(self) -> bool:
-        """Write some more zeros to the next journal file; return True if it has ``preallocate`` bytes now."""
+        """Append zeros to the next journal file; return whether it now has ``preallocate`` bytes."""
         blank = self._filling
         if blank is None:
             blank = self._filling = self._blank(self._next_id)
@@ -229,15 +227,16 @@ class JournalFiles:
                 self._fs.unlink(self.path(old))
             self.ids.remove(old)
         if len(below) > self._settings.max_backups:
-            # sync the directory now: later, a start must not find an overwritten file under its old name
+            # sync before the files are overwritten: no start may find an overwritten file under its old name
             self._fs.sync_directory(self._directory)
             self._spares.extend(freed)
 
     def _is_itself(self, file_id: int) -> bool:
         """Test whether the id in a file's header is the id in its name.
 
-        The ids differ if a recycled file got its new name, but a power cut before the sync of the directory brought the
-        old name back.  Such a file may have records that are still needed.  A file that cannot be read counts as such.
+        The ids differ if a power cut has undone the renaming of a recycled file.  Such a file must not be recycled
+        again, because its records may still be needed.  A file whose header cannot be read must not be recycled either,
+        so the method returns False.
         """
         try:
             with closing(self._fs.open(self.path(file_id))) as file:
@@ -265,9 +264,9 @@ class JournalFiles:
                 blank.file.close()
 
     def _collect_spares(self) -> int:
-        """Find the spare files that an earlier process has left.
+        """Find the spare files that an earlier process has left; keep at most ``max_spares``, and delete the others.
 
-        Keep at most ``max_spares`` of them, or none if the directory has no journal file; delete the others.
+        If the directory has no journal file, delete all spare files.
 
         :returns: the highest number in the names of spare files, 0 if there are none.
         """
@@ -300,7 +299,7 @@ class JournalFiles:
         return Blank(file, file_id, file.size() // SECTOR * SECTOR, recycled)
 
     def _open_spare(self) -> IFile | None:
-        """Open the next spare file; leave out those that cannot be opened, because no record is in them.
+        """Open the next spare file; skip files that cannot be opened, because spare files contain no needed records.
 
         :raises OSError: no file descriptor is left.
         """
@@ -317,7 +316,7 @@ class JournalFiles:
     def _write_end(self, file: IFile) -> None:
         """Write the end of a recycled file again, so that the next sync makes its size durable.
 
-        If a sync of an earlier process has failed, the file may have its size in memory only.
+        After a failed sync in an earlier process, the size of the file on disk may differ from the size in memory.
         """
         size = file.size() // SECTOR * SECTOR
         offset = max(size - 1, 0) // self._settings.block * self._settings.block

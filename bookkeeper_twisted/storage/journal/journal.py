@@ -18,8 +18,8 @@ class Journal:
     All methods are called on the journal lane (a thread); one other thread may call :meth:`prepare`, :meth:`release`.
 
     An existing journal must be replayed before it is written, because only a replay finds its end.  The first group
-    after a start goes to a new file.  So a start writes to an old file only at its end: it writes the last groups
-    again, which may not have reached the disk, and it cuts off a torn tail.
+    after a start goes to a new file.  The replay changes only the end of the last old file: it writes the last groups
+    again, because they may not have reached the disk, and it cuts off a torn tail.
 
     :ivar cuts: the torn tails that the replay has cut off.
     :ivar groups, record_bytes, padding_bytes, syncs: number of groups, of bytes of records and of padding, and of syncs
@@ -45,7 +45,7 @@ class Journal:
     def open(
         cls, fs: IFileSystem, directory: str, settings: JournalSettings, first_id: int, salt: bytes = b""
     ) -> "Journal":
-        """Open the journal in an existing directory; another reader of the directory sees no change.
+        """Open the journal in an existing directory.
 
         :param directory: path of the journal directory, ending in ``current``.
         :param first_id: id of the first file if the directory is empty: milliseconds since the epoch, plus one.
@@ -123,7 +123,7 @@ class Journal:
             self._files.release(mark.file_id)
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_FILES:
-                return  # no harm: the next call, with a higher replay mark, also releases these files
+                return  # the next call, with a higher mark, also releases these files
             self._failure = error
             raise
 
@@ -198,8 +198,7 @@ class Journal:
             return old
         if old is not None:
             old.close()
-        # leave ``durable`` at the end of the previous file: the trailer of the new file's first group must refer to
-        # this file
+        # do not change ``durable``: the trailer of the first group in the new file must name the end of the old file
         self.position = JournalPosition(self._mark.file_id, HEADER_SIZE)
         return self._file
 

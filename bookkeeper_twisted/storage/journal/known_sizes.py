@@ -1,20 +1,20 @@
-"""The file ``journalSizes`` of a journal directory: the sizes that the newest journal files have at least.
+"""The file ``journalSizes`` of a journal directory: the minimum sizes of the newest journal files.
 
-A journal file has disk blocks before records are written to it.  So if the newest file is shorter later, something else
-has cut it, and records that were acknowledged may be lost.  The content of a cut file does not tell that: its end looks
-like the end of the journal after a crash.  Therefore the journal writes down the size of each file, after the file has
-this size durably, and before a record in it is acknowledged (safety rule S5)::
+A journal file gets disk blocks before records are written to them, and the journal never makes a file shorter.  So if a
+start finds the newest file shorter, something else has cut it, and acknowledged records may be lost.  The content of a
+cut file does not tell that: its end looks like the end of the journal after a crash.  Therefore the journal records the
+size of each file, after this size is durable, and before a record in the file is acknowledged (safety rule S5)::
 
     0   8s   "BKTWSIZE"
     8   i64  id of the newest journal file
-    16  i64  bytes that it has at least
+    16  i64  minimum size of this file in bytes
     24  i64  id of the journal file before it, 0 if unknown
-    32  i64  bytes that this file has at least
+    32  i64  minimum size of this file in bytes
     40  u32  CRC32C of 0-39
 
-The file has one sector and is overwritten in place.  If it is missing or damaged, no sizes are known, and no file
-counts as cut: earlier versions of this bookie and Apache's bookie do not write it.  It says nothing about files that
-are newer than the ids in it.
+The file ``journalSizes`` has one sector and is overwritten in place.  If it is missing or damaged, no sizes are known,
+and no journal file counts as cut, because earlier versions of this bookie and Apache's bookie do not write it.  It does
+not tell the sizes of journal files that are newer than the ids in it.
 """
 
 import posixpath
@@ -34,7 +34,7 @@ _SUM = struct.Struct(">I")
 
 @attrs.frozen
 class KnownSize:
-    """The number of bytes that a journal file has at least.
+    """The minimum size of a journal file, in bytes.
 
     :ivar file_id: id of the journal file; 0 if no size is known.
     """
@@ -44,10 +44,10 @@ class KnownSize:
 
 
 class KnownSizes:
-    """The sizes that the two newest journal files of a directory have at least; see the module docstring.
+    """The minimum sizes of the two newest journal files of a directory, as they are recorded in ``journalSizes``.
 
-    :ivar newest: the size of the newest journal file.
-    :ivar previous: the size of the journal file before it.
+    :ivar newest: the minimum size of the newest journal file.
+    :ivar previous: the minimum size of the journal file before it.
     """
 
     def __init__(self, fs: IFileSystem, directory: str) -> None:
@@ -77,13 +77,13 @@ class KnownSizes:
                 self.previous = KnownSize(previous_id, previous_size)
 
     def of(self, file_id: int) -> int:
-        """Return the number of bytes that the journal file ``file_id`` has at least; 0 if it is not known."""
+        """Return the minimum size in bytes of the journal file ``file_id``; 0 if it is not known."""
         return max((known.size for known in (self.newest, self.previous) if known.file_id == file_id), default=0)
 
     def open(self) -> None:
         """Open the file for :meth:`record`, or create it; do nothing if it is open.
 
-        :raises OSError: this failed, and no size was changed.  If the process had no file descriptor left
+        :raises OSError: the file cannot be opened or created.  If the process had no file descriptor left
             (:data:`~bookkeeper_twisted.errors.NO_FILES`), call this again later.
         """
         if self._file is not None:
@@ -97,7 +97,7 @@ class KnownSizes:
         self._file = file
 
     def record(self, file_id: int, size: int) -> None:
-        """Write down that the journal file ``file_id``, the newest one, has at least ``size`` bytes durably.
+        """Record ``size`` bytes as the minimum size of the newest journal file, ``file_id``; durable on return.
 
         :raises OSError: the write failed.
         """

@@ -5,13 +5,13 @@
     16  u64  commits of the index of this directory, when the mark was written
     24  u32  CRC32C of 0-23
 
-Records before the mark are not replayed, so the index must know their entries.  An older copy of the index file that
-somebody has put back does not.  So the mark also has the number of commits that the index of the directory had: an
-index with fewer commits is older than the mark (safety rule S5).
+Records before the mark are not replayed, so the index must have rows for their entries.  If an operator restores an old
+copy of the index file, such rows are missing.  So the mark also has the number of commits of the index at the time of
+the mark: an index with fewer commits is older than the mark (safety rule S5).
 
 Apache's bookie writes and reads only the first 16 bytes; a file of this length is valid without a checksum.  Earlier
-versions of this bookie wrote 20 bytes, without the number of commits.  If one of them wrote the mark, or Apache's
-bookie did, nothing is known of the index.
+versions of this bookie wrote 20 bytes: the file id, the offset and the checksum.  With a mark of 16 or 20 bytes, an old
+copy of the index cannot be noticed.
 """
 
 import posixpath
@@ -34,13 +34,13 @@ _NAME = re.compile(r"lastMark(\.\d+)?")
 
 
 def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> JournalPosition:
-    """Return the lowest valid replay mark in the directories; (0, 0) if none has a valid one.
+    """Return the lowest valid replay mark in the directories; (0, 0) if no directory has a valid mark.
 
     A replay from the lowest mark misses no record that is not in the storage yet (safety rule S7).
 
-    A mark whose file is torn, damaged or missing is ignored.  This is safe: a journal file is deleted only after a mark
-    behind it was written to all directories.  So any valid copy of the mark can be used.  Without a valid copy, all
-    records are replayed.
+    A mark whose file is torn, damaged or missing is ignored.  This is safe, because a journal file is deleted only
+    after a mark in a later file was written to all directories.  So the journal has all records after any valid mark.
+    Without a valid mark, all records are replayed.
 
     :param directories: paths of the ledger directories, each ending in ``current``.
     :param name: name of the file with the mark, which is the same in all directories.
@@ -56,10 +56,10 @@ def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> Journal
 
 
 def marked_commits(fs: IFileSystem, directory: str) -> int:
-    """Return the number of commits that the index of a ledger directory must have at least; 0 if it is unknown.
+    """Return the minimum number of commits of the index of a ledger directory; 0 if it is unknown.
 
-    It is the highest number in all marks of the directory, even in those of journals that were removed: an index never
-    has fewer commits than before.
+    It is the highest number in all marks of the directory, even in marks of journals that were removed, because the
+    number of commits of an index never decreases.
 
     :param directory: path of the ledger directory, ending in ``current``.
     :raises OSError: a mark cannot be read.
@@ -99,8 +99,8 @@ def _checked(numbers: bytes) -> bytes:
 class LogMark:
     """The replay mark of one journal, in all ledger directories of a running bookie.
 
-    If the previous process ended during a write, the mark that was read at the start may be in the page cache only.  So
-    the mark is written once more, even unchanged, before any journal file is deleted.
+    If the previous process ended during a write, the mark that this process reads at its start may be in the page cache
+    only.  So the mark is written again, even unchanged, before any journal file is deleted.
 
     :ivar position: the mark in the files of all directories.
     """

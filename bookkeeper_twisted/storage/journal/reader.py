@@ -1,7 +1,7 @@
 """Reads one journal file: a file of our bookie group by group, a file of Apache's bookie by Apache's rules.
 
-It needs memory for one chunk of the file and for the largest group.  A length field may be damaged, so it is trusted
-only after the trailer of its group was read and verified.
+A reader needs memory for one chunk of the file and for the largest group.  A length field may be damaged, so the reader
+allocates memory for a group only after it has verified the trailer of the group.
 """
 
 import struct
@@ -69,7 +69,7 @@ class JournalReader:
     :ivar start: offset of the first record in the file.
     :ivar at: during :meth:`records`, the offset of the first record in the list that was yielded last.  The other
         records of the list follow it without gaps.
-    :ivar durable: after :meth:`records`, the highest offset that a valid group records as durable in this file.
+    :ivar durable: after :meth:`records`, the offset up to which this file is durable, according to its valid groups.
     :ivar end: after :meth:`records`, the offset behind the last valid record or group.
     :ivar finished: after :meth:`records`, whether the last group says that the file ends there.
     """
@@ -97,8 +97,7 @@ class JournalReader:
         """Yield the bodies of all records behind ``offset``, in lists."""
         if self.mark is None:
             return self._foreign_records(max(offset, self.start))
-        # begin at the start of the sector: a replay mark of Apache's bookie may lie a few bytes behind the end of a
-        # group
+        # begin at the start of the sector: a replay mark of Apache's bookie may be a few bytes after the end of a group
         return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:
@@ -120,7 +119,7 @@ class JournalReader:
                 if (offset + at + TRAILER_SIZE) % SECTOR == 0:
                     trailer = parse_trailer(data[at : at + TRAILER_SIZE], self.mark)
                     if trailer is not None:
-                        # the group of records of this trailer begins before ``self.end``, where this search has begun
+                        # if the group begins before ``self.end``, the reader began inside it and missed its records
                         inside = JournalPosition(self.file_id, offset + at) if trailer.start < self.end else durable
                         torn, durable = True, max(durable, trailer.durable, inside)
                 at = data.find(nonce, at + 1)
@@ -213,7 +212,7 @@ class JournalReader:
             self._check_empty()
 
     def _check_empty(self) -> None:
-        """Check that a file without a header has only zeros: a crash may leave a new file like that."""
+        """Check that a file without a header has only zeros, as a crash may leave a new file."""
         offset = 0
         while data := self._file.pread(self._chunk, offset):
             if any(data):

@@ -1,25 +1,27 @@
 """Replays the journal of a directory from a mark on: yields every durable record, or raises an error (safety rule 3.3).
 
-Each group records a durable position: up to there, the journal was durable when the group was written.  So a replay can
-tell whether a file ends too early.  Here, the end of a file is the end of its last valid group.  Records are lost, and
-the bookie must not start, in three cases: a trailer behind the end of a file records a durable position behind that
-end; the first group of a later file records such a position; or there are torn bytes behind the end of a file that is
-not the last one (a file is synced before the next file gets its name).  In all other cases, the bytes behind the end of
-the last file are a torn tail, and no record in it was acknowledged.  The replay cuts the tail off: before anything else
-is written, it writes and syncs a group that says "the file ends here".
+The *end* of a file is the end of its last valid group.  The trailer of each group has a durable position: the position
+up to which the journal was durable when the group was written.  So a replay can notice that durable records are
+missing.  It raises an error, and the bookie does not start, in three cases:
 
-The replayed bytes may be in the page cache only: after a failed sync, the kernel treats pages as written that never
-reached the disk.  So groups that no later group records as durable are written and synced again, before the group at
-the end of the file records them as durable.
+- A trailer after the end of a file has a durable position after this end.
+- The first group of a later file has such a durable position.
+- A file that is not the last one has torn bytes after its end (a file is synced before the next file gets its name).
 
-The name of the newest file may be in memory only, too, if a sync of the directory failed and the process ended.  Such a
-file has no group, and no other file refers to it.  So a newest file without a group is ignored and deleted.
+In all other cases, the bytes after the end of the last file are a torn tail, and no record in it was acknowledged.  The
+replay cuts the tail off: before anything else is written, it writes and syncs a group that marks the end of the file.
 
-A file may be cut short by something else than a crash, for example by an operator or a repair of the file system.  It
-may lack groups that were acknowledged, although its end looks like a torn tail, or like an empty file.  So the bookie
-must not start if a file is shorter than it was when records in it were acknowledged, if it has lost its header, or if
-the newest file is missing; :mod:`.known_sizes` tells.  A file that ends with the group "the file ends here" lacks
-nothing, and is accepted.
+After a failed sync, the kernel treats pages as written although they never reached the disk.  So the last groups that
+the replay has read may be in the page cache only.  The replay writes and syncs them again before it marks the end of
+the file.
+
+After a failed sync of the directory, the name of the newest file may be in memory only.  Such a file has no group, and
+no other file refers to it.  So the newest file is ignored and deleted if it has no group.
+
+An operator or a repair of the file system may have cut a file.  Acknowledged groups may then be missing, although the
+file looks empty, or as if it had a torn tail.  So the bookie does not start if a file is shorter than its recorded size
+(:mod:`.known_sizes`), if it has lost its header, or if the newest recorded file is missing.  A file whose last group
+marks its end is complete.
 """
 
 import posixpath
@@ -42,7 +44,7 @@ _ADVICE = (
 
 @attrs.frozen
 class Cut:
-    """A torn tail that the replay has cut off; it began at ``offset`` of the journal file ``path``."""
+    """A torn tail (bytes of an interrupted write) that the replay has cut off at ``offset`` of the file ``path``."""
 
     path: str
     offset: int
@@ -61,9 +63,8 @@ class JournalReplay:
         self, fs: IFileSystem, directory: str, file_ids: Sequence[int], sizes: KnownSizes, alignment: int
     ) -> None:
         """:param file_ids: ids of all journal files in the directory, ascending.
-        :param sizes: the sizes that the newest journal files have at least.
-        :param alignment: the group that this replay writes at the end of a file ends at a multiple of this number of
-            bytes.
+        :param sizes: the recorded minimum sizes of the newest journal files.
+        :param alignment: the group that marks the end of a file ends at a multiple of this number of bytes.
         """
         self.end = JournalPosition()
         self.cuts: list[Cut] = []
@@ -102,7 +103,7 @@ class JournalReplay:
                 file.close()
 
     def _reader(self, file: IFile, file_id: int) -> JournalReader:
-        if file.size() < HEADER_SIZE:  # report a cut file, not a damaged header
+        if file.size() < HEADER_SIZE:  # raise the error for a cut file rather than for a damaged header
             self._check_size(file, file_id)
         return JournalReader(file, file_id)
 
@@ -118,9 +119,9 @@ class JournalReplay:
             file.close()
 
     def _check_newest(self) -> None:
-        """Raise an error if a journal file is missing that is newer than all others in the directory.
+        """Raise an error if the newest journal file with a recorded size is missing.
 
-        A missing file that is newer than the last recorded one does no harm, because nothing in it was acknowledged.
+        A file without a recorded size may be missing: no record in it was acknowledged.
         """
         newest = self._sizes.newest
         if newest.file_id > max(self._ids, default=0):
@@ -130,7 +131,8 @@ class JournalReplay:
             )
 
     def _check_size(self, file: IFile, file_id: int) -> None:
-        """Raise an error if a journal file is shorter than it was when records in it were acknowledged."""
+        """Raise an error if a journal file is shorter than its recorded size, so that acknowledged records may be lost.
+        """
         size, least = file.size(), self._sizes.of(file_id)
         if size < least:
             raise JournalDamageError(
@@ -139,7 +141,7 @@ class JournalReplay:
             )
 
     def _check_predecessor(self, reader: JournalReader, ids: Sequence[int]) -> None:
-        """Raise an error if the file that precedes the reader's file, as the first group in it tells, is missing."""
+        """Raise an error if the previous journal file is missing; the first group of the reader's file names it."""
         durable = reader.first_durable()
         if durable is not None and ids[0] <= durable.file_id and durable.file_id not in ids:
             raise JournalDamageError(
@@ -147,9 +149,9 @@ class JournalReplay:
             )
 
     def _judge(self, file: IFile, reader: JournalReader, later: Sequence[int]) -> None:
-        """Check that no durable records are missing behind the last group of a file.
+        """Check that no durable records are missing after the last valid group of a file.
 
-        If it is the last file, mark its end.
+        If it is the last file, write a group that marks its end.
         """
         if reader.finished:
             return
@@ -159,7 +161,7 @@ class JournalReplay:
         if is_continued and durable > self.end:
             raise JournalDamageError(f"{reader.path}: ends at offset {reader.end}, durable up to {durable.offset}")
         if reader.mark is None:
-            if self._sizes.of(reader.file_id):  # our bookie wrote the file, so its header had a mark
+            if self._sizes.of(reader.file_id):  # only our bookie records sizes, so the header had a mark
                 raise JournalDamageError(f"{reader.path} has lost its header; {_ADVICE}")
             return
         if is_continued:
@@ -190,7 +192,7 @@ class JournalReplay:
         return JournalPosition()
 
     def _finish(self, file: IFile, reader: JournalReader) -> None:
-        """Write and sync again the groups that may only be in the page cache; then write a group that ends the file."""
+        """Write and sync the groups again that may be only in the page cache; then write a group that marks the end."""
         assert reader.mark is not None
         for offset in range(reader.durable, reader.end, CHUNK):
             file.pwrite(file.pread(min(CHUNK, reader.end - offset), offset), offset)

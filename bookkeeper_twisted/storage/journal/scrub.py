@@ -1,6 +1,7 @@
 """Scrubs a journal while the bookie runs: it verifies the records that a replay would need.
 
-Damage is found while the damaged records' entries are still in memory; after a crash they would be lost.
+So damage is found while the bookie still has the entries of the damaged records in memory, and not only after a crash,
+which loses these entries.
 """
 
 import errno
@@ -69,14 +70,17 @@ class JournalScrub:
                 if at >= end:
                     return
             yield max(min(reader.end, end) - at, 0)
-            # only journal files of our bookie have checksums, and therefore a known end
+            # files of Apache's bookie have no checksums, so the end of their records is not known
             if reader.mark is not None and reader.end < end:
                 self._found(file_id, f"{reader.path}: damaged at offset {reader.end}, durable up to {end}")
         finally:
             file.close()
 
     def _needed_end(self, file_id: int, later: Sequence[int]) -> int:
-        """Return the offset up to which a file must be intact; the first group of records in a later file tells it."""
+        """Return the offset up to which a file must be intact; 0 if it is unknown.
+
+        The first group of records in a later file contains this offset.
+        """
         if file_id == self._durable.file_id:
             return self._durable.offset
         for each in later:
@@ -90,7 +94,7 @@ class JournalScrub:
         return 0
 
     def _found(self, file_id: int, text: str) -> None:
-        """Record damage, unless the journal has recycled the file meanwhile: then it may have been overwritten."""
+        """Record damage, unless the journal has recycled the file meanwhile, because it may then be overwritten."""
         if self._fs.exists(self._path(file_id)):
             self.damages.append(text)
 
