@@ -1,7 +1,7 @@
 """The directories of the databases of ``DbLedgerStorage``, and how to delete them.
 
-RocksDB cannot open a database without the file ``CURRENT``.  So this file is deleted first, and a crash during the
-deletion never leaves a database that could still be opened.
+RocksDB cannot open a database without the file ``CURRENT``.  So this file is deleted first: if a crash interrupts the
+deletion, the remaining files cannot be opened as a database.
 """
 
 import posixpath
@@ -49,7 +49,7 @@ def discard_index(fs: IFileSystem, index_directory: str) -> None:
 
 
 def discard_log_sizes(fs: IFileSystem, directory: str) -> None:
-    """Delete the database with the sizes of entry logs, a cache of Apache's bookie, which computes missing sizes again.
+    """Delete the database in which Apache's bookie caches the sizes of entry logs; it can compute them again.
 
     :param directory: path of a ledger directory, ending in ``current``.
     """

@@ -1,7 +1,7 @@
 """The export of our index to the databases of ``DbLedgerStorage``.
 
-The databases are created next to our index, which stays valid until Apache's cookie files exist.  So a crash during an
-export does no harm: the next start of our bookie deletes the files that the export has left.
+The databases are created next to our index.  Our index stays valid until Apache's cookie files exist.  So a crash
+during an export does no harm: the next start of our bookie deletes the unfinished databases.
 """
 
 import struct
@@ -64,11 +64,13 @@ def export_index(
 ) -> Exported:
     """Export our index of one directory to Apache's databases; they are durable on return.
 
-    A ledger that was deleted after it had been fenced is exported as a fenced ledger without entries, so that a late
-    writer cannot create it again (safety rule S3).  A garbage collection of Apache's bookie deletes it later.
+    A ledger that was fenced and later deleted is exported as a fenced ledger without entries.  Apache's bookie then
+    refuses late adds of its writer, instead of creating the ledger again (safety rule S3).  A garbage collection of
+    Apache's bookie deletes the ledger later.
 
     :param index_directory: path of the index directory, ending in ``current``.
-    :param index: our index.  It must have all entries: none may be only in the write cache or the journals.
+    :param index: our index.  Entries that are only in the write cache or the journals are not exported, so the caller
+        must have flushed all entries.
     :param open_key_values: opens or creates a database.
     :param advance: called with the number of bytes of the entries whose locations were just written.
     :raises StorageError: the export failed; our index is unchanged.

@@ -26,10 +26,12 @@ def export_index_files(
 ) -> Exported:
     """Write an index file for each ledger in the index of one directory; the files are durable on return.
 
-    A fenced ledger without entries gets a file, too, so that a late writer cannot create it again (safety rule S3).
+    A fenced ledger without entries gets a file, too.  Apache's bookie then refuses late adds of its writer, instead of
+    creating the ledger again (safety rule S3).
 
     :param index_directory: path of the index directory, ending in ``current``.
-    :param index: our index.  It must have all entries: none may be only in the write cache or the journals.
+    :param index: our index.  Entries that are only in the write cache or the journals are not exported, so the caller
+        must have flushed all entries.
     :param advance: called with the number of bytes of the entries whose locations were just written.
     :raises bookkeeper_twisted.errors.StorageError: the export failed; our index is unchanged.
     """

@@ -1,12 +1,12 @@
 """The conversion of entry locations in Apache's index to index rows of our bookie.
 
-A location tells where one entry is, but not its size.  So the heads of the records are read (size, ledger id, entry
-id), to find out whether consecutive entries are also adjacent in the log.  If entries are large, only a small part of
-the logs is read.
+A location tells where one entry is, but not its size.  An index row describes consecutive entries that are adjacent in
+the log.  To find out which entries are adjacent, the conversion reads the head of each record: size, ledger id and
+entry id.  If entries are large, this reads only a small part of the logs.
 
 If Apache's bookie was killed, a location may point to bytes that never reached the log.  The journal then has the
-entry, and its replay stores the entry again, at another location.  Until then, the wrong location is kept, so that a
-read of the entry fails with an error.  The bookie must not say that the entry does not exist, because it may have
+entry, and its replay stores the entry again, at another location.  Until the replay, the wrong location is kept, so
+that a read of the entry fails with an error.  The bookie must not report the entry as missing, because it may have
 acknowledged the entry (safety rule S5).
 """
 
@@ -57,8 +57,8 @@ def _places(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[int
 class _Log:
     """An open entry log, and the bytes that were last read from it.
 
-    Each sequential read reads twice as much as the read before.  So small entries that are close together take few
-    reads.  Between entries that are far apart, few unneeded bytes are read.
+    Each sequential read reads twice as many bytes as the read before, so that few reads are needed for small entries
+    that are close together.  Any other read reads few bytes, because the next entry may be far away.
     """
 
     __slots__ = ("file", "size", "start", "data", "window")
@@ -71,7 +71,7 @@ class _Log:
         self.window = _LEAST
 
     def holds(self, at: int) -> bool:
-        """Read the log from offset ``at`` on; return False if it ends before a complete head of a record."""
+        """Read the log from offset ``at`` on; return whether it has the complete head of a record there."""
         low = at - self.start
         if self.file is None or at < 0:
             return False

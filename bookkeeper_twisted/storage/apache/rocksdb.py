@@ -1,7 +1,8 @@
 """Access to RocksDB databases; the only module that imports the library ``rocksdict`` (extra ``rocksdb``).
 
-A database is read in pages, with a new iterator for each page, because a database that is closed stays locked as long
-as it has an open iterator.  Writes skip RocksDB's write-ahead log, because after a crash an export begins again anyway.
+A database is read in pages, with a new iterator for each page.  The reason: an open iterator keeps a database locked,
+even after the database was closed.  Writes skip RocksDB's write-ahead log, because an export begins again after a
+crash.
 """
 
 import posixpath
@@ -17,7 +18,7 @@ from ..interfaces import IFileSystem
 from .interfaces import IKeyValues, Pair
 
 _PAGE = 10_000
-_MOST_PUT = 1000  # most (key, value) pairs of one batch: no other Python thread runs while ``rocksdict`` writes a batch
+_MOST_PUT = 1000  # maximum number of pairs in a batch: no other Python thread runs while ``rocksdict`` writes it
 _KIB = 1024
 _CONFIG = "rocksdict-config.json"
 
@@ -71,7 +72,7 @@ class RocksKeyValues:
         with _errors(self._path):
             self._database.close()
         config = posixpath.join(self._path, _CONFIG)
-        if self._fs.exists(config):  # ``rocksdict`` has created this file for itself; Apache's bookie does not need it
+        if self._fs.exists(config):  # delete the file in which ``rocksdict`` stores its own options
             self._fs.unlink(config)
 
 
@@ -86,7 +87,7 @@ def _library(path: str) -> Any:
 
 
 def _database_options(library: Any, create: bool) -> Any:
-    """Return the RocksDB options that affect the files, as Apache's bookie sets them for the database ``locations``."""
+    """Return the options of the file format, as Apache's bookie sets them for the database ``locations``."""
     table = library.BlockBasedOptions()
     table.set_block_size(64 * _KIB)
     table.set_bloom_filter(10.0, False)

@@ -1,11 +1,11 @@
 """The part of the write cache for single entries of many ledgers: entries that are not stored as runs.
 
-An object for each entry or ledger would cost more than the entry: time to create it, and time at each run of Python's
-garbage collector.  So the entries are appended to columns in their order of arrival.  A column is a list of one field,
-such as the ledger id; an entry has the same index in all columns.  A dictionary contains, for each ledger, the index of
-its newest entry.  Another column contains, for each entry, the index of the previous entry of its ledger.  In the
-columns, the entry ids of a ledger always ascend; an entry whose id is not higher than the last id of its ledger is
-refused.
+An object for each entry or ledger would cost more than the entry: Python needs time to create it, and the garbage
+collector needs time to visit it.  So the entries are appended to columns in their order of arrival.  A column is a list
+of one field, such as the ledger id; an entry has the same index in all columns.  A dictionary contains, for each
+ledger, the index of its newest entry.  Another column contains, for each entry, the index of the previous entry of its
+ledger.  In the columns, the entry ids of a ledger always ascend.  An entry is refused if its id is not higher than the
+last id of its ledger.
 """
 
 from array import array
@@ -27,20 +27,21 @@ LEDGER_OVERHEAD = 192
 
 VIEW_OVERHEAD = 640
 POSITION_OVERHEAD = 10
-"""The memory cost in bytes of a view of one ledger's entries: a fixed part, and a part for each entry in the view.
+"""The memory cost in bytes of a view of one ledger's entries: VIEW_OVERHEAD, and POSITION_OVERHEAD for each entry.
 
-A read creates such a view.
+A read of the ledger creates the view.
 """
 
 MOST_TOGETHER = 64
 MOST_BYTES_TOGETHER = 64 * 1024
-"""Maximum number of entries (MOST_TOGETHER), and most bytes, that one read joins to one run (consecutive entries)."""
+"""A read joins at most MOST_TOGETHER entries, and at most MOST_BYTES_TOGETHER bytes, to one run (consecutive entries).
+"""
 
 MOST_APART = 4
-"""A search for many entries first finds the cached entries from the lowest to the highest wanted id.
+"""Maximum number of cached entries per wanted entry for which a search scans all entries of a range of ids.
 
-If these are at most so many times as many as the wanted entries, one pass over them finds the wanted ones.  Otherwise
-the wanted entries are looked up one by one.
+The range is from the lowest to the highest wanted entry id.  If it has more cached entries, the search looks up the
+wanted entries one by one.
 """
 
 PART = 4096
@@ -58,7 +59,7 @@ _NOWHERE = -1
 
 
 def ascending(ids: Iterable[int]) -> list[int]:
-    """Sort ``ids`` in several steps, because one long step would block all other threads."""
+    """Sort ``ids`` in several steps, because one long step would hold the interpreter lock and block other threads."""
     unsorted = list(ids)
     parts = [sorted(unsorted[at : at + PART]) for at in range(0, len(unsorted), PART)]
     while len(parts) > 1:
@@ -182,12 +183,9 @@ class SortedEntries:
         return len(self.entries)
 
     def each(self, of_run: object, of_sorted: "Callable[[SortedEntries], T]") -> list[T]:
-        """Call ``of_sorted`` with this object.
+        """Return the result of ``of_sorted`` for this object, as a list of one; ``of_run`` is not used.
 
-        :meth:`.EntryRun.each` has the same arguments, so that a caller need not know which of the two classes it has.
-
-        :param of_run: not used here.
-        :param of_sorted: called with this object.
+        The method :meth:`.EntryRun.each` calls its first argument, so a caller can treat both classes alike.
         """
         return [of_sorted(self)]
 
@@ -203,8 +201,9 @@ class SortedEntries:
     def part(self, begin: int, room: int) -> "SortedEntries":
         """Return as many entries from index ``begin`` on as fit ``room`` bytes.
 
-        :param room: maximum number of bytes of the records; the first entry is returned even if it is longer.  A run is
-            cut only if it is the first run and does not fit.
+        A run (consecutive entries of one ledger) that does not fit is left out completely.  Only the first run is cut.
+
+        :param room: maximum number of bytes of the records; the first entry is returned even if it is longer.
         """
         if not begin and self.total <= room:
             return self
@@ -319,7 +318,7 @@ class MixedEntries:
         newest = self._newest.get(ledger_id, _NOWHERE)
         if newest < 0 or self._entry_ids[newest] < entry_id:
             return None
-        # the newest entry, which a reader close behind the writer wants, is found without building a view
+        # find the newest entry without a view: clients that follow the writer read this entry
         if self._entry_ids[newest] == entry_id:
             return EntryRun.of_entries(ledger_id, entry_id, (self._entries[newest],))
         view = self.view(ledger_id)
@@ -349,10 +348,10 @@ class MixedEntries:
         return view
 
     def _positions(self, newest: int, known: int = _NOWHERE) -> list[int]:
-        """Return the indexes in the columns (lists of fields) of a ledger's entries that were added after ``known``.
+        """Return the indexes, in the columns (lists of fields), of a ledger's entries; the oldest entry comes first.
 
         :param newest: index of the newest entry of the ledger.
-        :param known: index of an entry of the ledger; only entries that were added after it are returned.
+        :param known: index of an entry of the ledger; only entries that were added after this entry are returned.
         """
         found, older = [], self._older
         while newest > known:
@@ -380,7 +379,7 @@ class MixedEntries:
         self._newest.pop(ledger_id, None)
 
     def in_order(self, but: Collection[int] = ()) -> Iterator[SortedEntries]:
-        """Yield all entries, sorted by ledger and entry, some thousand at a time.
+        """Yield all entries, sorted by ledger and entry, in groups of some thousand entries.
 
         Another thread may remove entries during the iteration.
 

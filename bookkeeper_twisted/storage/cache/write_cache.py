@@ -34,8 +34,8 @@ class WriteCache:
 
     :ivar bytes: number of bytes of the records of all entries in this cache.
     :ivar count: number of entries in this cache.
-    :ivar outgoing: an older cache that nobody reads any more.  It is freed in steps while this cache grows, because
-        freeing it in one step would block the thread for milliseconds.
+    :ivar outgoing: an older cache that no thread reads any more.  Its memory is freed in steps while this cache grows,
+        because one step for all of it would block the thread for milliseconds.
     """
 
     __slots__ = ("bytes", "count", "outgoing", "_runs", "_run_bytes", "_ledgers", "_mixed")
@@ -76,9 +76,9 @@ class WriteCache:
     def _add_single(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], size: int
     ) -> None:
-        """Insert entries of any ledgers, in the given order, as single entries: they become no runs.
+        """Insert entries of any ledgers, in the given order, as single entries, which are stored outside runs.
 
-        An entry whose id is not higher than the last id of its ledger becomes a run of its own.
+        If the id of an entry is not higher than the last id of its ledger, the entry is stored as a run instead.
         """
         left = self._mixed.add(ledger_ids, entry_ids, entries, self._ledgers)
         self.bytes += size
@@ -101,7 +101,7 @@ class WriteCache:
             self._count(new, 1)
 
     def _make_runs(self, ledger_id: int) -> None:
-        """Move a ledger's single entries (in no run) to its list of runs (consecutive entries).
+        """Convert a ledger's single entries (entries outside runs) to runs, and add these to its list of runs.
 
         The runs are added before the single entries are removed, because other threads must always find every entry.
         """
@@ -115,7 +115,7 @@ class WriteCache:
     def _let_go(self, n_bytes: int) -> None:
         """Free ``2 * n_bytes`` bytes of the older cache :attr:`outgoing`, after this cache has grown by ``n_bytes``.
 
-        So both caches together never need more memory than the older cache needed alone.
+        So the two caches together never need more memory than the older cache needed before.
         """
         if self.outgoing is not None and not self.outgoing.shrink(2 * n_bytes):
             self.outgoing = None
@@ -162,10 +162,10 @@ class WriteCache:
             self._add_single(single.ledger_ids, single.entry_ids, single.entries, single.total)
 
     def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
-        """Return a run of entries that contains ``entry_id`` of ``ledger_id``, or None if it is not in this cache.
+        """Return a run (consecutive entries) that contains ``entry_id`` of ``ledger_id``, or None.
 
-        :param max_count: maximum number of entries that the caller can use, from ``entry_id`` on.  At most so many
-            single entries (entries in no run) are joined to a run.
+        :param max_count: maximum number of entries, from ``entry_id`` on, that the caller can use.  A run that is
+            joined from single entries (entries outside runs) has at most this number of entries.
         """
         runs = self._ledgers.get(ledger_id)
         found = runs.find(entry_id) if runs is not None else None
@@ -189,14 +189,17 @@ class WriteCache:
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
         """Return (first id, last id), inclusive, of each run of ``ledger_id``; a run may be listed twice.
 
-        Any thread may call it.  Another thread may move single entries to the runs meanwhile; it adds them to the runs
-        first.  So this method reads the single entries first, and then a copy of the list of runs, and misses no entry.
+        Any thread may call it, while another thread moves single entries (entries outside runs) to the runs.  The
+        other thread adds an entry to the runs before it removes the single entry.  This method reads the single entries
+        before the runs, so that it misses no entry.
         """
         single, runs = self._mixed.ranges(ledger_id), self._ledgers.get(ledger_id)
         return [(run.first, run.last) for run in list(runs.runs)] + single if runs is not None else single
 
     def parts(self, max_bytes: int = JOIN_BYTES, max_entries: int = JOIN_ENTRIES) -> Iterator[EntryRun | SortedEntries]:
-        """Yield all entries in the order of a flush: first the runs by ledger and entry, then entries in no run.
+        """Yield all entries in the order of a flush: first the runs, then the entries outside runs.
+
+        Both parts are sorted by ledger and entry.
 
         Runs of a ledger that follow each other without a gap are joined.
 

@@ -31,8 +31,9 @@ WARMED = 256 * 1024
 """Size in bytes of the block that the kernel is asked to read in advance after a small read, for reads near it."""
 
 MOST_HINTS = 4096
-"""Maximum number of read-ahead requests to the kernel until one proves useful, that is, until a read finds its bytes in
-memory.
+"""Maximum number of read-ahead requests to the kernel without success.
+
+A success is a record that a later read finds in the page cache; it permits one more request.
 """
 
 DECODED_ROWS = 256
@@ -96,15 +97,15 @@ class EntryLogReader:
 
     :param max_open: maximum number of idle open files for the read lane, and as many for the reactor thread.
     :ivar reads: number of reads on the read lane so far.
-    :ivar tells_resident: whether the file system supports reads from the page cache alone, which fail instead of
-        waiting for the disk.
+    :ivar tells_resident: whether the file system supports reads that never wait for the disk: such a read fails if its
+        bytes are not in the page cache.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, max_open: int = 64) -> None:
         self.directory = directory
         self.reads = 0
         self.tells_resident = True
-        # number of read-ahead requests that may still be made; inexact, because threads change it without a lock
+        # number of read-ahead requests that are still allowed; not exact, because threads change it without a lock
         self._hints = MOST_HINTS
         self._fs = fs
         self._idle = IdleLogs(max_open)
@@ -116,9 +117,9 @@ class EntryLogReader:
 
         Called on the read lane (thread).
 
-        If one of these entries is damaged, only the first entry is read, so that damage of later entries does not make
-        it unreadable.  Only complete blocks are verified against their checksums.  The client verifies the digest of
-        each entry.
+        If one of these entries is damaged, only the first entry is read, because a damaged entry must not make an
+        intact entry before it unreadable.  Only complete blocks are verified against their checksums.  The client
+        verifies the digest of each entry.
 
         :param row: the index row that contains ``entry_id``.
         :param max_bytes: maximum number of bytes of the returned records; a single entry may be longer.
@@ -134,7 +135,7 @@ class EntryLogReader:
             return self.read_slice(row, entry_id, 1)
 
     def read_slice(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """Read entries as :meth:`read` does, but raise an error even if only a later entry is damaged.
+        """Read entries as :meth:`read` does, but raise an error if any of the entries is damaged.
 
         See :meth:`read` for parameters and errors.
         """
@@ -166,7 +167,7 @@ class EntryLogReader:
         try:
             file = self._fs.open(self.path(log_id))
         except OSError:
-            return  # the log was just deleted, or too many files are open: the read lane then serves these reads
+            return  # the log was just deleted, or too many files are open: the read lane serves these reads instead
         try:
             file.pread_resident(1, 0)
         except BaseException as e:
@@ -184,11 +185,12 @@ class EntryLogReader:
 
         Called on the reactor thread.
 
-        :param max_bytes: maximum number of bytes of the returned records; a single entry may be longer.
-        :param window: if the wanted entries take less than a quarter of so many bytes, read this number of bytes in
-            advance, for later reads; 0 for no such reads.
-        :returns: None if bytes are not in the page cache, or are damaged; the caller then calls :meth:`read`, which
-            raises the error.
+        :param max_count: number of wanted entries.
+        :param max_bytes: maximum number of bytes of the wanted records; a single entry may be longer.
+        :param window: number of bytes to read if the wanted entries have less than a quarter of it; the returned run
+            then has more entries than wanted.  0 to read only the wanted entries.
+        :returns: None if a byte is not in the page cache, or is damaged.  The caller then calls :meth:`read`, which
+            waits for the disk, and raises an error if there is damage.
         """
         file = self._resident.take(row.log_id)
         if file is None:
@@ -245,9 +247,10 @@ class EntryLogReader:
         self._hints = min(self._hints + count, MOST_HINTS)
 
     def offsets_of(self, row: IndexRow) -> Sequence[int]:
-        """Return the offsets of the records of an index ``row``, and the end of the last record; the first offset is 0.
+        """Return the offset of each record of an index ``row``, and the end of the last record.
 
-        If the records of the row have different sizes, the result is cached.
+        The offsets count from the beginning of the first record.  If the records have different sizes, the result is
+        cached.
 
         :raises DamageError: the row does not have one size for each of its entries.
         """
@@ -309,7 +312,7 @@ def _good_records(ledger_id: int, records: LogRecords, datas: Sequence[bytes | N
     """
     heads = list(map(_HEAD.pack, map(sub, records.sizes, repeat(4)), repeat(ledger_id), records.entry_ids))
     checksums = records.checksums
-    # usually all records are good, and all of them have checksums or none: found without a step for each record
+    # fast path for the usual case: all records are good, and either all or none of them have checksums
     if all(datas) and all(map(bytes.startswith, cast(list[bytes], datas), heads)):
         found = checksums[0] is not None and list(map(crc32c_of_bytes, cast(list[bytes], datas)))
         if found == checksums or checksums.count(None) == len(checksums):
@@ -329,9 +332,9 @@ def _pop_oldest(things: "OrderedDict[K, V]") -> V | None:
 
 
 def _end(offsets: Sequence[int], begin: int, max_count: int, max_bytes: int) -> int:
-    """Return the index after the last record that a read may include; the read begins with record ``begin``.
+    """Return the index after the last record that a read may include, if the read begins with record ``begin``.
 
-    At least one record is read, even if it exceeds the limits.
+    The read includes at least one record, even if this record exceeds the limits.
     """
     limit = offsets[begin] + max_bytes
     if isinstance(offsets, range):
@@ -357,8 +360,8 @@ def _is_run(run: EntryRun) -> bool:
 def _sizes_match(run: EntryRun) -> bool:
     """Test whether the size words in the records of a run agree with its index row.
 
-    If the entries differ in size, only the first size word is tested here; :meth:`.EntryRun.ids_match` tests the last
-    one.
+    If the records differ in size, this function tests only the first size word.  The method
+    :meth:`.EntryRun.ids_match` tests the last size word.
     """
     if run.offsets is not None:
         return int.from_bytes(run.data[:4], "big") == run.offsets[1] - 4

@@ -1,10 +1,12 @@
 """A scan of a whole entry log, by the same rules as Apache's scanner.
 
-A size word that is not positive is padding; the scan then continues at the next byte.  (In one step it skips all zeros,
-and all bytes with a set top bit, because these make any size negative, such as the 0xF0 of logs written with direct
-I/O.)  Records of ledger -1 are skipped: the ledgers map, and the filler of logs written with direct I/O.  The scan ends
-at bytes that cannot be a record, because it would extend past the end of the file or is too short for an entry.  In a
-log that was never sealed, these bytes are a torn tail.
+If a size word is zero or negative, its first byte is padding, and the scan continues at the next byte.  Logs that were
+written with direct I/O have long padding of bytes 0xF0, so the scan skips such bytes, and zeros, in one step.
+
+Records of ledger -1 are skipped: they contain the ledgers map, or the filler of logs that were written with direct I/O.
+The scan ends at a size word that cannot be right, because the record would extend past the end of the file, or would be
+too short for an entry.  In a log that was never sealed, the bytes from there on are a torn tail: a write that a crash
+has interrupted.
 """
 
 import posixpath
@@ -127,7 +129,7 @@ def _read_header(file: IFile, path: str) -> layout.LogHeader | None:
 
 
 class _Window:
-    """A sequential reader of a file.  It has one part of the file in memory, and moves that part forward."""
+    """A sequential reader of a file, with a buffer that contains one part of the file."""
 
     __slots__ = ("_file", "_size", "_start", "_data")
 
@@ -145,7 +147,7 @@ class _Window:
         return self._data[low : low + size]
 
     def skip_padding(self, at: int) -> int:
-        """Return the first offset after ``at`` at which a record may begin; only the bytes in memory are searched."""
+        """Return the first offset after ``at`` at which a record may begin; search only the bytes in the buffer."""
         low = at - self._start
         rest = self._data[low:]
         negative = len(rest) - len(rest.lstrip(_NEGATIVE))

@@ -1,13 +1,14 @@
 """Writes the entry logs of one ledger directory: appends entries, syncs, begins new logs, seals complete ones.
 
-A log is created when an entry needs it, and grows up to :attr:`EntryLogWriter.size_limit`.  Then it is sealed: its
-ledgers map is written, and it is never changed again.  After a restart, a new log is begun.  Index rows refer only to
-synced bytes.  So if the disk is full, the log is truncated to its synced part.  After any other error, a later sync
-could succeed although bytes were lost (safety rule S10).  So the log is then left as it is, and the entries go to a new
-log.
+A log is created when the first entry for it arrives, and grows up to :attr:`EntryLogWriter.size_limit`.  Then it is
+sealed: its ledgers map is written, and it is never changed again.  The first entry after a restart goes to a new log.
 
-Logs are written in complete blocks, past the page cache.  A sync fills up the last block with filler, bytes that every
-reader skips.
+If a write finds the disk full, the log is truncated to its synced part; index rows refer only to synced bytes.  After
+any other error, a later sync of this log could succeed although bytes were lost (safety rule S10).  So nothing more is
+written to this log, and the next entries go to a new log.
+
+Logs are written in complete blocks, past the page cache.  A sync first fills up the last block with filler: bytes that
+every reader skips.
 
 All methods block, may raise :class:`OSError`, and run on the flush lane (the thread that writes entry logs).
 """
@@ -32,7 +33,7 @@ from . import format as layout
 MAX_ROW_BYTES = 4 * 1024 * 1024
 MAX_ROW_ENTRIES = 64 * 1024
 SLICE = 1024 * 1024
-"""Maximum number of bytes of one write of an entry log, so that a write of the journal never waits long for it."""
+"""Maximum number of bytes of one write to an entry log, because a write to the journal may have to wait for it."""
 
 BLOCK = 4096
 _LAST_ID = "lastId"
@@ -57,7 +58,7 @@ class OpenLog:
         self.position = self.written = self.synced = layout.HEADER_SIZE
         self._pieces: list[Buffer] = []
         self._ledgers: dict[int, int] = {}
-        # for each append since the last sync: the ledger ids in it, and the bytes of each ledger
+        # for each append since the last sync: the ledger ids of its records, and the number of bytes of each ledger
         self._unsynced: list[tuple[Sequence[int], Sequence[int]]] = []
         self._queue = queue
 
@@ -66,9 +67,9 @@ class OpenLog:
         return self.position > layout.HEADER_SIZE
 
     def append(self, run: EntryRun) -> IndexRow:
-        """Append a ``run`` (consecutive entries of one ledger); :meth:`sync` writes it if it was not written before.
+        """Append a ``run`` (consecutive entries of one ledger), and return its index row.
 
-        :returns: the index row of the run.
+        A part of the run may stay in memory until the next :meth:`sync`.
         """
         row = row_of(run, self.log_id, self.position)
         self._unsynced.append(((run.ledger_id,), (run.size,)))
@@ -76,10 +77,12 @@ class OpenLog:
         return row
 
     def append_sorted(self, entries: SortedEntries) -> tuple[list[IndexRow], list[MixedRows]]:
-        """Append sorted entries of many ledgers; :meth:`sync` writes them to the file if they were not written before.
+        """Append sorted entries of many ledgers, and return their index rows.
 
-        :param entries: the entries; all their records together are small enough for one index row.
-        :returns: their index rows: either all unpacked (first list), or all packed to 36 bytes each (second list).
+        A part of the entries may stay in memory until the next :meth:`sync`.
+
+        :param entries: the entries; their records together must not exceed the size limit of one index row.
+        :returns: a list of unpacked index rows, and a list of packed rows (36 bytes each); one of the lists is empty.
         """
         data, stride, offsets = lay_out(entries.entries)
         offsets = offsets if offsets is not None else range(0, len(data) + 1, stride)
@@ -93,7 +96,7 @@ class OpenLog:
         return rows, [packed] if packed is not None else []
 
     def append_records(self, ledger_id: int, data: Buffer) -> None:
-        """Append records of one ledger to a compaction's log, which gets its name only when it is complete.
+        """Append records of one ledger to the log of a compaction.
 
         The records may stay in memory until the next :meth:`write_blocks`.
 
@@ -164,7 +167,7 @@ class OpenLog:
         if not self._ledgers:
             return
         self.file.close()
-        # opened again without direct I/O, because the following writes are not complete blocks
+        # open the file again without direct I/O, because the next writes are not complete blocks
         self.file = fs.open(self.file.path)
         self.file.pwrite(layout.encode_map(self._ledgers), self.position)
         self.file.sync()
@@ -172,9 +175,11 @@ class OpenLog:
         self.file.sync()
 
     def seal_unnamed(self, fs: IFileSystem) -> None:
-        """Seal a compaction's log before it gets its name: one sync is enough, because nobody reads the log before.
+        """Seal the log of a compaction, before the log gets its final name.
 
-        :param fs: opens the file again without direct I/O, to write the bytes that fill no block.
+        One sync is enough, because no reader opens the log under its temporary name.
+
+        :param fs: opens the file again without direct I/O, because the last bytes are not complete blocks.
         """
         self._write_rest()
         if self._queue is not None:
@@ -230,7 +235,9 @@ class EntryLogWriter:
         return self._log.log_id if self._log is not None else None
 
     def append(self, run: EntryRun) -> list[IndexRow]:
-        """Append a run of entries to the active log, or to a new log if it is full; :meth:`sync` makes the run durable.
+        """Append a run of entries to the active log, or to a new log if the active log is full.
+
+        The run is durable after the next :meth:`sync`.
 
         :returns: the index rows of the run: one, or several if a size limit cuts the run.
         """
@@ -310,8 +317,9 @@ class EntryLogWriter:
     def reserve(self, count: int = 1) -> list[int]:
         """Reserve ids for the logs that a compaction writes; later entries are appended to logs with higher ids.
 
-        A rebuild of the index takes the copy of an entry in the log with the highest id for the newest.  So a
-        compaction must call this before it reads the first index row of the entries that it copies.
+        If several logs have a copy of an entry, a rebuild of the index uses the copy in the log with the highest id.
+        So a compaction must call this before it reads the index rows of the entries that it copies: an entry that is
+        written again during the compaction then goes to a log with a higher id.
 
         :returns: ``count`` log ids, ascending.
         """
@@ -333,11 +341,11 @@ class EntryLogWriter:
         return create_log(self._fs, log_id, self._path(log_id), self.direct)
 
     def _failed(self, error: OSError) -> None:
-        """Truncate the active log after a write failed on a full disk; give the log up after any other error."""
+        """Truncate the active log if a write has failed on a full disk; after any other error, begin a new log."""
         log = self._log
         if log is None:
             return
-        # if all bytes were written, the sync has failed, and it is unknown which bytes are durable (safety rule S10)
+        # if all bytes were written, the sync has failed: then it is unknown which bytes are durable (safety rule S10)
         if error.errno in NO_SPACE and log.written != log.position:
             self._cut_back(log)
         else:
@@ -350,9 +358,9 @@ class EntryLogWriter:
             self._abandon(log)
 
     def _abandon(self, log: OpenLog) -> None:
-        """Give up the active log without another write.
+        """Close the active log without another write; the next entry begins a new log.
 
-        Its synced records stay in use; a log without synced records is deleted.
+        The synced records stay readable.  A log without synced records is deleted.
         """
         self._log = None
         _close_quietly(log.file)
@@ -371,10 +379,10 @@ def create_log(
     :param log_id: the id of the log.
     :param path: path of the file, which must not exist.
     :param direct: whether the log is written past the page cache.
-    :param queue: the disk queue that writes a compaction's log, which gets its final name only when it is complete;
-        None for other logs.  With a queue, nothing is durable before :meth:`OpenLog.seal_unnamed`.
-    :param size: initial size of a compaction's log.  The file gets its size before the writes, because a write that
-        extends a file makes the thread wait.
+    :param queue: the disk queue that writes the log of a compaction; None for other logs.  With a queue, nothing is
+        durable before :meth:`OpenLog.seal_unnamed`.
+    :param size: initial size of the file in bytes, for the log of a compaction: if a queued write extended the file,
+        the thread would wait for the disk.
     :raises OSError: the log could not be created.
     """
     file = fs.open(path, create=True, direct=direct)

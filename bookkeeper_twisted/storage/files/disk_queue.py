@@ -1,11 +1,11 @@
 """Asynchronous reads and writes past the page cache, by the kernel's asynchronous I/O.
 
-A disk, most of all a virtual one, serves many small reads faster if it gets them together, and it works while the
-thread verifies what was read before.  This needs no other thread.  Only Linux has these system calls, and the C library
-has no functions for them.
+A disk, in particular a virtual disk, serves many small reads faster if it gets them together.  And while the disk
+works, the same thread can verify the bytes of earlier reads.  Only Linux has these system calls.  The C library has no
+functions for them, so this module makes the system calls by number.
 
-Ordinary calls are used instead in three cases: if the system calls are missing, if a file was not opened for direct
-I/O, and if the kernel refuses a read or write.  An ordinary read is made when its result is needed, an ordinary write
+Ordinary reads and writes are used instead in three cases: if the system calls are missing, if a file was not opened for
+direct I/O, and if the kernel refuses a request.  An ordinary read is made when its result is needed, an ordinary write
 immediately.
 """
 
@@ -29,7 +29,7 @@ DEPTH = 256
 """Maximum number of reads and writes that are passed to the kernel at the same time."""
 
 MOST_WRITES = 4
-"""Maximum number of writes that are begun at the same time; more would make a write of the journal wait longer."""
+"""Maximum number of writes in progress; with more, a write to the journal would wait longer for the disk."""
 
 BUSY_BYTES = 256 * 1024
 """Maximum number of bytes of all reads and writes in progress while other work needs the disk; a single one may be
@@ -113,8 +113,8 @@ class _Kernel:
     def ended(self) -> list[tuple[int, int]]:
         """Wait until the kernel has finished at least one read or write.
 
-        :returns: for each finished read or write: its number, and the number of transferred bytes or a negative error
-            number.
+        :returns: for each finished read or write: the number that identifies it (the first item of its
+            :data:`Transfer`), and the number of transferred bytes or a negative error number.
         """
         count = 0
         while not count:
@@ -165,9 +165,9 @@ def _read_now(each: FileRange) -> memoryview | OSError:
 
 
 class DiskQueue:
-    """A queue of asynchronous reads and writes; see the module docstring.  Only one thread at a time may use it.
+    """A queue of asynchronous reads and writes.  Only one thread at a time may use it.
 
-    Close the queue before its files.
+    Close the queue before you close the files that it reads and writes.
 
     :param is_busy: tests whether other work needs the disk.  If so, at most :data:`BUSY_BYTES` are in progress at a
         time.
@@ -176,12 +176,12 @@ class DiskQueue:
     def __init__(self, is_busy: Callable[[], bool] = lambda: False) -> None:
         self._is_busy = is_busy
         self._kernel: _Kernel | None = None
-        # closes the kernel's context; also called when this queue is garbage-collected without having been closed
+        # a function that closes the kernel's context; also called if this queue is garbage-collected before close()
         self._end: Callable[[], object] = lambda: None
         self._batches: deque[_QueuedReads] = deque()
         self._taken: _QueuedReads | None = None
         self._waiting: deque[_Waiting] = deque()
-        # for each read or write that has begun or still waits, by its number: the function to call when it has finished
+        # for each unfinished read or write, by its number: the function to call when it has finished
         self._begun: dict[int, Callable[[int], None]] = {}
         self._flying: dict[int, int] = {}  # size in bytes of each read or write in the kernel, by its number
         self._last_number = 0
@@ -223,10 +223,10 @@ class DiskQueue:
     # -- writes --
 
     def write(self, file: IFile, parts: Sequence[Buffer], offset: int) -> None:
-        """Begin a write like that of :meth:`~.interfaces.IFile.pwritev`; :meth:`wait_for_writes` raises its error.
+        """Begin to write ``parts`` one after the other at ``offset``; :meth:`wait_for_writes` raises its error.
 
-        :param file: the file.  It should have its final size already, because the call waits for the disk if a write
-            extends the file.
+        :param file: the file.  It should already be as long as after the write, because this call waits for the disk if
+            the write extends the file.
         :param parts: the buffers to write; their total size is a multiple of 4096 bytes.
         :param offset: offset in the file, a multiple of 4096.
         """
@@ -275,8 +275,8 @@ class DiskQueue:
     def _room(self, size: int) -> mmap.mmap:
         """Return a buffer of at least ``size`` bytes: an unused buffer that is not much larger, or a new buffer.
 
-        The size of a new buffer is a power of two, so that it fits later batches as well: the first access to new
-        memory is slow.
+        Buffers are used again because the first access to new memory is slow.  The size of a new buffer is a power of
+        two, so that it suits later batches as well.
         """
         for at in reversed(range(len(self._rooms))):
             if size <= len(self._rooms[at]) < 8 * size:

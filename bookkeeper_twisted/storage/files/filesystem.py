@@ -289,7 +289,10 @@ class DirectFile(RealFile):
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _read_blocks(self, view: memoryview, offset: int, end: int) -> bytes:
-        """Read bytes of ``offset .. end`` by one call; return b"" at the file's end, or if direct I/O is refused."""
+        """Read bytes from ``offset`` on, up to ``end``, by one call.
+
+        Fewer bytes may be returned; b"" at the end of the file, or if the disk refuses direct I/O.
+        """
         start = offset // BLOCK * BLOCK
         with view[: min(-(-(end - start) // BLOCK) * BLOCK, ROOM)] as blocks:
             try:
@@ -446,7 +449,10 @@ class RealFileSystem:
         return blocks * found.f_frsize
 
     def disk(self, path: str) -> int:
-        """Return the device number of the mount, because each subvolume of a Btrfs disk has its own ``st_dev``."""
+        """Return the device number of the mount that has ``path``.
+
+        The number ``st_dev`` does not identify a disk: each subvolume of a Btrfs disk has its own ``st_dev``.
+        """
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             device = mounted_device(_content(f"/proc/self/fdinfo/{fd}"), _content("/proc/self/mountinfo"))
@@ -462,7 +468,7 @@ def takes_reserved_blocks(status: bytes) -> bool:
 
     :param status: the content of ``/proc/self/status`` of the process.
     """
-    if re.search(rb"^Uid:(\s+\d+){3}\s+0$", status, re.M):  # the fourth is the user id for access to files
+    if re.search(rb"^Uid:(\s+\d+){3}\s+0$", status, re.M):  # the fourth user id is the one for access to files
         return True
     effective = re.search(rb"^CapEff:\s*([0-9a-f]+)$", status, re.M)
     return effective is not None and bool(int(effective[1], 16) >> _SYS_RESOURCE & 1)

@@ -1,17 +1,17 @@
 """Disk space that is reserved for deletions and compactions, so that entries and other files cannot use it up.
 
 To free space on a full disk, the bookie must first write to the disk.  The commit that deletes ledgers goes to SQLite's
-log, a compaction copies live entries, and opening an index takes 32 KiB.  So the disk of a ledger directory and that of
-its index each have a reserve file without content.  The file is deleted when one of these writes finds no space.  It is
-created again right after the write, as large as possible, because other files may have taken space meanwhile.  Each
-checkpoint checks that there is space for its entries in addition to the full reserve.  A disk with :data:`PLENTY` of
-free bytes has no reserve file; the first checkpoint that finds less space creates it.
+write-ahead log, a compaction copies live entries, and opening an index takes 32 KiB.  So a ledger directory has a
+reserve file, which takes disk space but contains no data.  If the index is on another disk, the index directory has a
+reserve file, too.  The file is deleted when one of these three operations finds no space, and created again right after
+the operation.  It may then be smaller, because other files may have taken space meanwhile.  Each checkpoint checks that
+the disk has space for its entries in addition to the full reserve.  A disk with at least :data:`PLENTY` of free bytes
+has no reserve file; the first checkpoint that finds less space creates the file.
 
 File systems keep some blocks for privileged processes.  If this process may use these blocks, the reserve includes
-them, because they are still free when unprivileged processes have filled the disk.  Entries never use them.
+them, because they are still free when unprivileged processes have filled the disk.  Entries never use these blocks.
 
-The reserve file may be missing, or have any length up to the full one.  It contains no data, so every state after a
-power cut is valid.
+A power cut may leave the reserve file missing or with any length; both are valid, because it contains no data.
 """
 
 import errno
@@ -32,10 +32,10 @@ _SHARE = 20
 """The reserve takes at most 1/20 of a disk, the part that the default ``diskUsageThreshold`` leaves free."""
 
 _SPARE = 4
-"""A quarter of the reserve's size must also be free for what a checkpoint writes in addition to the entries."""
+"""A checkpoint also writes index rows and ledger states: for these, a quarter of the reserve's size must be free."""
 
 PLENTY = 8 * 1024 * 1024 * 1024
-"""A disk with this number of free bytes needs no reserve: they cannot be used up between two checkpoints."""
+"""A disk with this number of free bytes needs no reserve, because it cannot become full between two checkpoints."""
 
 _BLOCK = 4096
 
@@ -68,7 +68,7 @@ class SpaceReserve:
 
     @property
     def missing(self) -> int:
-        """Return the number of bytes that the reserve files lack to their full sizes."""
+        """Return the number of bytes by which the reserve files are smaller than they should be."""
         return sum([size - self._held[directory] for directory, size in self._sizes.items() if self._is_due(directory)])
 
     def _is_due(self, directory: str) -> bool:
@@ -83,7 +83,7 @@ class SpaceReserve:
         """
         for directory, size in self._sizes.items():
             needed = n_bytes + size // _SPARE + size - self._held[directory]
-            n_bytes = 0  # entries are written only to the first directory, which is the ledger directory
+            n_bytes = 0  # entries take no space in the second directory, the index directory
             if self._fs.usage(directory)[1] < needed:
                 raise _none_left(directory)
         if self.lent:

@@ -1,8 +1,8 @@
 """Copies the live entries of sealed entry logs to new logs.
 
-The records of an index row are copied together, in the order of ledger and entry; consecutive rows of a ledger become
-one row.  Only verified records are copied, so that damage is never copied.  They are written from the buffers into
-which they were read.
+The records of an index row are copied together.  Index rows are copied in the order of ledger and entry, and
+consecutive rows of a ledger are joined to one row.  Only records that were verified are copied, so that damage is never
+copied.
 """
 
 import posixpath
@@ -26,14 +26,14 @@ MOST_ROWS = 50_000
 class _JoinedRow:
     """An index row for a new log that is built by joining consecutive index rows of old logs.
 
-    :param head: the first of the old index rows; call :meth:`append` for it and for each of the others.
-    :param offset: offset of its first record in the new log.
+    :param head: the first of the old index rows.  The caller must call :meth:`append` for each old row, even this one.
+    :param offset: offset of the first record in the new log.
     """
 
     def __init__(self, head: IndexRow, offset: int) -> None:
         self._ledger_id, self._first, self._last = head.ledger_id, head.first, head.first - 1
         self._offset = offset
-        # for each of the joined index rows: the sizes of its records, and their number
+        # for each of the joined index rows: the sizes of its records, and the number of its records
         self._sizes: list[tuple[int | bytes, int]] = []
         self._n_bytes = 0
         self._checksums: list[int] = []  # CRC32C of each complete block

@@ -17,7 +17,7 @@ UNFINISHED_SUFFIX = ".compacting"
 
 _LEFT_OVER = (UNFINISHED_SUFFIX, ".compacted")
 _STEP_BYTES = 1024 * 1024
-_STEP_ROWS = 64  # most index rows that one step checks
+_STEP_ROWS = 64  # maximum number of index rows that one step checks
 _MAX_ID = 2**63 - 1
 
 
@@ -32,10 +32,10 @@ class LogSpace:
         self._fs = fs
 
     def sealed_logs(self) -> list[int]:
-        """Return the ids of all sealed logs: they get no more entries, and their index rows are committed.
+        """Return the ids of all sealed logs; all index rows that refer to these logs are committed already.
 
-        Called on the flush lane (thread).  A checkpoint runs on this lane, too, so none is in progress during the call.
-        So all index rows of these logs that will ever be committed are committed.
+        Called on the flush lane (thread).  Checkpoints write logs and commit index rows on the same lane, so no
+        checkpoint is in progress during the call.
         """
         active = self.directory.log.active_log_id
         return [log_id for log_id in entry_log_ids(self._fs, self.directory.path) if log_id != active]
@@ -56,7 +56,7 @@ class LogSpace:
             return LogUsage(log_id, live, live, str(error))
 
     def missing(self) -> dict[str, int]:
-        """Return the number of live entries of each log that is missing, by its path.
+        """Return the path of each missing log to which index rows refer, with the number of entries of these rows.
 
         Called on the maintenance lane (a thread), while no log is deleted.
 
@@ -81,13 +81,13 @@ class LogSpace:
         return max((header.map_offset or size) - layout.HEADER_SIZE, 0)
 
     def files(self) -> list[tuple[int, int]]:
-        """Return (log id, size of the file) for every entry log, even the active log.
+        """Return (log id, size of the file in bytes) for every entry log, including the active log.
 
         Called on the maintenance lane (a thread).
         """
         found = []
         for log_id in entry_log_ids(self._fs, self.directory.path):
-            if self._fs.exists(self.path(log_id)):  # another thread may have deleted this log since the listing
+            if self._fs.exists(self.path(log_id)):  # another thread may have deleted this log after it was listed
                 file = self._fs.open(self.path(log_id))
                 try:
                     found.append((log_id, file.size()))

@@ -21,7 +21,7 @@ class LogUsage:
 
     :ivar size: bytes of all records of the log.
     :ivar live: bytes of those records of the log to which index rows refer.
-    :ivar error: why the log cannot be read; its size then counts as that of its live records.  Empty if it can be read.
+    :ivar error: why the log cannot be read; empty if it can be read.  If it cannot, ``size`` is equal to ``live``.
     """
 
     log_id: int
@@ -32,28 +32,28 @@ class LogUsage:
     def share(self, target_size: int = 0) -> float:
         """Return the share of the log's bytes that is live, from 0 to 1.
 
-        :param target_size: a log that is smaller counts as having this size (``useTargetEntryLogSizeForGc``); 0 for no
-            such rule.
+        :param target_size: minimum size, in bytes, with which the share of a small log is computed
+            (``useTargetEntryLogSizeForGc``); 0 to use the real size.
         """
         size = max(self.size, target_size)
         return self.live / size if size else 0.0
 
 
 def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0) -> list[LogUsage]:
-    """Return the logs whose live share is below a threshold, the lowest share first; these logs should be compacted.
+    """Return the logs that should be compacted: those whose live share is below a threshold, the lowest share first.
 
-    A low share frees the most space for each copied byte.  A log without live bytes is left out, because it is deleted
-    without compaction.
+    The lower the share, the more space a compaction frees for each copied byte.  A log without live bytes is left out,
+    because it is deleted without compaction.
 
     :param threshold: a share from 0 to 1.
-    :param target_size: a log that is smaller counts as having this size when its share is computed; 0 for no such rule.
+    :param target_size: minimum size, in bytes, with which the share of a small log is computed; 0 to use the real size.
     """
     found = [log for log in logs if log.live and log.share(target_size) < threshold]
     return sorted(found, key=lambda log: (log.share(target_size), log.log_id))
 
 
 def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
-    """Test whether too little disk space is free to compact as many of ``logs`` together as usual.
+    """Test whether so little disk space is free that fewer of ``logs`` than usual can be compacted together.
 
     :param size_limit: maximum number of bytes of an entry log.
     :param free: free bytes of the disk.
@@ -64,8 +64,8 @@ def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
 def next_group(logs: Sequence[LogUsage], size_limit: int, free: int) -> list[LogUsage]:
     """Return the logs to compact together: the first of ``logs``, as many as fit into half of the free space.
 
-    A single log may take up to seven eighths of the free space, because a log can only be compacted completely.  A
-    first log that needs more is skipped.
+    The copy of the first log may take up to seven eighths of the free space, because a log can only be compacted
+    completely.  Logs that need even more are skipped.
 
     :param logs: the logs in the order of :func:`candidates`.
     :param size_limit: maximum number of bytes of an entry log.

@@ -1,9 +1,11 @@
 """Reads the records of index rows from entry logs, and verifies each row as a whole.
 
-The rows are read in steps of limited size.  A step reads the records of several rows, or of parts of rows, called
-pieces, in the order of ledger and entry; one read reads adjacent pieces.  Reads bypass the page cache, for three
-reasons: the bytes on the disk are verified; the cached pages of clients' reads stay in memory; and a rate limiter can
-count exactly what the disk reads (the kernel's read-ahead would read several times as much).
+The records are read in steps of limited size, in the order of ledger and entry.  A step reads several *pieces*: a piece
+is the records of one index row, or a part of them.  Pieces that are adjacent in a log are read by one call.
+
+Reads bypass the page cache, for three reasons.  The bytes on the disk are verified, and not a copy in memory.  The
+pages that clients read stay in the page cache.  And a rate limiter can count the exact number of bytes that the disk
+reads, because there is no read-ahead by the kernel.
 """
 
 import errno
@@ -48,8 +50,8 @@ VerifiedRow = tuple[IndexRow, Buffer]
 class RowPiece:
     """A part of the records of an index row that is read in one step.
 
-    :ivar start: offset of the part in the row's records, in bytes.
-    :ivar size: number of bytes.
+    :ivar start: offset of the part from the beginning of the row's first record, in bytes.
+    :ivar size: number of bytes of the part.
     :ivar ends_row: whether it is the last part of the row.
     """
 
@@ -78,7 +80,7 @@ class Step:
     """The pieces (parts of index rows, or whole rows) whose records are read together.
 
     :ivar n_bytes: number of bytes of all pieces.
-    :ivar n_entries: number of entries of the index rows whose last piece is in the step.
+    :ivar n_entries: number of entries of all index rows that end in this step.
     :ivar extents: the pages to read, sorted by log and offset.
     """
 
@@ -129,9 +131,9 @@ def extents_of(pieces: Sequence[RowPiece], passed_over: int) -> list[Extent]:
 def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
     """Return the next piece of an index row, that is the next part of its records.
 
-    A piece ends where its row ends, or else at the end of a page, so that no page is read twice.
+    A piece that is not the last one of its row ends at the end of a page, so that no page is read twice.
 
-    :param start: number of bytes of the row in the earlier pieces.
+    :param start: number of bytes of the row that earlier pieces have read.
     :param room: maximum number of bytes of the piece.
     """
     left, begin = row_bytes(row) - start, row.offset + start
@@ -144,12 +146,12 @@ def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
 class RowCutter:
     """Cuts the records of all index rows into steps of limited size; called on the maintenance lane (a thread).
 
-    :ivar after: ledger id and first entry id of the last row that is completely in the steps so far.
-    :ivar is_last: whether all rows of the index are in the steps so far.
+    :ivar after: ledger id and first entry id of the last row whose last piece was returned in a step.
+    :ivar is_last: whether the steps so far contain all rows of the index.
     :param after: ledger id and first entry id of the row after which to begin.
-    :param sources: ids of the entry logs whose rows are wanted; None for all.
-    :param admits: called with each row before its first record is used; if it returns False, the step ends before this
-        row.
+    :param sources: ids of the entry logs; rows that refer to other logs are left out.  None for all logs.
+    :param admits: called with each row before its first piece is added to a step; if it returns False, the step ends
+        before this row.
     """
 
     def __init__(
@@ -200,17 +202,17 @@ class RowCutter:
         self._start = 0
 
     def skip(self, row: IndexRow) -> None:
-        """If the last step ended inside the index ``row``, leave out the rest of its records."""
+        """If the last step ended inside the index ``row``, leave out the rest of the row in the next step."""
         if self._start and self._ahead[0] is row:
             self._end_row()
 
 
 class RowReader:
-    """Reads and verifies one step (records of some index rows) after the other, on the maintenance lane (a thread).
+    """Reads and verifies steps (groups of index rows) one after the other, on the maintenance lane (a thread).
 
-    It keeps entry logs open until :meth:`close`.
+    :meth:`close` closes the entry logs that were read.
 
-    :ivar queue: the disk queue through which it reads.
+    :ivar queue: the disk queue for the reads.
     """
 
     def __init__(self, fs: IFileSystem, directory: DirectoryStorage, queue: DiskQueue) -> None:
@@ -263,7 +265,7 @@ class RowReader:
         return [(piece.row, data) for piece in step.pieces if (data := self.take(piece)) is not None]
 
     def take(self, piece: RowPiece) -> Buffer | None:
-        """Return the verified records of an index row if ``piece`` is the last part of them, else None.
+        """Verify and return the records of an index row if ``piece`` is the last part of the row, else return None.
 
         The returned buffer is valid until the next step is loaded.
 

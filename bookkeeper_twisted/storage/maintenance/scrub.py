@@ -1,9 +1,9 @@
 """Scrubs a ledger directory: verifies all entries in its index, and keeps a list of the damaged entries on disk.
 
 The entries are verified in the order of ledger and entry, in steps.  If the entries of an index row are damaged, the
-row is looked up again: if the entries were copied to another log meanwhile, or their ledger was deleted, nothing is
-wrong.  A pass over a directory may take days.  So its findings and its position are stored, and after a restart, the
-pass is continued.  Damage that compactions find is added to the same list.
+row is looked up again.  The damage does not count if the entries were copied to another log meanwhile, or if their
+ledger was deleted.  A pass over a directory may take days.  So its findings and its position are stored, and a restart
+continues the pass.  Damage that compactions find is added to the same list.
 """
 
 import json
@@ -54,10 +54,10 @@ class DamagedEntries:
 
 @attrs.frozen
 class ScrubRecord:
-    """The state of the scrubs of one ledger directory, as it is stored on disk.
+    """The stored result of the scrubs of one ledger directory: of the present pass, and of the previous pass.
 
-    :ivar findings: the damage found, sorted.  The findings up to ``after`` are of the present pass, all later findings
-        of the previous pass.
+    :ivar findings: the damage found, sorted by ledger and entry.  Findings up to ``after`` are of the present pass,
+        later findings of the previous pass.
     :ivar after: ledger id and first entry id of the last row that the present pass has verified; None between passes.
     :ivar ended_at: when the last complete pass ended, in seconds since the epoch; 0 before the first.
     """
@@ -81,7 +81,7 @@ def _key_of(found: DamagedEntries) -> tuple[int, int]:
 
 
 def damage_now(index: IRunIndex, damage: LogDamageError, now: int) -> DamagedEntries | None:
-    """Return the damaged entries of an index row; None if the entries were copied or deleted meanwhile.
+    """Return the damaged entries of an index row; None if these entries were copied or deleted meanwhile.
 
     :param damage: the error that the verification of the row raised.
     :param now: the present time, in seconds since the epoch.
@@ -134,11 +134,11 @@ class Scrub:
         return found
 
     def take(self, found: Sequence[DamagedEntries]) -> Sequence[DamagedEntries]:
-        """Add the damage that :meth:`read` found in a step to the record.
+        """Add the damage that :meth:`read` found in the last step to the record.
 
-        Remove older findings about the same index rows.
+        Findings of the previous pass about the same index rows are removed.
 
-        :returns: the damage that was added; some is left out if the record has too many findings.
+        :returns: the damage that was added; less than ``found`` if the record has too many findings.
         """
         before, last = self.record, self.cutter.after
         passed = before.after or (-1, -1)
