@@ -86,7 +86,7 @@ def save_status(fs: IFileSystem, directories: Sequence[str], status: BookieStatu
     for directory in directories:
         try:
             replace_file(fs, posixpath.join(directory, FILE_NAME), status.encode())
-        # continue after an error: the status often changes because one disk is full, and the others can be written
+        # continue after an error: the status often changes because one disk is full, and the other disks can be written
         except OSError as error:
             failures.append(error)
     if failures and len(failures) == len(directories):

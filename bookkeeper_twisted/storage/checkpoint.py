@@ -49,7 +49,7 @@ class Checkpoint:
         self._rows: list[list[LedgerRow]] = [[] for _ in directories]
         self._deleted: list[list[int]] = [[] for _ in directories]
         self._written: set[int] = set()
-        # for each directory without disk space for its entries: the ledgers whose deletion was committed nevertheless
+        # for each directory whose disk was too full for entries: the ledgers whose deletion was committed all the same
         self._gone: list[set[int]] = [set() for _ in directories]
         self._marked = False
         for row in states.take_dirty():

@@ -6,22 +6,24 @@ So neither bookie may serve directories to which the other bookie was the last t
 directories that have data but no ``VERSION``.  Ours refuses directories with a ``VERSION``, unless it is told to take
 them over.  :func:`stamp_for_apache` gives directories back to Apache's bookie.
 
-The caller decodes the cookies.  This table says what a start does, depending on whether the metadata store has the
-cookie of this bookie, and on which directories lack it:
+The caller decodes the cookies.  The next table tells the result of a start.  It depends on two things: whether the
+metadata store has a cookie of this bookie, and which directories have no cookie.  "Write" means that the cookie is
+written to all directories, and then to the metadata store.
 
-==================  =======================  ==========================================================
-metadata store      directories without it   result
-==================  =======================  ==========================================================
-absent              some or all              new bookie, if these are empty: stamp all
-absent              none                     invalid, unless no directory holds anything else: a first
-                                             start that ended between the stamps and the store
-present             none                     fine
-present             some                     invalid, unless expansion is allowed, and they are empty and
-                                             were not known before: stamp all again
-==================  =======================  ==========================================================
+================  ===================  ================================================================
+cookie in the     directories without  result
+metadata store    a cookie
+================  ===================  ================================================================
+no                some or all          write if these directories are empty (a new bookie); else an error
+no                none                 write if all directories are empty (the first start of the bookie
+                                       ended before it wrote to the metadata store); else an error
+yes               none                 success
+yes               some                 write if expansion is allowed, and these directories are empty and
+                                       not named in the stored cookie (new directories); else an error
+================  ===================  ================================================================
 
-All directories get the cookie before the metadata store does.  So if the store has a cookie, every directory has had a
-cookie.  In a take-over, all directories get our cookie before the first cookie of Apache's bookie is deleted.
+So if the metadata store has a cookie, every directory in this cookie had a cookie before.  In a take-over, all
+directories get our cookie before the first cookie of Apache's bookie is deleted.
 """
 
 import posixpath
@@ -133,7 +135,7 @@ def must_stamp(
             )
         return True
     if stored is not None:
-        if not files.missing:  # each directory has its cookie, so no expansion was interrupted
+        if not files.missing:  # write if an expansion ended before the store got the new cookie
             return bool(files.of_apache) or (allow_expansion and set(known(stored)) != set(known(expected)))
         _check_expansion(files, stored, known, allow_expansion)
     for directory in files.missing:
@@ -240,7 +242,7 @@ def _check_expansion(
             f"{files.missing[0]} has no cookie, although the metadata store has one: its data is lost, or the "
             "directory is new, which allowStorageExpansion=true accepts"
         )
-    # the store got its cookie last, so each directory that this cookie names has had a cookie before
+    # a cookie is stored only after it was written to all directories: each directory in it had a cookie before
     before = known(stored)
     for directory in files.missing:
         if directory in before:

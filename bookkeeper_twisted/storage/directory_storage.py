@@ -7,7 +7,8 @@ finds it in the index.  The searches in the index run on the *read lane* (thread
 
 Two kinds of index rows are also in memory: rows of the newest flushes (``recent``), and rows that searches on the read
 lane have found (``looked_up``).  The reactor thread adds and drops the looked-up rows.  It drops a row when a newer
-copy of one of its entries arrives.  A row that was found while the newer copy was being flushed is not kept.
+copy of one of its entries arrives.  It ignores the rows of a search if a flush has ended since the search began,
+because the flush may have stored newer rows of the same entries.
 """
 
 import errno
@@ -32,9 +33,7 @@ from .mixed_rows import MOST_APART
 from .rebuild import Rebuilt
 
 _MOST_FOUND = 64
-"""Maximum number of index searches of the read lane whose rows wait until the reactor thread adds them to
-``looked_up``.
-"""
+"""Maximum number of searches in the index whose rows wait for the reactor thread, which adds them to ``looked_up``."""
 
 _ROWS_AHEAD = 2048
 """Maximum number of index rows that one search reads.  A separate search for each row would cost two thread switches
@@ -42,13 +41,13 @@ _ROWS_AHEAD = 2048
 """
 
 _NEAR = 2048
-"""A search that begins at most this many entries after the last one in its ledger also reads the next index rows.
+"""Maximum number of entries between the rows of the last search and a new search that also reads the next index rows.
 
-A sequential reader rarely searches for exactly the next entry, because several threads of the read lane serve one
-connection.
+The distance is rarely one entry, even if a client reads the ledger in order, because several threads of the read lane
+serve one connection.
 """
 
-_MOST_AHEAD = 64  # maximum number of ledgers for which the index rows of the last search stay in memory
+_MOST_AHEAD = 64  # maximum number of ledgers for which the rows of the last search are kept in memory
 _MOST_ID = 2**63 - 1
 _FULL = (*NO_SPACE, errno.EROFS)
 _DELETED_TOGETHER = 64
@@ -105,7 +104,7 @@ class DirectoryStorage:
         self.entries = 0
         self._n_written = 0
         self._found: deque[tuple[int, FoundRows]] = deque(maxlen=_MOST_FOUND)
-        self._rows: dict[int, tuple[int, FoundRows]] = {}  # by ledger: the rows found by its last search
+        self._rows: dict[int, tuple[int, FoundRows]] = {}  # by ledger: rows of its last search
 
     # -- reactor thread --
 
@@ -124,7 +123,7 @@ class DirectoryStorage:
         :param max_count: maximum number of entries that the caller can use, from ``entry_id`` on.
         """
         held = self.active.find(ledger_id, entry_id, max_count)
-        if held is not None or not self.flushing:  # the usual case, because it is empty between checkpoints
+        if held is not None or not self.flushing:  # the flushing cache is empty between checkpoints
             return held
         held = self.flushing.find(ledger_id, entry_id, max_count)
         if held is not None:
@@ -145,10 +144,10 @@ class DirectoryStorage:
         The result ends before the next entry that is in a write cache, because the copy in the cache is newer.
 
         :param entry_id: id of the first entry, which is in no write cache.
-        :param max_count: maximum number of entries to return.
-        :param max_bytes: maximum number of bytes of the returned records; a single entry may be longer.
-        :param window: if the wanted entries take only a small part of so many bytes, read this number of bytes in
-            advance, for later reads; 0 for no such reads.
+        :param max_count: number of wanted entries.
+        :param max_bytes: maximum number of bytes of the wanted records; a single entry may be longer.
+        :param window: number of bytes to read if the wanted entries have less than a quarter of it; the returned run
+            then has more entries than wanted.  0 to read only the wanted entries.
         """
         row = self.recent.find(ledger_id, entry_id) or self.looked_up.find(ledger_id, entry_id)
         if row is None:
@@ -205,7 +204,7 @@ class DirectoryStorage:
         self.active.discard_ledger(ledger_id)
         self.flushing.discard_ledger(ledger_id)
         self.looked_up.discard(ledger_id, 0, _MOST_ID)
-        self._n_written += 1  # learn() must ignore index rows that a read finds in a search that runs now
+        self._n_written += 1  # learn() ignores index rows of searches that began before now
 
     def swap(self) -> None:
         """Exchange the two write caches: the active one becomes the flushing one, and the empty one becomes active.
@@ -225,8 +224,7 @@ class DirectoryStorage:
     def not_written(self) -> None:
         """End a failed flush: merge the two write caches, and keep the newest copy of each entry.
 
-        So the next checkpoint also writes the entries of the failed flush before it moves the journal marks beyond
-        them.
+        So the next checkpoint also writes the entries of the failed flush, before it moves the journal marks.
         """
         self.flushing.absorb(self.active)
         self.active, self.flushing = self.flushing, WriteCache()
@@ -343,7 +341,7 @@ class DirectoryStorage:
         return live
 
     def commit_moved(self, rows: Sequence[IndexRow], moved_from: frozenset[int]) -> None:
-        """Commit the index rows of entries that compaction has copied; leave out entries that were written again since.
+        """Commit the index rows of entries that compaction has copied; leave out entries that were written again.
 
         :param rows: the index rows of the copies.
         :param moved_from: ids of the entry logs from which the entries were copied.
@@ -382,17 +380,17 @@ class DirectoryStorage:
         found = self._rows_ahead(row)
         self._found.append((n_written, found))
         before = self._before(ledger_id)
-        # The index rows of the last search may begin soon after this entry.  Then another reader of the ledger, which
-        # is further on, still needs them: keep them.
+        # Do not replace the rows of the last search if they begin soon after this entry: another client, which reads
+        # the ledger further on, still needs them.
         is_onward = before is None or not 0 < before.first - entry_id <= _NEAR
         if row.last - row.first < MOST_APART and is_onward:
             self._rows[ledger_id] = n_written, found
         return row
 
     def _before(self, ledger_id: int) -> FoundRows | None:
-        """Return the index rows, of few entries each, that the last search in a ledger found; None if there are none.
+        """Return the index rows that the last search in a ledger found, or None; the rows may be out of date.
 
-        The rows may be out of date.
+        Only searches that found rows of few entries count.
         """
         known = self._rows.get(ledger_id)
         return known[1] if known is not None else None
@@ -406,20 +404,19 @@ class DirectoryStorage:
         return known[1].find(entry_id) if known is not None and known[0] == self._n_written else None
 
     def _rows_ahead(self, row: IndexRow) -> FoundRows:
-        """Return an index row and, if a reader will probably need them, the next index rows of its ledger.
+        """Return an index row and, if a client probably reads the ledger in order, the next index rows of the ledger.
 
-        A reader probably needs them if the last search in this ledger found rows of few entries that end a little
-        before this row.
+        The next rows are returned if the last search in this ledger found rows of few entries that end shortly before
+        this row.  A separate search for each of these rows would be slow.
 
-        Most rows of a ledger have only one entry in two cases: if a client wrote to many ledgers in turn, and if the
-        ledger is striped.  This bookie then has only every third entry, for example.  Looking up such rows one by one
-        would be slow.
+        Rows have few entries if clients write to many ledgers in turn, or if the ledger is striped, so that this bookie
+        has only, say, every third entry.
         """
         if len(self._rows) >= _MOST_AHEAD:
             self._rows.clear()
         before = self._before(row.ledger_id)
         if before is not None and 0 < row.first - before.last <= _NEAR:
-            # the found index row is enough if the next rows cannot be read
+            # if the next rows cannot be read, return the given row alone
             with suppress(StorageError):
                 found = FoundRows(row.ledger_id, self.index.rows_ahead(row.ledger_id, row.first, _ROWS_AHEAD))
                 if found.find(row.first) == row:
@@ -429,7 +426,7 @@ class DirectoryStorage:
     def entry_ranges(self, ledger_id: int, stored: bool = True) -> list[tuple[int, int]]:
         """Return (first id, last id) of each range of consecutive entries of a ledger, ascending.
 
-        The caches are read before the index: an entry that leaves a cache in between is already in the index.
+        This method reads the caches before the index, because an entry leaves its cache only after the index has it.
 
         :param stored: whether to include entries on disk; False for the entries in the write caches alone.
         """

@@ -1,8 +1,8 @@
 """A read-only view of a ledger directory, for tools; a bookie may serve the directory at the same time.
 
-After this view has read an index row, the bookie may copy the entries to another log or delete them.  So they are
-looked up again before damage is reported.  A directory of Apache's bookie has no index of ours.  Its entry logs are
-scanned, and the last copy of an entry is valid, as in a rebuild.
+After this view has read an index row, the bookie may copy the entries of the row to another log, or delete them.  So
+the row is looked up again before damage is reported.  A directory of Apache's bookie has no index of ours.  Its entry
+logs are scanned, and the last copy of an entry is valid, as in a rebuild of the index.
 """
 
 import posixpath
@@ -60,7 +60,7 @@ class StoredDirectory:
 
         :param path: path of the ledger directory, ending in ``current``.
         :param index_path: path of its index directory, ending in ``current``.
-        :param open_index: opens the index.  An index that does not cover all entry logs counts as missing.
+        :param open_index: opens the index.  An index that does not cover all entry logs is not used.
         :raises StorageError: the index cannot be opened.
         """
         index = open_index(fs, index_path)
@@ -104,7 +104,7 @@ class StoredDirectory:
     def inconsistencies(self, advance: Callable[[int], object] = int) -> Iterator[Inconsistency]:
         """Verify all entries in the index against their checksums; without an index, scan all entry logs.
 
-        :param advance: called with the number of bytes that were read since the call before.
+        :param advance: called with the number of bytes that were read since the previous call.
         """
         return self._of_logs(advance) if self.index is None else self._of_rows(self.index, advance)
 
@@ -151,7 +151,7 @@ def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | No
 
 
 def _put(held: list[IndexRow], row: IndexRow) -> None:
-    """Insert an index ``row`` into the sorted rows ``held``; older rows lose the entries of the new row."""
+    """Insert an index ``row`` into the sorted rows ``held``; remove its entries from the older rows."""
     low = max(bisect_right(held, row.first, key=_first) - 1, 0)
     high = bisect_right(held, row.last, key=_first)
     kept = [part for old in held[low:high] for part in without(old, row.first, row.last)]

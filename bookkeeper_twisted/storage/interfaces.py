@@ -25,7 +25,7 @@ class IFile(Interface):
     direct_descriptor: int | None = Attribute("The number by which the kernel reads it directly; None if it cannot.")
 
     def pread(size: int, offset: int) -> bytes:
-        """Read ``size`` bytes at ``offset``; return fewer bytes only if the file ends before."""
+        """Read ``size`` bytes at ``offset``; return fewer bytes only at the end of the file."""
 
     def pread_resident(size: int, offset: int) -> bytes | None:
         """Read as :meth:`pread` does if all ``size`` bytes are in the page cache; else return None.  Never wait.
@@ -49,7 +49,7 @@ class IFile(Interface):
 
         :param parts: the buffers.
         :param offset: offset in the file of the first buffer.
-        :param durable: whether the bytes are durable at the return; allowed only if all earlier writes are.
+        :param durable: whether to make the bytes durable; allowed only if all earlier writes are durable already.
         """
 
     def sync(metadata: bool = False) -> None:
@@ -61,7 +61,7 @@ class IFile(Interface):
     def allocate(size: int) -> None:
         """Reserve disk space for ``size`` bytes of the file; extend the file if it is shorter.
 
-        :raises OSError: ``ENOSPC`` if the disk has too little space; the file may have got a part of it.
+        :raises OSError: ``ENOSPC`` if the disk has too little space; a part of the space may be reserved.
         """
 
     def size() -> int:
@@ -103,7 +103,7 @@ class IFileSystem(Interface):
         """Create the directory ``path`` and its missing parents; all these names are durable on return."""
 
     def rename(old: str, new: str) -> None:
-        """Rename ``old`` to ``new`` in one step, replacing a file ``new``; both names must be in one directory."""
+        """Rename ``old`` to ``new`` atomically, replacing a file ``new``; both must be in the same directory."""
 
     def unlink(path: str) -> None:
         """Delete the file ``path``."""
@@ -192,8 +192,8 @@ class IndexBatch:
         (safety rule S8).
     :ivar complete: whether the index covers all entry logs of its directory from this commit on.
     :ivar without_runs: whether to delete all index rows first, and to mark the index as incomplete; ledger states stay.
-    :ivar least_commits: the number that the index counts as its commits afterwards, at least.  A new index begins with
-        the number in the replay marks, because they would be newer than the index otherwise.
+    :ivar least_commits: minimum number of commits that the index reports after this commit.  A new index continues from
+        the number in the replay marks, because a start refuses an index with a lower number as outdated.
     """
 
     runs: list[IndexRow] = attrs.field(factory=list)
@@ -227,19 +227,19 @@ class IRunIndex(Interface):
 
         :returns: the number of bytes that were read.
         :raises bookkeeper_twisted.errors.DamageError: the index is damaged, and rows may be hidden.
-        :raises bookkeeper_twisted.errors.StorageError: a commit has failed, but a restart may find its rows.
+        :raises bookkeeper_twisted.errors.StorageError: a commit has failed, but a restart may find it complete.
         """
 
     def interrupt() -> None:
-        """Let a running :meth:`check`, and every later one, fail soon with a StorageError.  Callable on any thread."""
+        """Make a running :meth:`check` and all later checks fail with a StorageError.  Any thread may call this."""
 
     def commit(batch: IndexBatch) -> None:
         """Apply a ``batch`` completely or not at all; it is durable on return.  Called on the flush lane (thread).
 
         An older row that contains entries of a new row is trimmed or split; its remaining parts have no checksums.
 
-        :raises bookkeeper_twisted.errors.StorageError: the commit failed.  Nothing was applied.  A restart will find
-            nothing of it either, unless :meth:`check` raises an error.
+        :raises bookkeeper_twisted.errors.StorageError: the commit failed, and nothing was applied.  After a restart,
+            the index may still have the complete commit, but only if :meth:`check` also raises an error now.
         """
 
     def find(ledger_id: int, entry_id: int) -> IndexRow | None:
@@ -248,7 +248,7 @@ class IRunIndex(Interface):
     def rows_ahead(ledger_id: int, entry_id: int, limit: int) -> Sequence[IndexRow | bytes]:
         """Return the index row of an entry, and some of the next rows of the ledger, if these are cheap to read.
 
-        :returns: at most ``limit`` rows, sorted; a byte string is joined packed rows (36 bytes each).  Empty if none.
+        :returns: at most ``limit`` rows, sorted; a byte string has one or more packed rows (36 bytes each).
         """
 
     def rows(ledger_id: int) -> Iterator[IndexRow]:
@@ -321,7 +321,7 @@ class IJournal(Interface):
         """
 
     def prepare() -> bool:
-        """Do one short step to prepare the next file (recycled or filled with zeros), so that a rename can begin it.
+        """Do one short step to prepare the next file (recycled or filled with zeros), which a rename then begins.
 
         :returns: False if another call is needed; True if the file is ready, or the disk is too full for it.
         """
@@ -362,7 +362,7 @@ class ILedgerStorage(Interface):
         """Return the number of deleted ledgers whose index rows are not deleted yet."""
 
     def entry_count() -> int:
-        """Return the number of stored entries; entries from before the start are included once they are counted."""
+        """Return the number of stored entries; maintenance has to count the entries from before the start first."""
 
     # -- reactor thread: memory only --
 
@@ -384,12 +384,12 @@ class ILedgerStorage(Interface):
         """
 
     def was_fenced(ledger_id: int) -> bool:
-        """Test whether ``ledger_id`` was fenced when it was deleted here (safety rule S3), and is not forgotten yet."""
+        """Test whether ``ledger_id`` was fenced when it was deleted here; False again after :meth:`forget_fences`."""
 
     def forget_fences(before: int) -> int:
-        """Forget the fences of ledgers that were deleted long ago; return the number of these ledgers.
+        """Forget the fences of ledgers that were deleted before a given time; return the number of these ledgers.
 
-        :param before: a time in seconds since the epoch; ledgers that were deleted before it are forgotten.
+        :param before: the time, in seconds since the epoch.
         """
 
     def add(entries: Entries) -> None:
@@ -420,14 +420,14 @@ class ILedgerStorage(Interface):
     def scattered(ledger_ids: Sequence[int], entry_ids: Sequence[int], max_bytes: int) -> Scattered:
         """Return entries of any ledgers, in any order, as far as they are cached or can be read without waiting.
 
-        :param max_bytes: the search ends with the entry at which the found entries reach this number of bytes.
+        :param max_bytes: the result ends as soon as the found entries have this number of bytes.
         """
 
     def last_cached(ledger_id: int) -> int:
         """Return the highest entry id of ``ledger_id`` in the write caches; -1 if they have none of its entries."""
 
     def keep(run: EntryRun, epoch: int) -> EntryRun:
-        """Return the entries of a loaded ``run`` that are up to date; put these entries in the read cache if useful.
+        """Return the entries of a loaded ``run`` that are up to date; the read cache may keep them for later reads.
 
         :param epoch: the value of :attr:`epoch` at the time when :meth:`cached` did not find the first entry.
         :returns: the entries before the first entry that may have a newer copy; at least the first entry of the run.
@@ -490,7 +490,7 @@ class ICheckpoint(Interface):
         """
 
     def persist_marks() -> None:
-        """Write the new journal marks, after all directories were written.  Called on a lane (thread), no matter which.
+        """Write the new journal marks, after all directories were written.  Called on any lane (thread).
 
         :raises bookkeeper_twisted.errors.StorageError: a write failed, or a directory was not written (safety rule S7);
             the marks are unchanged.

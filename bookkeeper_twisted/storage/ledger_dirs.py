@@ -16,7 +16,9 @@ from .interfaces import IFileSystem
 JOURNAL_SUFFIX = ".txn"
 ENTRY_LOG_SUFFIX = ".log"
 EVENTS_NAME = "console-events.jsonl"
-"""The name of a file of the first ledger directory that the storage does not use: the events of the console."""
+"""The name of the file in which the web console stores its events, in the first ledger directory.
+
+The storage does not use this file."""
 
 _NAMED = 5
 _LAYOUT_2 = re.compile(r"VERSION|.*\.(txn|idx|log)")
@@ -43,9 +45,9 @@ def entry_log_name(log_id: int) -> str:
 
 
 def entry_log_names(log_ids: Sequence[int]) -> str:
-    """Return the file names of some entry logs, of the first few if there are many, for an operator.
+    """Return the file names of entry logs as a text for an operator; if there are many, only the first few.
 
-    :param log_ids: their ids.
+    :param log_ids: ids of the logs.
     """
     return ", ".join(map(entry_log_name, log_ids[:_NAMED])) + (" ..." if len(log_ids) > _NAMED else "")
 
@@ -111,12 +113,12 @@ def directory_index(ledger_id: int, count: int) -> int:
 class DirectoryMap:
     """A map from each ledger to its directory.
 
-    A ledger that existed before directories were added stays in its directory.  A deleted ledger stays assigned to its
-    directory until the process ends, because index rows of it may still be stored there.
+    If an operator adds directories, the existing ledgers stay in their directories.  A deleted ledger stays assigned to
+    its directory until the process ends, because the index of this directory may still have rows of the ledger.
 
     :ivar count: number of directories.
-    :ivar elsewhere: the exceptions: for each ledger that is in another directory than :func:`directory_index` says, the
-        number of its directory.
+    :ivar elsewhere: the number of the directory of each ledger that :func:`directory_index` assigns to another
+        directory.
     """
 
     count: int

@@ -105,7 +105,7 @@ class LedgerStates:
         return len(expired)
 
     def take_deleted(self) -> list[int]:
-        """Return the deleted ledgers; a checkpoint must delete their index rows before it stores the changed states."""
+        """Return the ids of deleted ledgers; a checkpoint deletes their index rows before it stores changed states."""
         taken = sorted(self._deleted)
         self._deleting |= self._deleted
         self._deleted = set()

@@ -48,8 +48,8 @@ class StorageSettings:
     :ivar rebuild_index: whether to make new indexes from the entry logs.
     :ivar reserve_bytes: maximum number of bytes that are reserved on each disk for deletions and compactions
         (:mod:`.space_reserve`).
-    :ivar unfenced_because: why a rebuild may leave ledgers unfenced that are not in the old index.  If empty, a rebuild
-        fences them (safety rule S3).
+    :ivar unfenced_because: a reason, as text, not to fence the ledgers that a rebuild finds in entry logs but not in
+        the old index.  If empty, the rebuild fences these ledgers (safety rule S3).
     """
 
     log_size_limit: int = 1024 * _MIB
@@ -79,8 +79,8 @@ class LedgerStorage:
     :ivar resident_hits: number of calls of :meth:`resident` that found entries.
     :ivar loads: number of calls of :meth:`load`.
     :ivar checkpoints, failed_checkpoints: number of checkpoints that succeeded, and that failed.
-    :ivar epoch: a number that changes when entries leave the write caches: what was read before may then be older
-        copies.
+    :ivar epoch: a number that changes when entries leave the write caches.  A read that began before the change may
+        have returned older copies of these entries.
     """
 
     def __init__(
@@ -210,9 +210,9 @@ class LedgerStorage:
         return run
 
     def _note_end(self, ledger_id: int, first: int, end: int) -> None:
-        """Remember where a read of a ledger ended: a later read that begins at entry ``end`` is sequential.
+        """Remember that a read of a ledger ended before entry ``end``, so that a read from there on is sequential.
 
-        The end of the previous read, at entry ``first``, is forgotten.
+        If a previous read ended before entry ``first``, this read has continued it, and its end is forgotten.
         """
         ends = self._ends
         ends.pop((ledger_id, first), None)
@@ -235,7 +235,7 @@ class LedgerStorage:
         return found
 
     def _of_many_ledgers(self, ledger_ids: Sequence[int], entry_ids: Sequence[int], max_bytes: int) -> Scattered:
-        """Search for entries of several ledgers one by one; see :meth:`scattered`."""
+        """Search for entries of several ledgers one by one, with the same result as :meth:`scattered`."""
         found = Scattered()
         for ledger_id, entry_id in zip(ledger_ids, entry_ids, strict=True):
             run = self.cached(ledger_id, entry_id)
@@ -259,7 +259,8 @@ class LedgerStorage:
         directory = self._directory(run.ledger_id)
         directory.learn()
         if epoch != self.epoch:
-            # a checkpoint has emptied write caches meanwhile: only the first entry is certainly the newest copy
+            # a checkpoint has emptied write caches since the read began: the first entry was in no cache before, but
+            # the read may have returned an older copy of any later entry
             return run.slice(run.first, 1)
         newest = directory.next_cached(run.ledger_id, run.first) - run.first
         if newest < run.count:
@@ -293,7 +294,7 @@ class LedgerStorage:
     def entry_count(self) -> int:
         """Return the number of stored entries.
 
-        After a start, it includes the entries that were stored before only once maintenance has counted them.
+        Entries from before the start are included only after maintenance has counted them.
         """
         return self.pending_entries() + sum(directory.entries for directory in self.directories)
 
@@ -387,8 +388,8 @@ def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFa
     """Open the run index of a ledger directory, which tells where in the entry logs each entry is.
 
     The index must cover all entry logs of the directory, because an entry without an index row counts as missing
-    (safety rule S5).  An older copy of the index does not cover the newer entry logs: garbage collection would even
-    delete them.
+    (safety rule S5).  An old copy of the index has no rows for the newest entry logs: the garbage collection would even
+    delete these logs.
 
     :raises StorageError: the directory has entry logs that its index does not cover, or the index is older than the
         replay mark in the directory.

@@ -3,15 +3,15 @@
 Entry logs are read in the order of their ids; of several copies of an entry, the last one is valid.  The new index is
 marked as complete only after the last log, so that an interrupted rebuild begins again.
 
-A ledger is in one directory.  But a ledger that was deleted, and later replicated to this bookie again, may be in
-another directory than before if directories were added in between.  Entry logs of its former directory may still
-contain its old entries.  The old indexes tell which directory is right: a rebuild ignores entries of a ledger that only
-the index of another directory has.
+A ledger is in one directory only.  But the entry logs of another directory may still contain old entries of the ledger,
+if the ledger was deleted, directories were added, and the ledger was replicated to this bookie again.  So a rebuild
+ignores the entries of a ledger that is in the old index of another directory, but not in the old index of this
+directory.
 
 Entry logs contain neither fences nor master keys.  The ledger states in the old index are kept, unless the caller
-passes others.  Any other ledger gets an empty key; the next key that a client sends replaces it.  Such a ledger becomes
-fenced, because it may have been fenced before: a writer that was refused once must not succeed now (safety rule S3).
-If the old index is unreadable, the fences of ledgers without entries are lost.
+passes other states.  A ledger without a state gets an empty key, which the next key from a client replaces.  It also
+becomes fenced, because it may have been fenced before: a writer that was refused once must not succeed now (safety rule
+S3).  If the old index is unreadable, the fences of ledgers without entries are lost.
 """
 
 import posixpath
@@ -107,10 +107,10 @@ def rebuild_index(
     :param directory: path of the ledger directory, ending in ``current``.
     :param index_directory: path of the index directory, ending in ``current``.
     :param make_index: creates a new index, or opens the old one.
-    :param unfenced_because: why ledgers that are not in the old index may stay unfenced, for example because their
-        fences are imported next.  If empty, these ledgers become fenced.
+    :param unfenced_because: a reason, as text, not to fence the ledgers without a state; for example, that the caller
+        imports their fences next.  If empty, these ledgers become fenced.
     :param advance: called with the size of each entry log after it was read.
-    :param states: the ledger states for the new index; if None, those in the old index are kept.
+    :param states: the ledger states for the new index; if None, the states in the old index are kept.
     :param elsewhere: ids of ledgers that belong to other directories; their entries in the logs of this directory are
         ignored.
     :raises DamageError: a sealed log ends inside a record, or has other records than its ledgers map says.
@@ -140,10 +140,10 @@ def rebuild_index(
 def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactory, marked: int) -> IRunIndex:
     """Delete all index rows of entries from the old index; the ledger states stay (safety rule S3).
 
-    If the old index is older than the replay marks, a ledger may have been fenced, or have come back after a deletion,
-    since then.  So all its ledgers become fenced, and none counts as deleted.
+    If the old index is older than the replay marks, some of its states are out of date: a ledger may have been fenced,
+    or have been stored again after its deletion.  So all ledgers become fenced, and none counts as deleted.
 
-    :param marked: the number of commits that the replay marks have.
+    :param marked: the number of commits of the index according to the replay marks.
     :returns: the old index; if it is damaged or cannot be opened, a new index with the readable ledger states.
     """
     states: list[LedgerRow] = []
@@ -207,7 +207,7 @@ def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], dea
 
 
 def counted(scan: LogScan, sizes: dict[int, int]) -> Iterator[Record]:
-    """Yield the records of an entry log; add up their bytes for each ledger on the way.
+    """Yield the records of an entry log; add the size of each yielded record to ``sizes``.
 
     :param sizes: a dictionary that receives the number of bytes for each ledger, size words included.
     """
@@ -219,7 +219,7 @@ def counted(scan: LogScan, sizes: dict[int, int]) -> Iterator[Record]:
 def check_sealed(scan: LogScan, sizes: dict[int, int]) -> None:
     """Check that a sealed log does not end inside a record, and that its ledgers map agrees with its records.
 
-    :param scan: the scan of the log, completed by reading all its records.
+    :param scan: the scan of the log, after it has yielded all records.
     :param sizes: the number of bytes for each ledger, from :func:`counted`.
     :raises DamageError: the log ends inside a record, or its ledgers map is wrong.
     """
