@@ -14,6 +14,6 @@ index, ``tests.simulated_disk``.
 
 Threads.  A *lane* is one or more worker threads for one kind of work: journal, flush, read or maintenance.  Each method
 says which thread may call it.  Methods for the reactor thread only touch memory, including the page cache; methods for
-a lane touch files.  No locks are used: a thread hands an object over to another thread, such as a replaced cache or a
-complete run, and does not use it any more.
+a lane touch files.  No locks are used: a thread that hands an object over to another thread, for example a replaced
+cache, does not use this object any more.
 """

@@ -29,7 +29,7 @@ class Checkpoint:
 
     :param states: the states of all ledgers of the bookie.
     :param directory_map: tells in which directory each ledger is.
-    :param ended: called by :meth:`finish` with True if the marks were moved.
+    :param ended: called by :meth:`finish` with True if the marks were moved, else with False.
     """
 
     def __init__(
@@ -86,8 +86,8 @@ class Checkpoint:
     def finish(self) -> None:
         """End the checkpoint, after it succeeded or failed.
 
-        A directory that was written empties its flushing write cache.  A directory that failed keeps the entries in
-        memory for the next checkpoint.
+        A directory whose entries were written drops its flushing write cache.  A directory whose write failed keeps the
+        entries in memory for the next checkpoint.
         """
         for number, directory in enumerate(self._directories):
             deleted = set(self._deleted[number])

@@ -1,10 +1,10 @@
 """Cookie files, by which a start makes sure that every directory belongs to this bookie (safety rule S6).
 
 Every journal, ledger and index directory has the file ``current/IDENTITY``, with the cookie that is also in the
-metadata store.  Apache's bookie has the same bytes in the file ``VERSION``.  The two bookies have different indexes.
-So neither bookie may serve directories to which the other bookie was the last to write.  Apache's bookie refuses
-directories that have data but no ``VERSION``.  Ours refuses directories with a ``VERSION``, unless it is told to take
-them over.  :func:`stamp_for_apache` gives directories back to Apache's bookie.
+metadata store.  Apache's bookie has the same bytes in the file ``VERSION``.  The two bookies have different indexes, so
+neither bookie may serve directories that the other bookie wrote last.  Apache's bookie refuses directories that have
+data but no file ``VERSION``.  Our bookie refuses directories with a file ``VERSION``, unless an operator allows it to
+take them over.  :func:`stamp_for_apache` gives directories back to Apache's bookie.
 
 The caller decodes the cookies.  The next table tells the result of a start.  It depends on two things: whether the
 metadata store has a cookie of this bookie, and which directories have no cookie.  "Write" means that the cookie is
@@ -50,10 +50,10 @@ Verify = Callable[[bytes, str], None]
 class CookieFiles:
     """The cookie files that were found in the directories of a bookie at its start.
 
-    :ivar found: for each directory with our cookie, its bytes.
-    :ivar missing: directories without a cookie.
+    :ivar found: the bytes of our cookie in each directory that has one.
+    :ivar missing: directories without a cookie of ours.
     :ivar with_data: directories that contain a file other than a cookie or a lock.
-    :ivar of_apache: for each directory with a cookie of Apache's bookie, its bytes.
+    :ivar of_apache: the bytes of Apache's cookie in each directory that has one.
     """
 
     found: Mapping[str, bytes]

@@ -57,7 +57,7 @@ _DELETED_TOGETHER = 64
 def storage_error(error: OSError, directory: str) -> StorageError:
     """Convert an error of a file operation to a StorageError.
 
-    A full disk has an error class of its own, because it may have space again later.
+    The error of a full disk becomes a NoWritableDirectoryError, because the disk may have space again later.
 
     :param directory: the path to name if ``error`` names no file.
     """
@@ -364,7 +364,7 @@ class DirectoryStorage:
             try:
                 return self.reader.read(row, entry_id, max_bytes)
             except DamageError:
-                # a compaction may have copied the entry to another log and deleted the old one: look the entry up again
+                # a compaction may have copied the entry to another log and deleted the old log: look it up again
                 now = self._look_up(ledger_id, entry_id)
                 if now == row:
                     raise
@@ -390,7 +390,7 @@ class DirectoryStorage:
     def _before(self, ledger_id: int) -> FoundRows | None:
         """Return the index rows that the last search in a ledger found, or None; the rows may be out of date.
 
-        Only searches that found rows of few entries count.
+        The rows of a search are remembered only if the first one has few entries.
         """
         known = self._rows.get(ledger_id)
         return known[1] if known is not None else None

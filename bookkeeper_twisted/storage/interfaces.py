@@ -91,7 +91,7 @@ class IFileSystem(Interface):
         """
 
     def exists(path: str) -> bool:
-        """Test whether the name ``path`` exists; a link counts even if it leads nowhere."""
+        """Test whether the name ``path`` exists; a symbolic link counts even if its target does not exist."""
 
     def is_directory(path: str) -> bool:
         """Test whether ``path`` is a directory."""
@@ -332,7 +332,7 @@ class IJournal(Interface):
 class ILedgerStorage(Interface):
     """The storage of one bookie: the entries and the states of its ledgers, in one or more ledger directories.
 
-    A ledger belongs to the directory with number ``ledger_id mod n``, as in Java's DbLedgerStorage.
+    A ledger is in directory number ``ledger_id mod n`` of ``n`` directories, as in Apache's ``DbLedgerStorage``.
     """
 
     directories: Sequence[Any] = Attribute("Whose entry logs the bookie collects; empty if the storage does so itself.")
@@ -378,7 +378,7 @@ class ILedgerStorage(Interface):
     def forget(ledger_ids: Sequence[int], now: int) -> None:
         """Delete ledgers: their entries cannot be read any more; the next checkpoint deletes their index rows.
 
-        A later add makes such a ledger exist again; the caller refuses it if :meth:`was_fenced` is true for the ledger.
+        A later add creates such a ledger again; the caller refuses the add if :meth:`was_fenced` is true.
 
         :param now: the present time, in seconds since the epoch.
         """
@@ -407,7 +407,7 @@ class ILedgerStorage(Interface):
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
         """Read consecutive entries of an entry log as :meth:`load` does, but only from the kernel's page cache.
 
-        Call this if the entry is not :meth:`cached`.  All returned entries are the newest copies.  It never waits.
+        Call this if :meth:`cached` returns None.  All returned entries are the newest copies.  This call never waits.
 
         The read needs one system call.  If a client reads a few entries at a time in order, more entries than wanted
         are read; later calls of :meth:`cached` find these.
@@ -486,7 +486,7 @@ class ICheckpoint(Interface):
         """Write a directory's cached entries to entry logs, sync them, commit index rows.  Called on the flush lane.
 
         :param directory: number of the directory, from 0.
-        :raises bookkeeper_twisted.errors.StorageError: it failed; the entries stay in memory for the next checkpoint.
+        :raises bookkeeper_twisted.errors.StorageError: a step failed; the next checkpoint writes the entries again.
         """
 
     def persist_marks() -> None:

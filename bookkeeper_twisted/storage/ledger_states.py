@@ -81,7 +81,7 @@ class LedgerStates:
         return ledger_id in self._forgotten
 
     def is_deleted(self, ledger_id: int) -> bool:
-        """Test whether ``ledger_id`` was deleted, but the index may still have rows of its entries.
+        """Test whether ``ledger_id`` was deleted, and the index may still have rows of it.
 
         Any thread may call it.
         """

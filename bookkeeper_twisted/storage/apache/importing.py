@@ -41,7 +41,7 @@ class Imported:
     unknown: int = 0
 
     def add(self, other: "Imported") -> None:
-        """Add the counts of the ``other`` import, of another directory."""
+        """Add the counts of ``other``, the result of the import of another directory."""
         self.entries += other.entries
         self.states += other.states
         self.dangling += other.dangling
@@ -166,7 +166,7 @@ def _locations(database: IKeyValues) -> Iterator[Location]:
 def import_rows(
     index: IRunIndex, rows: Iterator[tuple[IndexRow, bool]], known: set[int], imported: Imported
 ) -> None:
-    """Commit ``rows`` to our ``index``; store each ledger that has no state as fenced.
+    """Commit index ``rows`` to our ``index``; store a fenced state for each ledger that has no state.
 
     :param rows: pairs of an index row, and whether the entry log really has the entries at the offset that the row
         names.

@@ -36,7 +36,7 @@ def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tupl
 
     :param locations: the locations, sorted by ledger and entry.
     :param heads: reads the heads of the records.
-    :returns: pairs of an index row, and whether the entry log really has the entries at the place that the row names.
+    :returns: pairs of an index row, and whether the entry log really has the entries at the offset in the row.
     """
     for (log_id, is_there), group in groupby(_places(locations, heads), key=_LOG_AND_STATE):
         for row in rows_of((record for _, _, record in group), log_id):

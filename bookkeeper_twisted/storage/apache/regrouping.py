@@ -1,12 +1,12 @@
 """Takes over interleaved or sorted storage of several directories: copies each ledger to the right directory.
 
 Apache's interleaved storage may spread a ledger over several directories.  Our bookie looks for the entries of a ledger
-in one directory only, which follows from the ledger id.
+in one directory only; the ledger id tells in which one.
 
 Apache's bookie writes entries to any directory with free space.  The index file of a ledger may be in another
 directory.  No two entry logs have the same id, even in different directories.  A take-over copies all entries in the
 index files, sorted by ledger, to new logs with ids above all others.  No index row refers to the old logs, so garbage
-collection deletes them later.  Until then, the entries take their space twice.
+collection deletes them later.  Until then, the entries need twice the disk space.
 """
 
 import posixpath

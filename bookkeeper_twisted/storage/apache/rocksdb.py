@@ -25,7 +25,7 @@ _CONFIG = "rocksdict-config.json"
 
 @implementer(IKeyValues)
 class RocksKeyValues:
-    """An open RocksDB database; :meth:`open` opens it."""
+    """An open RocksDB database, created by :meth:`open`."""
 
     def __init__(self, fs: IFileSystem, path: str, library: Any, database: Any) -> None:
         self._fs = fs

@@ -2,8 +2,8 @@
 
 *The cookies tell whose index is valid.* As long as any directory has the cookie of Apache's bookie, Apache's indexes
 are valid.  So a take-over completes our indexes before it deletes the first of these cookies, and an export completes
-Apache's databases before it writes the first of these cookies.  After a crash, both can begin again.  If there are
-databases but no cookie of Apache's bookie, a crash has left the databases, and they are deleted.
+Apache's databases before it writes the first of these cookies.  After a crash, the take-over or export can begin again.
+Databases in directories without a cookie of Apache's bookie were left by a crash, and are deleted.
 """
 
 import posixpath
@@ -46,8 +46,8 @@ def take_over(
     """Create our index of each directory of an Apache bookie; Apache's indexes stay unchanged.
 
     For a directory without a RocksDB database, the index is created by a scan of the entry logs, with the ledger states
-    from Apache's index files.  If a bookie with index files has several directories, the entries are copied to the
-    right directories (:mod:`.regrouping`).
+    from Apache's index files.  If no directory has a database, and there are several directories, the entries of each
+    ledger are copied to the directory in which our bookie looks for the ledger (:mod:`.regrouping`).
 
     :param directories: the ledger directories and their index directories.
     :param make_index: creates a new index.

@@ -51,7 +51,7 @@ A single step for all entries would hold the interpreter lock, and so block the 
 """
 
 DENSE = 16
-"""Least average number of entries per ledger for which a flush joins the entries of each ledger to runs."""
+"""Minimum average number of entries per ledger for which a flush joins the entries of each ledger to runs."""
 
 T = TypeVar("T")
 
@@ -106,7 +106,7 @@ class LedgerEntries:
     def entries(self, entry_ids: Sequence[int], max_bytes: int) -> list[bytes | None]:
         """Return the bytes of each of ``entry_ids``, in their order; None for an entry that is not in this view.
 
-        Nothing is copied.
+        The bytes are not copied.
 
         :param entry_ids: one or more ids.
         :param max_bytes: not used here.
@@ -162,7 +162,7 @@ class SortedEntries:
     """One or more entries, sorted by ledger id and entry id, without duplicates.
 
     :ivar ledger_ids, entry_ids, entries: the ledger id, the entry id and the bytes of each entry.
-    :ivar starts: the indexes at which a run, that is consecutive entries of one ledger, begins.
+    :ivar starts: the index of the first entry of each run (consecutive entries of one ledger).
     :ivar total: number of bytes of the records of all entries, size words included.
     """
 
@@ -368,7 +368,10 @@ class MixedEntries:
         return [EntryRun.of_entries(ledger_id, ids[positions[0]], [entries[position] for position in positions])]
 
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
-        """Return (first id, last id) of each run of consecutive entries of ``ledger_id``, ascending, on any thread."""
+        """Return (first id, last id) of each run of consecutive entries of ``ledger_id``, ascending.
+
+        Any thread may call this.
+        """
         ids = [self._entry_ids[position] for position in self._positions(self._newest.get(ledger_id, _NOWHERE))]
         starts = _starts([ledger_id] * len(ids), ids) if ids else []
         return [(ids[start], ids[end - 1]) for start, end in pairwise([*starts, len(ids)])]

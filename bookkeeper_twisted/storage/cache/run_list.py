@@ -1,4 +1,4 @@
-"""The cached runs of one ledger in a sorted list.  A run is consecutive entries; no entry is in two runs.
+"""The cached runs of one ledger in a sorted list.  A run is a sequence of entries; no entry is in two runs.
 
 The runs of a writer arrive in order, so that an insert is one append.  A run that arrives out of order is inserted by
 bisection.  It replaces older entries with the same ids, because the newest copy of an entry is valid.
@@ -11,7 +11,7 @@ from ...entries.entry_run import EntryRun
 from ...model import INVALID_ENTRY_ID
 
 NO_ENTRY = 1 << 63
-"""A number above every entry id, which means that there is no such entry."""
+"""The result of a search for an entry id if there is no such entry; it is higher than every entry id."""
 
 RUN_OVERHEAD = 256
 """The bytes of memory that a run (consecutive entries of one ledger) costs in addition to its data.
@@ -21,7 +21,7 @@ These bytes are counted so that many tiny runs cannot exceed the limit of the wr
 
 
 class RunList:
-    """The cached runs of one ledger, sorted by entry id, without overlaps; see the module docstring."""
+    """The cached runs (consecutive entries) of one ledger, sorted by entry id; no entry is in two runs."""
 
     __slots__ = ("firsts", "runs")
 
@@ -76,8 +76,8 @@ class RunList:
     def insert(self, run: EntryRun) -> tuple[Sequence[EntryRun], Sequence[EntryRun]]:
         """Insert a run; it replaces entries with the same ids.
 
-        :returns: the removed runs, and the added runs: the new run, and the remaining parts of old runs that it
-            overlaps.
+        :returns: the removed runs, and the added runs.  The added runs are the new run, and the parts of removed runs
+            that are outside the new run.
         """
         runs, firsts = self.runs, self.firsts
         if not runs or run.first > runs[-1].last:

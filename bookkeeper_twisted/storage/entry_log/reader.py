@@ -37,7 +37,8 @@ A success is a record that a later read finds in the page cache; it permits one 
 """
 
 DECODED_ROWS = 256
-"""Maximum number of index rows with records of unequal size whose decoded record offsets are cached."""
+"""Maximum number of index rows whose record offsets are cached; only rows with records of different sizes are cached.
+"""
 
 OffsetKey = tuple[int, int, int]
 K = TypeVar("K")
@@ -163,7 +164,7 @@ class EntryLogReader:
         return run
 
     def _open_resident(self, log_id: int) -> None:
-        """Open a log for reads on the reactor thread; find out if the file system supports such reads."""
+        """Open a log for the reactor thread; find out if the file system can read from the page cache alone."""
         try:
             file = self._fs.open(self.path(log_id))
         except OSError:

@@ -42,8 +42,7 @@ class LogScan:
 
     :ivar header: the decoded header; None if the file is empty or has only zeros, because a crash came before its
         header was durable.
-    :ivar torn_at: after the iteration, the offset of a torn tail, at which the iteration stopped; None if there is no
-        torn tail.
+    :ivar torn_at: after the iteration, the offset at which a torn tail begins; None if the log has no torn tail.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, log_id: int, window: int = WINDOW) -> None:

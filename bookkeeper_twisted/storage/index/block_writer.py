@@ -276,7 +276,7 @@ class _Knife:
         self._gone: set[int] = set()  # indexes, in the cursor's block, of the index rows to remove
 
     def cut(self, spans: Iterable[Span]) -> list[bytes]:
-        """Remove and return the packed index rows that contain any entry in ``spans``: ranges in ascending order."""
+        """Remove and return the packed index rows that contain any entry in ``spans``, which are in ascending order."""
         cursor = self._cursor
         for ledger_id, first, last in spans:
             key, end = key_of(ledger_id, first), key_of(ledger_id, last)

@@ -16,7 +16,7 @@ from .recent_rows import cost_of
 from .rows import can_be_packed
 
 _PACKED_COST = (ROW_BYTES + 8) * 9 // 8 + 1
-"""The memory cost in bytes of a packed index row: its bytes, its first entry id, free space of growing arrays."""
+"""The memory cost in bytes of a packed index row: its bytes, its first entry id, and unused space of two arrays."""
 
 _LEDGER_COST = 800
 
@@ -113,7 +113,7 @@ class FoundRows:
         self._replace_others(*self._others_between(first, last), [])
 
     def _others_between(self, low: int, high: int) -> tuple[int, int]:
-        """Return the range in :attr:`_others` of the rows that contain any of the entries ``low`` to ``high``."""
+        """Return, as indexes in ``_others``, which rows without a packed form contain entries ``low`` to ``high``."""
         return bisect_left(self._others, low, key=_last), bisect_right(self._other_firsts, high)
 
     def _cut(self, begin: int = 0, end: int | None = None) -> list[bytes]:

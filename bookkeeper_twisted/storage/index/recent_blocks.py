@@ -123,8 +123,8 @@ class RecentBlocks:
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the newest index row that contains ``entry_id`` of ``ledger_id``, or None.
 
-        None is also returned if a newer row contains some of the later entries of the found row.  The found row is then
-        out of date for these entries.
+        Return None, too, if a newer row contains later entries of the found row, because the found row is out of date
+        for these entries.
         """
         newer = NO_ENTRY
         for flush in self._flushes:

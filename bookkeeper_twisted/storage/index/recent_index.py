@@ -1,4 +1,4 @@
-"""The index rows of the newest flushes, in memory: a reader close behind a writer needs no search in the file.
+"""The index rows of the newest flushes, in memory: a read of a new entry needs no search in the index file.
 
 A flush writes the entries of a write cache to entry logs, and commits their index rows to the index file: some packed
 (in a form of 36 bytes), the others unpacked.  This module keeps copies of both kinds, in two parts (:mod:`.recent_rows`
@@ -16,7 +16,7 @@ from .stored_runs import MAX_ID
 
 
 class RecentIndex:
-    """The index rows of the newest flushes of the write cache.  To respect the limit, the oldest rows are dropped.
+    """The index rows of the newest flushes of the write cache.  If they exceed the limit, the oldest rows are dropped.
 
     :ivar limit: maximum number of bytes of the unpacked rows; the packed rows (36 bytes each) have a limit of the same
         size.
@@ -32,7 +32,7 @@ class RecentIndex:
         return self._blocks.find(ledger_id, entry_id) or self._rows.find(ledger_id, entry_id)
 
     def tables_of(self, ledger_id: int, low: int, high: int) -> list[SortedRows | LedgerBlocks]:
-        """Return the tables of index rows of ``ledger_id`` that may have entries ``low`` to ``high``, newest first."""
+        """Return the tables of rows of ``ledger_id`` that may have entries ``low`` to ``high``; newest table first."""
         rows = self._rows.rows_of(ledger_id)
         return [*self._blocks.tables_of(ledger_id, low, high), *([rows] if rows is not None else ())]
 

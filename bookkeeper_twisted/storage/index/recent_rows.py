@@ -129,7 +129,7 @@ def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
 
 
 class RecentRows:
-    """The unpacked index rows of the newest commits to the index; to respect the limit, the oldest commit is dropped.
+    """The unpacked index rows of the newest commits; if they exceed the limit, those of the oldest commit are dropped.
 
     :ivar limit: maximum number of bytes of all rows.
     :ivar cost: memory cost in bytes of the rows in memory.

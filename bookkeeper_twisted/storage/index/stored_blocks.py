@@ -133,7 +133,8 @@ class StoredBlocks:
     def _around(self, number: int, key: bytes) -> tuple[bytes, bytes]:
         """Return a generation's last packed index row at or before a key, and the key of the next row of its block.
 
-        :returns: empty bytes instead of a row that does not exist, or if the row is the last one of its block.
+        :returns: the row and the key.  The row is empty if there is no such row; the key is empty if the block has no
+            next row.
         """
         block = self.floor(number, key)
         return block.around(key) if block is not None else (b"", b"")
@@ -210,7 +211,7 @@ class StoredBlocks:
     def heads(self, number: int, limit: int) -> list[Block]:
         """Return the first blocks of generation ``number``, at most ``limit``.
 
-        If there are fewer blocks, verify that the generation has no more blocks.
+        If fewer blocks are found, verify that damage does not hide another block.
 
         :raises DamageError: a block is damaged.  A block that is missing before the first returned block is not
             noticed; call :meth:`following` to notice it.

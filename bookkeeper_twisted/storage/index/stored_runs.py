@@ -1,4 +1,4 @@
-"""Searches of the SQLite table of runs, which has one row for each unpacked index row, within one transaction."""
+"""Searches in the SQLite table of runs, within one transaction; it has one row for each unpacked index row."""
 
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
@@ -124,8 +124,8 @@ class StoredRuns:
     def _floor(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the last index row of a ledger that begins at or before an entry.
 
-        :returns: None if the ledger has no such row.  The method has then verified the row that comes before it in the
-            table, which is of another ledger.
+        :returns: None if the ledger has no such row.  In this case, the method has verified the row of another ledger
+            that comes before this position in the table.
         """
         values = self._connection.execute(_UP_TO, (ledger_id, entry_id)).fetchone()
         row = row_from(values) if values is not None else None

@@ -5,7 +5,7 @@ A file begins with a header, one sector of 512 bytes::
     0   4s   "BKLG"
     4   i32  version, 6
     8   8s   "BKTWJRNL"    \\
-    16  i64  file id        |  the file mark: zeros in files that others wrote
+    16  i64  file id        |  the file mark: zeros in files of Apache's bookie
     24  8s   nonce          |
     32  u32  CRC32C of 0-31 /
     36       zeros
@@ -192,7 +192,7 @@ def parse_trailer(data: bytes, mark: FileMark) -> Trailer | None:
 
     :param data: the 52 bytes of the trailer.
     :param mark: the mark of the file.
-    :returns: the trailer; None if the bytes are no valid trailer, or that of another file.
+    :returns: the trailer; None if the bytes are not a valid trailer, or are the trailer of another file.
     """
     if len(data) != TRAILER_SIZE or crc32c(data[: -_CRC.size]) != _CRC.unpack_from(data, TRAILER_SIZE - _CRC.size)[0]:
         return None

@@ -138,7 +138,7 @@ class Journal:
     def close(self) -> None:
         """Close the files.
 
-        If the journal has not failed, first write and sync an empty group of records that says that the file ends.
+        If the journal has not failed, first write and sync an empty group of records that marks the end of the file.
         """
         file, self._file = self._file, None
         if self._failure is None and file is not None:

@@ -97,11 +97,14 @@ class JournalReader:
         """Yield the bodies of all records behind ``offset``, in lists."""
         if self.mark is None:
             return self._foreign_records(max(offset, self.start))
-        # begin at the start of the sector: a replay mark of Apache's bookie may be a few bytes after the end of a group
+        # begin at the start of the sector, where a group may begin: a mark of Apache's bookie may be a few bytes later
         return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:
-        """Return the durable position in the first group of records; None without a valid group of our bookie."""
+        """Return the position up to which the journal was durable before this file, from the file's first group.
+
+        Return None if the file does not begin with a valid group of our bookie.
+        """
         group = self._group(self.mark, self.start) if self.mark else None
         return group.trailer.durable if group else None
 

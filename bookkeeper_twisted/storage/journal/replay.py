@@ -131,8 +131,7 @@ class JournalReplay:
             )
 
     def _check_size(self, file: IFile, file_id: int) -> None:
-        """Raise an error if a journal file is shorter than its recorded size, so that acknowledged records may be lost.
-        """
+        """Raise an error if a journal file is shorter than its recorded size: acknowledged records may be lost."""
         size, least = file.size(), self._sizes.of(file_id)
         if size < least:
             raise JournalDamageError(
@@ -180,7 +179,7 @@ class JournalReplay:
         self._finish(file, reader)
 
     def _known_durable(self, later: Sequence[int]) -> JournalPosition:
-        """Return the durable position in the first group of records in ``later`` files; (0, 0) without such a group."""
+        """Return the durable position in the trailer of the first group of ``later`` files; (0, 0) without a group."""
         for file_id in later:
             file = self._fs.open(self._path(file_id))
             try:

@@ -35,7 +35,7 @@ class JournalScrub:
         """Verify the next group of records.
 
         :returns: the number of verified bytes; None when the scrub has ended.
-        :raises OSError: the disk failed, other than by unreadable bytes (which count as damage).
+        :raises OSError: the disk failed.  Unreadable bytes do not raise this error; they count as damage.
         """
         return next(self._steps, None)
 

@@ -109,7 +109,11 @@ class LogCopy:
         log.write_blocks()
 
     def _make_room(self, log: OpenLog, row: IndexRow, data: Buffer) -> bool:
-        """Join the index ``row`` to the last joined row, or begin another row; return False if the log is full."""
+        """Test whether the log has room for ``data``; begin a joined row if ``row`` does not fit to the last one.
+
+        :param row: the index row to copy.
+        :param data: the records of the row.
+        """
         if log.has_records and log.position + len(data) > self._directory.log.size_limit:
             return False
         if not self._rows or not self._rows[-1].takes(row, len(data)):

@@ -199,7 +199,10 @@ class RemovalChecks:
             at = bisect_left(named, after[0], at)
 
     def _named(self, scan: LogScan, ledger_ids: set[int]) -> Iterator[tuple[int, int]]:
-        """Add the ledgers in a log to ``ledger_ids``: from its ledgers map or, without one, from its records."""
+        """Add the ids of the ledgers in a log to ``ledger_ids``; yield the progress as :meth:`step` returns it.
+
+        The ids come from the ledgers map of the log or, without a map, from the records.
+        """
         sizes = scan.ledgers_map()
         if sizes is not None:
             ledger_ids.update(sizes)

@@ -1,4 +1,4 @@
-"""Chooses the entry logs to compact by Apache's thresholds, and which of them to compact together."""
+"""Chooses, by Apache's thresholds, the entry logs to compact, and which of these logs to compact together."""
 
 from collections.abc import Iterable, Sequence
 
