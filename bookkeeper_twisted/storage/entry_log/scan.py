@@ -1,7 +1,8 @@
 """A scan of a whole entry log, by the same rules as Apache's scanner.
 
-If a size word is zero or negative, its first byte is padding, and the scan continues at the next byte.  Logs that were
-written with direct I/O have long padding of bytes 0xF0, so the scan skips such bytes, and zeros, in one step.
+If a size word is zero or negative, its first byte is padding, and the scan continues at the next byte.  Padding may be
+long, for example bytes 0xF0 in logs that were written with direct I/O.  So the scan skips all zeros in one step, and
+all bytes with a set top bit.
 
 Records of ledger -1 are skipped: they contain the ledgers map, or the filler of logs that were written with direct I/O.
 The scan ends at a size word that cannot be right, because the record would extend past the end of the file, or would be

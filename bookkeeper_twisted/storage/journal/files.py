@@ -212,7 +212,7 @@ class JournalFiles:
         self._fs.unlink(file.path)
 
     def release(self, file_id: int) -> None:
-        """Recycle or delete journal files with ids below ``file_id``; keep the newest ``max_backups`` of them.
+        """Recycle or delete the journal files with ids below ``file_id``, except the newest ``max_backups`` files.
 
         :raises OSError: an operation failed; other files may already be deleted.
         """
