@@ -1,7 +1,7 @@
 """Adds of stored entries over blocking connections, to copy them from one bookie to others.
 
-The same bytes are sent to all targets before the first reply is received.  Adds are sent in protocol version 2, because
-every bookie understands it and all targets can get the same frames.
+The same bytes are sent to all targets before the first reply is received.  Adds are sent in protocol version 2: every
+bookie understands this version, so the same frames can be sent to all targets.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ _WIRE = 2
 _AT_ONCE = 64 << 10
 
 Load = tuple[Adds, Sequence[Address]]
-"""Some encoded adds, and the addresses of the bookies to which they are sent."""
+"""Encoded adds, and the addresses of the bookies to which they are sent."""
 
 
 def receive_acknowledgements(
@@ -77,7 +77,7 @@ class CopyTargets:
                 self.failed[address] = error
 
     def _begin(self, address: Address, adds: Adds) -> OutstandingRequest[None]:
-        # if the connection was lost, the same bytes are added twice, which is harmless
+        # after a lost connection the adds are sent again; adding the same bytes twice is harmless
         return OutstandingRequest(
             self._pool, address, _WIRE, lambda connection: connection.send(adds.frames),
             lambda connection: receive_acknowledgements(connection, adds, self._max_frame_size),

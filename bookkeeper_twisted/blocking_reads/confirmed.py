@@ -57,13 +57,13 @@ class _Question:
 def read_last_add_confirmed(
     pool: SocketPool, ledgers: Sequence[UnclosedLedger]
 ) -> dict[int, LastConfirmed | BookKeeperError]:
-    """Find the last add confirmed of unclosed ledgers: ask one bookie after the other, over V3, about its ledgers.
+    """Find the last add confirmed of unclosed ledgers, by V3 requests to one bookie after the other.
 
-    A bookie is asked only about ledgers for which the answers so far do not suffice.  Bookies that could not be reached
-    a short time ago are asked last.
+    A bookie is asked only about the ledgers that it keeps, and only about those for which too few bookies have answered
+    so far.  Bookies that could not be reached a short time ago are asked last.
 
-    :param ledgers: ledgers that are not closed; any number.
-    :returns: the answer for each ledger, by its id; an error if too few bookies answered.
+    :param ledgers: any number of ledgers that are not closed.
+    :returns: for each ledger id, the last add confirmed; an error if too few bookies answered.
     """
     questions = {ledger.ledger_id: _Question(ledger) for ledger in ledgers}
     bookies = sorted({address for ledger in ledgers for address in ledger.ensemble}, key=lambda a: a.bookie_id)

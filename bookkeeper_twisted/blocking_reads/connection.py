@@ -1,9 +1,9 @@
 """One blocking TCP connection to a bookie, which sends and receives whole frames.
 
-Only this module of the package opens sockets.  The socket blocks, and the kernel keeps its time-outs (``SO_RCVTIMEO``,
-``SO_SNDTIMEO``).  So with ``MSG_WAITALL`` one system call receives a reply of megabytes into the bytes object that the
-caller keeps.  It does not hold the interpreter lock meanwhile.  Connections that are encrypted or authenticated
-(:mod:`.secured`) begin with such a socket, too.
+Only this module of the package opens sockets.  The socket blocks, and the kernel enforces its time-outs
+(``SO_RCVTIMEO``, ``SO_SNDTIMEO``).  So with ``MSG_WAITALL`` one system call receives a reply of megabytes directly into
+the bytes object that the caller gets.  Python releases the interpreter lock during this call.  Encrypted or
+authenticated connections (:mod:`.secured`) use such a socket, too.
 """
 
 import socket
@@ -55,8 +55,8 @@ class Timeouts:
 class IBookieConnection(Protocol):
     """The operations of a connection to a bookie that readers and copiers use; tests provide connections of their own.
 
-    Each operation raises BookieHandleNotAvailableError if the connection is lost, RequestTimeoutError if the time is
-    up, and CodecError if a frame is longer than the limit.  After an error the connection cannot be used any more.
+    Each operation raises BookieHandleNotAvailableError if the connection is lost, RequestTimeoutError after a time-out,
+    and CodecError if a frame is longer than the limit.  After an error the connection cannot be used any more.
 
     :ivar wire: the version of the wire protocol, 2 or 3.
     """
@@ -80,9 +80,9 @@ class IBookieConnection(Protocol):
 
 
 class IByteStream(Protocol):
-    """The methods of a blocking socket that a connection uses; encrypted connections have an implementation of theirs.
+    """The methods of a blocking socket that a connection uses; encrypted connections provide them with another class.
 
-    ``recv`` and ``sendall`` raise OSError as a socket's methods do, BlockingIOError if the time is up.
+    ``recv`` and ``sendall`` raise OSError like the methods of a socket, and BlockingIOError after a time-out.
     """
 
     def sendall(self, data: bytes, /) -> None:
@@ -126,7 +126,7 @@ class BookieConnection:
         data = self._some(size, WAIT_ALL)
         if len(data) == size:
             return data
-        pieces = [data]  # the call returned fewer bytes, because of a signal or because the time-out is near
+        pieces = [data]  # a signal or a near time-out can make recv return fewer bytes, even with WAIT_ALL
         missing = size - len(data)
         while missing:
             pieces.append(self._some(missing, WAIT_ALL))
@@ -160,10 +160,10 @@ class BookieConnection:
 
 
 def failure_of(error: OSError, address: Address) -> BookieHandleNotAvailableError | RequestTimeoutError:
-    """Return this package's error for an error of a socket.
+    """Convert an error of a socket to an error of this package.
 
     :param error: the error of the socket.
-    :param address: the bookie to which the socket is connected, for the text.
+    :param address: the bookie to which the socket is connected, for the text of the error.
     """
     if isinstance(error, BlockingIOError | TimeoutError):
         return RequestTimeoutError(f"bookie {address.bookie_id} did not answer in time")

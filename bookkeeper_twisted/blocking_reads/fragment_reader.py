@@ -1,8 +1,9 @@
-"""Reads a range of entries that one ensemble keeps, from any replica that has them undamaged; verifies each entry.
+"""Reads a range of entries that one ensemble keeps; tries other replicas if an entry is missing or damaged.
 
-If every bookie keeps every entry, batch reads go to one bookie until it fails; the next batch is requested before the
-received one is verified.  If the ledger is striped, or bookies do not support batch reads, entries are read by single
-reads: many of them are sent to all bookies, then the replies are received.
+Each entry is verified by its digest.  If every bookie keeps every entry, batch reads are sent to one bookie until it
+fails.  As soon as a batch arrives, the next one is requested, before the arrived batch is verified.  If the ledger is
+striped, or bookies do not support batch reads, entries are read one by one: the reads of many entries are sent to all
+bookies, before the first reply is received.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -71,8 +72,8 @@ def read_failure(ledger_id: int, entry_id: int, errors: Mapping[str, Exception])
 class FragmentReader:
     """The reader of one fragment; it can be used once.
 
-    :param preferred: index, in the write set, of the replica to ask first; if the readers of different parts of a
-        ledger use different indexes, the load is spread.
+    :param preferred: index, in the write set, of the replica to ask first.  The readers of different parts of a ledger
+        use different indexes, to spread the load over the bookies.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class FragmentReader:
     def runs(self) -> Generator[EntryRun, None, None]:
         """Yield the verified entries in order, in runs (consecutive entries).
 
-        If the iterator is closed early, the outstanding request is given up.
+        If the iterator is closed early, the connection of an outstanding request is closed.
 
         :raises NoSuchEntryError: every replica answered that it does not have an entry.
         :raises ReadError: no replica returned an entry, at least one of them for another reason.
@@ -113,7 +114,7 @@ class FragmentReader:
     # ---- batch reads ---------------------------------------------------------------------------------
 
     def _batch(self, at: int) -> EntryRun:
-        """Read the next entries, from ``at`` on, from the first replica that returns them; continue with that replica.
+        """Read the next entries, from ``at`` on, from the first replica that returns them; ask it first next time.
         """
         health, by_id = self._pool.health, {address.bookie_id: address for address in self._order}
         attempt = BatchAttempt(self._pool.batch_support, list(by_id))
@@ -159,9 +160,9 @@ class FragmentReader:
     # ---- single reads --------------------------------------------------------------------------------
 
     def _window(self, at: int, attempt: BatchAttempt | None = None) -> EntryRun:
-        """Read one or more entries, from ``at`` on, by single reads.
+        """Read one or more entries, from ``at`` on, by one read request for each entry.
 
-        :param attempt: the attempt to read the entries by batch reads, if there was one.
+        :param attempt: the failed batch reads of these entries; None if there were none.
         """
         last = self._fragment.last
         count = self._usual_size.entries_in(self._limits.batch_bytes, min(MAX_SINGLE_READS, last - at + 1))
@@ -179,7 +180,7 @@ class FragmentReader:
         return run
 
     def _ask_each(self, entry_ids: Sequence[int], rank: int, reads: SingleReads) -> None:
-        """Send a single read of each entry to one replica: the one with the index ``rank`` in the entry's write set.
+        """Read each entry from the bookie that is number ``rank``, counted from the preferred one, in its write set.
         """
         by_bookie: dict[Address, list[int]] = {}
         for entry_id in entry_ids:

@@ -53,11 +53,11 @@ class SocketPool:
             connection.close()
 
     def is_suspect(self, address: Address) -> bool:
-        """Test whether the bookie at an ``address`` failed a short time ago, so that others should be asked first."""
+        """Test whether a bookie failed a short time ago, so that other bookies should be asked first."""
         return self.health.failed_at(address.bookie_id) is not None
 
     def __del__(self) -> None:
-        self.close()  # a process keeps only a few pools: a dropped pool must not leave connections open
+        self.close()  # close the connections of a pool that nobody uses any more
 
     def close(self) -> None:
         """Close the idle connections."""
@@ -68,20 +68,20 @@ class SocketPool:
 
 
 class OutstandingRequest(Generic[T]):
-    """A request to a bookie that was sent, and whose reply is to be received.
+    """A request that was sent to a bookie, and whose reply was not received yet.
 
-    The connection has no other user meanwhile.  It goes back to the pool after a complete reply, even if this is an
-    error of the bookie; after any other error it is closed.
+    No other request uses the connection until then.  After a complete reply, even if the reply says that the request
+    failed, the connection is returned to the pool.  After any other error, it is closed.
     """
 
     def __init__(
         self, pool: SocketPool, address: Address, wire: int, send: Callable[[IBookieConnection], object],
         receive: Callable[[IBookieConnection], T],
     ) -> None:  # fmt: skip
-        """Send the request; an error is raised only when the reply is received.
+        """Send the request; an error of the sending is raised only by :meth:`reply`.
 
         :param wire: version of the protocol, 2 or 3.
-        :param send: sends the request; it may be called twice, for two connections.
+        :param send: sends the request over a connection; called a second time if the first connection is lost.
         :param receive: receives the reply, and returns the result.
         """
         self._pool = pool
@@ -103,9 +103,9 @@ class OutstandingRequest(Generic[T]):
             self._failure = error
 
     def reply(self) -> T:
-        """Receive the reply; after an error over a connection that was idle, send the request again over a new one.
+        """Receive the reply; if a connection from the pool is lost, repeat the request over a new connection.
 
-        A bookie, or a firewall, may have closed an idle connection although the bookie works.
+        A bookie or a firewall may close a connection that was idle for long, even if the bookie works.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: no connection could be made, no reply came, or the reply is
             an error.

@@ -1,9 +1,9 @@
 """Sends requests to one bookie over one connection, and receives its replies.
 
-This module verifies only that a reply belongs to its request, not the digests of entries.  A reply with another status
-than EOK raises the :class:`~bookkeeper_twisted.errors.BookieError` of this status.  Sending a request and receiving its
-reply are separate functions, so that the caller can do other work until the reply arrives.  The bookie may answer reads
-in any order.
+This module verifies only that a reply belongs to its request, not the digests of entries.  If the status of a reply is
+not EOK, the functions raise the :class:`~bookkeeper_twisted.errors.BookieError` for this status.  Sending a request and
+receiving its reply are separate functions, so that the caller can do other work until the reply arrives.  The bookie
+may answer reads in any order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ def send_batch_read(connection: IBookieConnection, ledger_id: int, first: int, m
 
     :param first: id of the first entry.
     :param max_count: maximum number of entries to return, > 0.
-    :param max_size: maximum number of bytes of the reply; a first entry that is longer is returned nevertheless.
+    :param max_size: maximum number of bytes of the reply; the first entry is returned even if it is longer.
     """
     wire = WIRES[connection.wire]
     connection.send(wire.encode_batch_read(wire.batch_read(ledger_id, first, first, max_count, max_size, 0, None)))
@@ -48,7 +48,7 @@ def receive_batch(
     :param first: id of the first entry, as in the request.
     :param max_frame_size: maximum number of bytes of a frame, including its length word.
     :returns: entries from ``first`` on; their digests are not verified.
-    :raises BadRequestError: the bookie does not support batch reads, for example.
+    :raises BadRequestError: usually, the bookie does not support batch reads.
     :raises CodecError: the frame is not a reply to a batch read.
     """
     if connection.wire == 3:
@@ -91,7 +91,7 @@ def receive_entries(
 
     :param entry_ids: the ids that were sent, all different.
     :param max_frame_size: maximum number of bytes of a frame, including its length word.
-    :returns: the stored bytes of each entry, by its id; an error if the bookie did not return the entry.
+    :returns: for each entry id, the bytes as the bookie stores them; an error if the bookie did not return the entry.
     """
     scan = WIRES[connection.wire].scan_replies
     found: dict[int, bytes | Exception] = {}
@@ -121,13 +121,14 @@ def _note_reply(
 
 
 LacAnswer = tuple[bytes | None, bytes | None]
-"""The explicit LAC packet and the last entry of a ledger, as stored; None in place of one that the bookie does not
-have.
+"""The explicit LAC packet and the last entry of a ledger, as the bookie stores them.
+
+Each of the two is None if the bookie does not have it.
 """
 
 
 def send_lac_reads(connection: IBookieConnection, ledger_ids: Sequence[int]) -> None:
-    """Send requests for the last add confirmed of ledgers, all in one write; needs V3.
+    """Send requests for the last add confirmed of ledgers, all in one write, over a V3 connection.
 
     :param ledger_ids: ids, all different; :func:`receive_lacs` needs the same sequence.
     """
@@ -141,7 +142,7 @@ def receive_lacs(connection: IBookieConnection, ledger_ids: Sequence[int]) -> di
     """Receive the replies to the requests that :func:`send_lac_reads` sent.
 
     :param ledger_ids: the ids that were sent.
-    :returns: the answer for each ledger, by its id; an error if the bookie answered one.
+    :returns: for each ledger id, the answer; the error if the bookie answered with an error.
     """
     found: dict[int, LacAnswer | Exception] = {}
     for _ in ledger_ids:

@@ -1,9 +1,9 @@
 """Connections to bookies that are encrypted (TLS) or authenticated, over blocking sockets.
 
-The rules of both are those of the client, because the same code keeps them: the protocols of
-:mod:`bookkeeper_twisted.protocol.client` begin TLS by StartTLS, verify the bookie and exchange tokens.  Here a blocking
-socket takes the place of the reactor: :class:`_SocketTransport` sends what the protocols write, and passes to them what
-it receives, until they are done or have failed.  No reactor is imported.
+The client's own code does both: the Twisted protocols of :mod:`bookkeeper_twisted.protocol.client` begin TLS by
+StartTLS, verify the bookie and exchange authentication tokens.  Here these protocols run over a blocking socket,
+without a reactor.  :class:`_SocketTransport` sends the bytes that the protocols write, and passes received bytes to
+them, until the connection is secured or has failed.
 
 This module needs Twisted, and for TLS the extra ``tls``.  Import it only where a connection has to be secured.
 """
@@ -46,7 +46,7 @@ CreatorOf = Callable[[str], IOpenSSLClientConnectionCreator]
 class ConnectionSecurity:
     """The encryption and the authentication of connections to bookies.
 
-    :ivar encryption: makes the client's end of TLS connections; None: connections are not encrypted.
+    :ivar encryption: makes the client's end of TLS connections; None if connections are not encrypted.
     :ivar authentication: how this client proves to bookies who it is.
     :ivar authentication_is_required: whether to refuse bookies that do not authenticate their clients.
     :ivar now: a function that returns the seconds of a monotonic clock.
@@ -67,8 +67,8 @@ def dial_secured(
     """Connect to a bookie; return when the connection is encrypted and this client is authenticated.
 
     :param wire: the version of the wire protocol, 2 or 3.
-    :param timeouts: the time limits of this attempt, and of later calls on the connection.  TLS and authentication
-        have ``timeouts.reply`` each.
+    :param timeouts: the time limits of this attempt, and of later calls on the connection.  TLS and authentication may
+        each take ``timeouts.reply`` seconds.
     :param max_frame_size: maximum number of bytes of a frame that may be received, including its length word.
     :raises SecurityError: the bookie does not encrypt, or one side does not trust the certificate of the other side.
     :raises UnauthorizedAccessError: the bookie has refused this client, or has not proven who it is.
@@ -113,8 +113,8 @@ def _named(error: BookKeeperError, address: Address) -> BookKeeperError:
 class _SocketTransport:
     """The transport of a Twisted protocol over a blocking socket.
 
-    :ivar protocol: the protocol that gets the received bytes; TLS puts its layer here when it begins.
-    :ivar clock: the clock of the protocols, which :meth:`pump` moves on.
+    :ivar protocol: the protocol that gets the received bytes; once TLS has begun, the TLS layer of the connection.
+    :ivar clock: the clock of the protocols; :meth:`pump` advances it.
     """
 
     disconnecting = False
@@ -130,14 +130,14 @@ class _SocketTransport:
         self._is_lost = False
 
     def pump(self) -> None:
-        """Receive once, and pass the bytes to the protocol; tell it if the connection has ended, or if time is up.
+        """Receive bytes once, and pass them to the protocol; report a lost connection or a time-out to it, too.
 
         :raises OSError: the socket has failed, or has received nothing in time.
         """
         try:
             data = self._socket.recv(_CHUNK, 0)
         except (BlockingIOError, TimeoutError):
-            self.clock.advance(self._patience)  # let the protocols notice that their time is up
+            self.clock.advance(self._patience)  # the timers of the protocols fire, so that their Deferreds fail
             raise
         except OSError as error:
             self.lose(ConnectionLost(error.strerror or str(error)))
@@ -168,7 +168,7 @@ class _SocketTransport:
 
     abortConnection = loseConnection
 
-    # a blocking write returns when the kernel has taken the bytes, so producers are never paused
+    # a blocking write waits until the kernel has taken the bytes, so a producer never has to be paused
 
     def registerProducer(self, producer: object, streaming: bool) -> None:
         pass
@@ -184,11 +184,11 @@ class _SocketTransport:
 
 
 class _Inbox(Protocol):
-    """The protocol of a connection that is ready for requests: it keeps the bytes that were received, in clear.
+    """The protocol of a secured connection: it stores the received and decrypted bytes until they are read.
 
-    :ivar received: these bytes.
-    :ivar ended: the reason why the connection has ended; None while it has not.
-    :cvar expects_more: always False: whoever reads the replies finds out that one is cut off, as in clear.
+    :ivar received: the decrypted bytes that were not read yet.
+    :ivar ended: the reason why the connection has ended; None while it is open.
+    :cvar expects_more: always False.  If the connection ends within a reply, the reader of the reply raises the error.
     """
 
     expects_more = False
@@ -201,9 +201,9 @@ class _Inbox(Protocol):
         self.received += data
 
     def take(self, size: int) -> bytes:
-        """Return at most ``size`` of the received bytes."""
+        """Remove and return at most ``size`` of the received bytes."""
         taken = bytes(self.received[:size])
-        del self.received[:size]  # cheap: a bytearray does not move the bytes that remain
+        del self.received[:size]  # cheap, because a bytearray does not move the remaining bytes
         return taken
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -237,7 +237,7 @@ class _SecuredStream:
             protocol = self._result_of(protocol.ready)
 
     def _result_of(self, ready: "Deferred[Any]") -> Any:
-        """Receive until ``ready`` has a result; return it, or raise the error of its failure."""
+        """Receive bytes until ``ready`` fires; return its result, or raise its error."""
         found: list[object] = []
         ready.addBoth(found.append)
         while not found:
@@ -263,8 +263,6 @@ class _SecuredStream:
 
     def recv(self, size: int, flags: int, /) -> bytes:
         """Return at most ``size`` decrypted bytes, b"" if the peer has closed the connection.
-
-        See :meth:`.IByteStream.recv` for parameters and errors.
         """
         wanted = size if flags & WAIT_ALL else 1
         while len(self._inbox.received) < wanted and self._inbox.ended is None:
@@ -274,9 +272,9 @@ class _SecuredStream:
         return self._inbox.take(size)
 
     def _check(self) -> None:
-        """Raise an error if TLS has ended the connection: one side has refused the other after the handshake.
+        """Raise an error if the connection has ended without a regular close.
 
-        With TLS 1.3, a bookie refuses the certificate of a client only after the handshake.
+        With TLS 1.3, a bookie refuses the certificate of a client only after the handshake, which ends the connection.
         """
         ended = self._inbox.ended
         if ended is None or isinstance(ended, ConnectionDone):

@@ -1,17 +1,19 @@
 """A controller that slows down all limiters of a process while clients wait too long for replies.
 
 Theory of operation.  Once a second, :class:`AdaptiveThrottles` reads the latency of client requests: the 99th
-percentile since the last second.  It passes this latency to a :class:`YieldController`, which has one factor: 1 means
-full speed, less is slower.  A latency above the bound lowers the factor in proportion.  The first such second lowers it
-at most by a fifth, because a single slow second may be chance.  Each further second at most halves it.  A latency well
-below the bound raises the factor: slowly close to the bound, faster far below it, and fastest if there are no client
-requests.  Between these two ranges, the factor stays the same, so that a steady load leads to a steady speed without
-oscillation.
+percentile since the last second.  It passes this latency to a :class:`YieldController`, which computes one factor: 1
+means full speed, less is slower.  An operator sets a bound for the latency.  A latency above the bound lowers the
+factor in proportion.  The first such second lowers it at most by a fifth, because a single slow second may be chance.
+Each further second at most halves it.  A latency well below the bound raises the factor: slowly close to the bound,
+faster far below it, and fastest if there are no client requests.  At a latency just below the bound, the factor stays
+the same, so that a steady load leads to a steady speed without oscillation.
 
-The limit of every limiter is multiplied by the factor.  For a limiter without a limit, the factor applies to the speed
-that its work had when the factor fell below 1; once the factor is 1 again, it has no limit as before.
+The limit of every limiter is multiplied by the factor.  If a limiter has no limit, the speed of its work is measured
+when the factor falls below 1, and the factor is applied to this speed.  Once the factor is 1 again, the limiter has no
+limit, as before.
 
-The controller uses no clock and no metrics, so bookies and autorecovery can both use it, each with its own latency.
+The controller reads neither a clock nor metrics.  So bookies and autorecovery can both use it, each with the latency of
+its own requests.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,10 +32,10 @@ from .ratelimit import Rate
 from .throttle import Throttles, ThrottleStatus
 
 INTERVAL = 1.0
-"""Seconds between two samples of the latency."""
+"""Seconds between two samples of the latency of client requests."""
 
 LEAST_FACTOR = 0.02
-"""The lowest factor.  It is not 0, because disk space must always be reclaimed and damage found."""
+"""The lowest factor.  It is not 0, so that garbage collection and scrubs always go on."""
 
 _FIRST_CUT, _NEXT_CUT = 0.8, 0.5
 _HOLD_FROM = 0.7
@@ -43,9 +45,9 @@ _FULL = 0.98
 
 
 class YieldController:
-    """A controller of the factor by which background work is slowed down.
+    """Computes the factor by which background work is slowed down from the latency of client requests.
 
-    :ivar bound: latency that client requests should not exceed; 0 for no bound, with the factor 1.
+    :ivar bound: latency that client requests should not exceed; 0 for no bound, and then the factor is always 1.
     :ivar factor: the part of full speed at which background work may run, from :data:`LEAST_FACTOR` to 1.
     """
 
@@ -55,9 +57,9 @@ class YieldController:
         self._above = False
 
     def change(self, bound: float) -> None:
-        """Change the bound; if there is no bound any more, the factor becomes 1 immediately.
+        """Change the bound of the latency; if it becomes 0, the factor becomes 1 immediately.
 
-        :param bound: the new bound, in the unit of the latencies; 0 for none.
+        :param bound: the new bound, in the unit of the latencies; 0 for no bound.
         """
         self.bound = bound
         if not bound:
@@ -97,8 +99,8 @@ class AdaptiveStatus:
     :ivar factor: the part of full speed at which background work runs.
     :ivar bound: latency in milliseconds that client requests should not exceed; with 0, the limiters are never slowed
         down.
-    :ivar latency: the last sample: 99th percentile of the latency of client requests in milliseconds, None without
-        requests.
+    :ivar latency: 99th percentile of the latency of client requests in the last second, in milliseconds; None if there
+        was no request.
     """
 
     bound: float
@@ -109,8 +111,8 @@ class AdaptiveStatus:
 class AdaptiveThrottles:
     """A control loop that samples the latency of client requests and sets the factor of all limiters.
 
-    :param observe: returns the 99th percentile of the latency of client requests since the last call, in milliseconds,
-        or None without requests.
+    :param observe: returns the 99th percentile of the latency of client requests since the last call, in milliseconds;
+        None if there was no request.
     :param bound: maximum of this latency, in milliseconds; with 0, background work is never slowed down.
     :param labels: labels of the metrics.
     """
@@ -139,10 +141,10 @@ class AdaptiveThrottles:
         return AdaptiveStatus(self._controller.bound, self._controller.factor, self._latency)
 
     def start(self) -> None:
-        """Sample the latency of client requests every :data:`INTERVAL` seconds while there is a bound."""
+        """Sample the latency of client requests every :data:`INTERVAL` seconds; do nothing while the bound is 0."""
         self._running = True
         if self._controller.bound and not self._timer.running:
-            self._observe()  # discard the latencies from before the first interval
+            self._observe()  # this call discards the latencies measured before the first interval
             self._speeds()
             self._timer.start(INTERVAL, now=False).addErrback(self._failed)
 
@@ -201,14 +203,15 @@ class AdaptiveThrottles:
 
 @attrs.frozen
 class RunningJob:
-    """A job that uses the limiters of a process, as an operator sees it.
+    """A job whose speed the limiters of a process limit, for example the repair of a ledger, as an operator sees it.
 
-    :ivar state: its state in one word.
-    :ivar reason: why it does not go on; empty if it does.
-    :ivar since: time of its begin, in seconds of the clock.
-    :ivar done, total: its parts that are done, and all of them; 0 before they are known.
-    :ivar n_bytes: bytes that it has copied.
-    :ivar eta: seconds to its end; None if this is not known.
+    :ivar state: the state of the job in one word.
+    :ivar reason: why the job is waiting; empty while it is running.
+    :ivar since: time at which the job began, in seconds of the reactor's clock.
+    :ivar done: number of the job's parts that are done.
+    :ivar total: number of all its parts; 0 before this number is known.
+    :ivar n_bytes: number of bytes that the job has copied.
+    :ivar eta: estimated seconds until the job ends; None if unknown.
     """
 
     name: str
@@ -223,7 +226,7 @@ class RunningJob:
 
 @attrs.frozen
 class LimitsStatus:
-    """The speed limits by name, the state of their adaptive control, and the jobs that use them, if they are known."""
+    """All speed limits of a process, the state of their adaptive control, and the jobs that they slow down."""
 
     adaptive: AdaptiveStatus
     throttles: tuple[ThrottleStatus, ...]
@@ -231,7 +234,7 @@ class LimitsStatus:
 
 
 class ISpeedLimits(Interface):
-    """The speed limits of background work, as an operator sees and changes them.  Called on the reactor thread."""
+    """An operator's access to the speed limits of background work.  All methods are called on the reactor thread."""
 
     def limits() -> LimitsStatus:
         """Return all speed limits."""
@@ -240,8 +243,8 @@ class ISpeedLimits(Interface):
         """Change speed limits until the end of the process; after an error, all limits are unchanged.
 
         :param rates: the new limits by name; other limits stay as they are.
-        :param latency_bound: the latency that client requests should not exceed, in milliseconds, 0 for no bound; None
-            to leave it as it is.
+        :param latency_bound: the latency that client requests should not exceed, in milliseconds; 0 for no bound, None
+            to keep the present bound.
         :raises NoSuchThrottleError: no limiter has one of the names.
         """
 

@@ -1,21 +1,22 @@
 """A clock for the deadlines of peers, which counts only the time in which this process handles its events.
 
 A process that is stopped, swapped out or busy does not read the replies of its peers, and may not even have sent its
-requests to them.  When it continues, all its timers are late, and they fire before it reads the sockets.  The peers
-could not use the seconds by which a timer is late, so the clock does not count these seconds.
+requests to them.  When the process continues, its timers fire late, and they fire before it reads the sockets.  Without
+this clock, a deadline could pass although the reply has already arrived.  So the clock does not count the seconds by
+which a timer was late.
 """
 
 from collections.abc import Callable
 
 TOLERANCE = 0.1
-"""Seconds by which a timer may be late (the length of a reactor turn) before the process counts as held up."""
+"""Seconds by which a timer may be late before the process counts as held up."""
 
 
 class AttendedTime:
     """A clock in seconds that omits the time in which the process was held up.
 
-    It measures this time with a timer of its owner.  The owner calls :meth:`scheduled` when it starts the timer, and
-    :meth:`arrived` when the timer fires.
+    The owner of the clock runs a timer.  The owner calls :meth:`scheduled` when it starts the timer, and
+    :meth:`arrived` when the timer fires.  The delay of the timer is the time in which the process was held up.
 
     :ivar held_up: number of seconds in which the process was held up so far.
     """
@@ -37,7 +38,7 @@ class AttendedTime:
         self._due = self._seconds() + delay
 
     def arrived(self) -> bool:
-        """Record that the scheduled call runs now; if the call is late, the clock does not count the delay.
+        """Record that the scheduled call runs now; if it is late, do not count the delay as time.
 
         :returns: whether the call was late.
         """

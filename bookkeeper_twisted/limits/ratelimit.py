@@ -1,6 +1,6 @@
 """The arithmetic of speed limits: a token bucket for entries and bytes per second.
 
-The time is an argument.  So the same class serves the limiter that returns Deferreds
+The time is an argument, so the same class works for the limiter that returns Deferreds
 (:mod:`bookkeeper_twisted.limits.throttle`), Spark tasks, which sleep, and tests.
 
 A bucket fills at its rate, up to the amount of one second.  A request of any size passes as soon as the bucket is not
@@ -29,7 +29,7 @@ class Rate:
         return bool(self.entries or self.bytes)
 
     def __mul__(self, factor: float) -> "Rate":
-        """Return the limit multiplied by a factor, for example the share of one of several tasks."""
+        """Return the limit multiplied by ``factor``, for example to divide a limit among several tasks."""
         return Rate(self.entries * factor, self.bytes * factor)
 
 

@@ -71,7 +71,7 @@ class Throttle:
 
     :ivar name: the name of the limit in metrics, HTTP and the shell.
     :ivar limit: the limit set by the operator.
-    :param rate: the limit at the start, see :class:`~bookkeeper_twisted.limits.ratelimit.Rate`.
+    :param rate: the initial limit.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Throttle:
 
     def _used_by(self, user: str, now: float) -> None:
         if user:
-            self._users.pop(user, None)  # the newest one is the last one
+            self._users.pop(user, None)  # keep the dict in the order of the last request, newest last
             self._users[user] = now
             if len(self._users) > MOST_USERS:
                 del self._users[next(iter(self._users))]
@@ -143,11 +143,10 @@ class Throttle:
         return waiter.granted
 
     def correct(self, n_bytes: int = 0, entries: int = 0) -> None:
-        """Correct the estimate of granted work: take the missing amount, so that the next request waits for it.
+        """Correct the estimate of granted work: take the missing tokens, or return the tokens that were not needed.
 
-        :param n_bytes: number of bytes by which the work exceeded its estimate; negative if it was less work, which
-            returns the difference.
-        :param entries: the same for entries.
+        :param n_bytes: number of bytes by which the work exceeded its estimate; negative if the work was smaller.
+        :param entries: number of entries by which the work exceeded its estimate; negative if the work was smaller.
         """
         self._count(entries, n_bytes, self._clock.seconds())
         if self._waiters:
@@ -163,12 +162,12 @@ class Throttle:
         self._apply()
 
     def yield_to(self, factor: float, speed: Rate) -> None:
-        """Grant only the fraction ``factor`` of the limit, so that requests of clients are served first.
+        """Grant only the fraction ``factor`` of the limit, so that requests of clients have to wait less.
 
         :param factor: the part of the limit to grant, above 0; 1 to grant the full limit again.
-        :param speed: the present speed of the work, which stands for the limit if the limiter has none.  The first
-            speed that is not 0 is used until the factor is 1 again.  Later speeds are ignored, because they are already
-            lowered.
+        :param speed: the present speed of the work.  If the limiter has no limit, the factor is applied to this speed.
+            The first speed that is not 0 is used until the factor is 1 again.  Later speeds are ignored, because the
+            factor has already lowered them.
         """
         known = self._speed
         if factor >= 1:
@@ -188,13 +187,13 @@ class Throttle:
         self._bucket.reserve(entries, n_bytes, now)
         self._entries += entries
         self._bytes += n_bytes
-        # a Prometheus counter must never decrease, so amounts that were returned are not subtracted
+        # a Prometheus counter must never decrease, so returned tokens are not subtracted from it
         metrics = self._metrics
         metrics.granted_entries.value = max(metrics.granted_entries.value, self._entries)
         metrics.granted_bytes.value = max(metrics.granted_bytes.value, self._bytes)
 
     def _grant(self) -> None:
-        """Grant the waiting requests in order.  A request that a callback makes meanwhile is granted after them."""
+        """Grant the waiting requests in order, until the limit is reached."""
         self._timer = None
         while self._waiters:
             now = self._clock.seconds()

@@ -3,8 +3,8 @@
 For speed, a value is recorded once for many entries that were processed together, never for each entry:
 ``summary.success.record(ms, count)``.
 
-Some numbers are exported under several names: dashboards that were made for older versions of Apache's bookie read the
-names of those versions.
+Some numbers are exported under several names, because the names differ between versions of Apache's bookie, and
+dashboards for older versions should work, too.
 """
 
 from ..instruments import Instruments, pieces, render

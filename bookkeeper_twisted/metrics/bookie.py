@@ -11,10 +11,10 @@ class JournalGroup(NamedTuple):
     """One group of records that a journal has written.
 
     :ivar ended: time at which the group was complete, in seconds since the epoch.
-    :ivar n_entries, n_bytes: number of entries, and of bytes of all records.
+    :ivar n_entries, n_bytes: number of entries in the group, and number of bytes of all its records.
     :ivar waited: seconds that the records waited in the queue, on average.
     :ivar written: seconds of the write; 0 if write and sync were one call.
-    :ivar synced: seconds of the sync, or of both; None if the group was not synced.
+    :ivar synced: seconds of the sync, or of the call that did both; None if the group was not synced.
     """
 
     ended: float
@@ -32,7 +32,7 @@ RECENT_GROUPS = 600
 class JournalMetrics:
     """The metrics of one journal; latencies are in milliseconds.
 
-    :ivar groups: the newest groups.
+    :ivar groups: the newest groups of records that the journal has written.
     """
 
     def __init__(self, instruments: Instruments, index: int) -> None:
@@ -82,7 +82,7 @@ _READ_LANE = "BookieReadThreadPool-read"
 """The value of the label ``thread``.
 
 In Apache's bookie each thread of the pool ``BookieReadThreadPool`` has a queue of its own.  Here the threads that read
-from disk share one queue, so there is one value.
+from disk share one queue, so this label always has the same value.
 """
 
 
@@ -97,7 +97,7 @@ class ReadLaneMetrics:
     def __init__(self, instruments: Instruments) -> None:
         self.completed = self.failed = self.refused = 0
         self._instruments = instruments
-        # Apache's bookie counts the tasks of a pool and those of its threads, which are the same number
+        # Apache's bookie exports two counters, one of the pool and one of its threads; here both have the same value
         for name in ("completed", "tasks_completed"):
             self._export(name, lambda: self.completed)
         self._export("tasks_failed", lambda: self.failed)

@@ -30,7 +30,7 @@ class MaintenanceMetrics:
         self.majors = counter("MAJOR_COMPACTION_TOTAL")
         self.minors = counter("MINOR_COMPACTION_TOTAL")
         self.compacted_bytes = counter("compacted_bytes")
-        # the names of two of these counters in Apache's bookie before version 4.10
+        # Apache's bookie exported two of these counters under other names before version 4.10
         for name, counted in (("DELETED_LEDGER_COUNT", self.deleted_ledgers), ("MINOR_COMPACTION_COUNT", self.minors)):
             instruments.gauge("bookie_" + name, partial(_value, counted), "counter", **labels)
         self._space: dict[int, tuple[int, int, int]] = {}
@@ -67,7 +67,8 @@ class MaintenanceMetrics:
         """Record the sizes of the entry logs in a ledger directory; they replace the sizes recorded before.
 
         :param directory: index of the directory.
-        :param logs: for each entry log with live entries, the bytes of all its entries and of the live ones.
+        :param logs: for each entry log with live entries: the bytes of all its entries, and the bytes of its live
+            entries.
         :param used: bytes of all entry logs.
         """
         self._space[directory] = len(logs), sum(live for _, live in logs), used

@@ -1,4 +1,4 @@
-"""Makes registries, which export instruments of this package or metrics of the process."""
+"""Makes Prometheus registries for the instruments of this package, and for metrics of the process."""
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
@@ -6,7 +6,7 @@ from ..instruments import Instruments
 
 
 def new_registry(*collectors: Instruments) -> CollectorRegistry:
-    """Make a registry that exports the instruments of some bookies or clients, without metrics of the process."""
+    """Make a registry of the instruments of bookies or clients, without metrics of the process."""
     registry = CollectorRegistry()
     for collector in collectors:
         registry.register(collector)

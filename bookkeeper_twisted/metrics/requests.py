@@ -8,7 +8,7 @@ from ..instruments import Histogram, Instruments
 
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 
-# the bounds of histograms from BP-62: of the milliseconds of a batch read, and of the bytes of its reply
+# the bucket bounds that BP-62 specifies: latencies of batch reads in milliseconds, sizes of their replies in bytes
 _BATCH_LATENCIES = (5, 10, 20, 50, 100, 200, 500, 1000, 3000)
 _BATCH_SIZES = (128, 512, 1024, 2048, 4096, 16 * 1024, 128 * 1024, 1024 * 1024)
 
@@ -47,8 +47,8 @@ class RequestMetrics:
         self.force = instruments.latency(prefix + "FORCE_LEDGER_REQUEST")
         self.bookie_info = instruments.summary(prefix + "GET_BOOKIE_INFO_REQUEST")
         self.list_entries = instruments.summary(prefix + "GET_LIST_OF_ENTRIES_OF_LEDGER_REQUEST")
-        # Apache's bookie exports a second metric of each operation, which leaves out the time in Apache's queues; both
-        # metrics have the same values here
+        # Apache's bookie exports a second metric of each operation, which does not include the time in its queues.  This
+        # bookie exports the same values under both names.
         instruments.share(prefix + "READ_ENTRY_FENCE_READ", self.fence_read)
         instruments.share(prefix + "READ_LAC", self.read_lac)
         instruments.share(prefix + "WRITE_LAC", self.write_lac)
@@ -71,8 +71,8 @@ class RequestMetrics:
 class ConnectionMetrics:
     """The metrics of a bookie's connections.
 
-    :ivar replies_per_write: number of replies that were written to a socket together.  The common reply to several adds
-        counts once for each add.
+    :ivar replies_per_write: histogram of the number of replies that one write to a socket contained.  A reply that
+        answers several adds counts once for each add.
     """
 
     def __init__(self, instruments: Instruments) -> None:
@@ -95,9 +95,9 @@ class ConnectionMetrics:
         self._instruments = instruments
 
     def watch_principals(self, kinds: Sequence[str], count: Callable[[str], float]) -> None:
-        """Export the number of connections by the kind of their principal.
+        """Export the number of connections for each kind of principal (authenticated peer).
 
-        :param count: returns the number of connections of a kind, when it is exported.
+        :param count: returns the present number of connections of a kind; called for each export.
         """
         for kind in kinds:
             self._instruments.gauge("bookie_connections_by_principal", partial(count, kind), principal_kind=kind)
@@ -107,7 +107,7 @@ def watch_certificate(instruments: Instruments, server: str, expires_at: Callabl
     """Export when the certificate of a server expires.
 
     :param server: ``bookie`` or ``http``, the value of the label ``server``.
-    :param expires_at: returns the time, in seconds since 1970.
+    :param expires_at: returns the time of expiry, in seconds since the epoch.
     """
     instruments.gauge("tls_certificate_expires_at_seconds", expires_at, server=server)
 
@@ -115,8 +115,8 @@ def watch_certificate(instruments: Instruments, server: str, expires_at: Callabl
 class AuthorizationMetrics:
     """The metrics of authorization.
 
-    :param actions: the permissions for which refusals are counted.
-    :ivar refused: the number of refused requests, by the permission that they needed.
+    :param actions: the permissions whose refusals are counted.
+    :ivar refused: for each permission, the number of requests that were refused because their sender did not have it.
     """
 
     def __init__(self, instruments: Instruments, actions: Sequence[str]) -> None:
@@ -128,6 +128,6 @@ class AuthorizationMetrics:
     def watch_audit(self, lost: Callable[[], float]) -> None:
         """Export the number of lines that the audit log has lost.
 
-        :param lost: returns the number, when it is exported.
+        :param lost: returns the present number of lost lines; called for each export.
         """
         self._instruments.gauge("bookie_audit_log_lost_lines", lost, "counter")

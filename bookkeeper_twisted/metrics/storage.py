@@ -21,7 +21,7 @@ def directory_labels(ledger_dirs: Sequence[str], index_dirs: Sequence[str]) -> M
 
 
 class StorageCounts(Protocol):
-    """The counters of a ledger storage, such as entries written and cache hits; its metrics export them."""
+    """The counters of a ledger storage, for example cache hits, that its metrics export."""
 
     write_cache_hits: int
     read_cache_hits: int
@@ -38,7 +38,7 @@ class StorageCounts(Protocol):
 
 
 class StorageMetrics:
-    """The metrics of a ledger storage, read from its counts.
+    """The metrics of a ledger storage, which read the counters of the storage at each export.
 
     :param labels: labels that :func:`directory_labels` returned.
     :param write_cache_limit: maximum number of bytes in the write caches.
@@ -52,7 +52,7 @@ class StorageMetrics:
 
         counter("bookie_write_cache_hits", lambda: storage.write_cache_hits)
         counter("bookie_write_cache_misses", lambda: storage.read_cache_hits + storage.cache_misses)
-        for end in ("", "_count"):  # the second name is of versions that exported these two as summaries
+        for end in ("", "_count"):  # old versions exported summaries, whose names end with "_count"
             counter("bookie_read_cache_hits" + end, lambda: storage.read_cache_hits + storage.resident_hits)
             counter("bookie_read_cache_misses" + end, lambda: storage.cache_misses - storage.resident_hits)
         instruments.gauge("bookie_write_cache_size", storage.pending_bytes, **labels)
@@ -60,12 +60,12 @@ class StorageMetrics:
         instruments.gauge("bookie_read_cache_size", storage.read_cache_bytes, **labels)
         instruments.gauge("bookie_read_cache_count", storage.read_cache_entries, **labels)
         instruments.gauge("bookie_write_cache_max_size", lambda: write_cache_limit)
-        # the same number under two names, because Apache's ledger storage and its garbage collector both export it
+        # Apache's ledger storage and its garbage collector both export this number, under two names
         for name in ("bookie_ledgers_count", "bookie_ACTIVE_LEDGER_TOTAL"):
             instruments.gauge(name, storage.ledger_count, **labels)
         instruments.gauge("bookie_undeleted_ledgers", storage.undeleted, **labels)
         instruments.gauge("bookie_entries_count", storage.entry_count, **labels)
-        # the names of four of these numbers in old versions of Apache's bookie
+        # old versions of Apache's bookie exported four of these numbers under the following names
         for name, read in {
             "ledgers_count": storage.ledger_count, "entries_count": storage.entry_count,
             "write_cache_size": storage.pending_bytes, "read_cache_size": storage.read_cache_bytes,
@@ -76,8 +76,9 @@ class StorageMetrics:
 class DiskMetrics:
     """The metrics of the disks of ledger and journal directories.
 
-    :param directories: paths of the ledger directories; ``journals`` are the paths of the journal directories.
-    :param used: returns the used share of the disk of a directory at the last check, from 0 to 1.
+    :param directories: paths of the ledger directories.
+    :param journals: paths of the journal directories.
+    :param used: returns the used share of the disk of a directory, from 0 to 1, as measured by the last check.
     :param writable: returns the number of writable ledger directories.
     """
 

@@ -33,7 +33,7 @@ class ThrottleMetrics:
 
 
 class YieldStatus(Protocol):
-    """The degree to which background work is slowed down to serve clients faster, and the latency that decides this."""
+    """The factor by which background work is slowed down, the latency of clients that determines it, and its bound."""
 
     @property
     def bound(self) -> float: ...
@@ -46,11 +46,11 @@ class YieldStatus(Protocol):
 class AdaptiveMetrics:
     """The metrics of background work that is slowed down while clients see high latencies.
 
-    The metrics are the latency of clients and its bound, in ms, and the share of its speed limits that the work may
-    use.
+    The metrics are the latency of clients and its bound, in milliseconds, and the factor by which the speed limits of
+    the work are multiplied.
 
     :param status: returns an object with these three numbers.
-    :param labels: labels that distinguish several kinds of such work in one process.
+    :param labels: labels of the metrics; they must differ if one process has several such controls.
     """
 
     def __init__(
