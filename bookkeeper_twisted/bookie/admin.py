@@ -44,7 +44,7 @@ class BookieState:
     :ivar high_priority_writes: whether the bookie accepts adds of high priority even while it is read-only.
     :ivar reasons: the reasons why the bookie is read-only or has failed, as texts; empty if it is writable and has not
         failed.
-    :ivar since: for each reason the time at which it began to hold, in seconds since the epoch.
+    :ivar since: for each reason, the time since which it applies, in seconds since the epoch.
     """
 
     phase: Phase
@@ -61,8 +61,8 @@ class DirectoryUsage:
     :ivar directory: path of the directory, as configured.
     :ivar total: size of the file system in bytes.
     :ivar free: number of bytes that can still be written to the file system.
-    :ivar growth: bytes by which its used space grows per second, on average of the last days; None while the bookie has
-        not run long enough to know it.
+    :ivar growth: average growth of the used space in the last days, in bytes per second; None if the bookie has not run
+        long enough to measure the growth.
     """
 
     directory: str
@@ -73,7 +73,7 @@ class DirectoryUsage:
 
 @attrs.frozen
 class StoredFiles:
-    """The paths of the files in which a bookie stores entries, sorted by directory, then by number."""
+    """The names of the files in which a bookie stores entries, sorted by directory, then by number."""
 
     journals: tuple[str, ...]
     entry_logs: tuple[str, ...]
@@ -110,8 +110,8 @@ class IBookieAdmin(Interface):
     def set_read_only(read_only: bool) -> None:
         """Make the bookie read-only at the administrator's request, or withdraw this request.
 
-        The bookie is read-only while there is at least one reason for it.  This request is such a reason.  It is
-        forgotten when the process ends, unless ``persistBookieStatusEnabled`` is set.
+        The bookie is read-only while there is at least one reason for it.  The administrator's request is such a
+        reason.  The request is forgotten when the process ends, unless ``persistBookieStatusEnabled`` is set.
 
         :param read_only: True to make the request, False to withdraw it; a repeated call has no effect.
         """
@@ -125,16 +125,20 @@ class IBookieAdmin(Interface):
     def files() -> "Deferred[StoredFiles]":
         """List the files of journals, entry logs and indexes.
 
-        :raises NotServingError: (as a failure) the phase is not SERVING.  The methods after this one raise it, too.
+        :raises NotServingError: (as a failure) the phase is not SERVING.
         """
 
     def marks() -> "Deferred[Sequence[JournalMark]]":
-        """Read the replay mark of each journal, in the order of the configuration."""
+        """Read the replay mark of each journal, in the order of the configuration.
+
+        :raises NotServingError: (as a failure) the phase is not SERVING.
+        """
 
     def check_directories() -> "Deferred[None]":
         """Compare the cookies in all directories and in the metadata store with the configuration.
 
         :raises InvalidCookieError: (as a failure) a cookie is missing, or belongs to another bookie.
+        :raises NotServingError: (as a failure) the phase is not SERVING.
         """
 
     def configuration() -> Mapping[str, str]:
@@ -155,13 +159,16 @@ class IBookieAdmin(Interface):
         """
 
     def journal_groups() -> Sequence[Ring[JournalGroup]]:
-        """Return the newest groups of each journal, in the order of the configuration; empty before it serves."""
+        """Return the newest groups of records that each journal wrote; empty before the bookie serves.
+
+        The journals are in the order of the configuration.
+        """
 
     def slow_requests() -> Ring[SlowRequest]:
-        """Return the newest slow requests; there are none without ``slowRequestThresholdMs``."""
+        """Return the newest slow requests; empty if ``slowRequestThresholdMs`` is not set."""
 
     def background() -> "IBackgroundWork":
-        """Return the control over garbage collection, scrub and speed limits.
+        """Return the object that controls garbage collection, scrub and speed limits.
 
         :raises NotServingError: the bookie does not serve.
         """
@@ -189,7 +196,8 @@ class CompactionStatus:
     :ivar total: number of compactions since the start of the bookie.
     :ivar last: end of the last compaction, in seconds since the epoch; before the first compaction, the start of the
         bookie.
-    :ivar threshold: live share below which such a compaction copies an entry log, from 0 to 1.
+    :ivar threshold: a compaction of this kind copies an entry log if the live share of its bytes, from 0 to 1, is below
+        this threshold.
     """
 
     at_work: bool
@@ -204,7 +212,7 @@ class DirectoryWork:
     """The maintenance of one ledger directory, for administrators.
 
     :ivar directory: path of its ``current`` directory.
-    :ivar index: path of its index file, which says in which entry log each run of entries is stored.
+    :ivar index: path of its index file, which says in which entry log each range of consecutive entries is stored.
     :ivar progress: progress of its compaction; None while no compaction is running.
     :ivar damaged: for each entry log that failed a check, by file name, a description of the damage.
     """
@@ -270,14 +278,14 @@ class EntryLogSpace:
 
 @attrs.frozen
 class ScrubStatus:
-    """The status of the scrub.
+    """The status of the scrub.  A pass of the scrub reads and verifies everything once.
 
     :ivar progress: progress in the directory that is being verified; None while no pass runs.
     :ivar passes, failures: number of complete and of failed passes since the start.
     :ivar last_pass: end of the last complete pass, in seconds since the epoch; None before the first pass.
-    :ivar findings: the known damage, including damage that compactions have found.  For entries that a running pass has
-        verified already, it is the damage that this pass found.  For all other entries, it is the damage that the
-        previous pass found.
+    :ivar findings: the known damage, including damage that compactions have found.  For entries that the running pass
+        has already verified, this is the result of the running pass.  For all other entries, it is the result of the
+        previous pass.
     """
 
     suspended: bool
@@ -340,7 +348,7 @@ class IBackgroundWork(ISpeedLimits):
     def cancel_scrub() -> None:
         """End the present pass of the scrub; keep the damage that it found.
 
-        The next timed pass continues where this pass has ended.
+        The next pass that the timer starts continues where this pass has ended.
         """
 
     def resume_scrub() -> None:

@@ -77,8 +77,8 @@ class WriteMode:
 class Bookie:
     """The operations of one bookie on its storage and journals.
 
-    :param commits: the group commits of the ``n`` journals; a group commit is the queue of records for one journal.  A
-        ledger uses the group commit with the index ``ledger_id mod n``.
+    :param commits: for each of the ``n`` journals, the queue of records that wait for it.  The records of a ledger are
+        put into the queue with the index ``ledger_id mod n``.
     :param flush: sends the replies that were collected for the connections
         (:meth:`~bookkeeper_twisted.protocol.server.outbox.Outbox.flush`).
     :param on_full: called when the write cache is full; it begins a checkpoint unless one is in progress.
@@ -107,7 +107,7 @@ class Bookie:
         return 0 if self.mode.read_only else 1
 
     def marks(self) -> list[JournalPosition]:
-        """Return, for each journal, a position before which all records are also in the storage (safety rule S7)."""
+        """Return a position in each journal: all records before it are also in the storage (safety rule S7)."""
         return [commit.mark for commit in self._commits]
 
     # -- adds --
@@ -134,16 +134,16 @@ class Bookie:
         return not self._storage.is_full()
 
     def resume_adds(self) -> None:
-        """Resume the adds that wait for room in the write cache or the journal's queue: there may be room now."""
+        """Admit adds that wait for room, as far as the write cache and the queues of the journals have room now."""
         if self._waiting:
             self._waiting.resume(self._has_room)
 
     def lacked_room_since(self, began: float) -> bool:
-        """Test whether an add has waited for room since ``began``, a time of the clock."""
+        """Test whether an add had to wait for room at any time since ``began`` (a time of the reactor's clock)."""
         return self._waiting.ended_at >= began
 
     def refuse_waiting(self, error: BookKeeperError) -> None:
-        """Fail the adds that wait for room with ``error``."""
+        """Fail the adds that wait for room in the write cache or a journal's queue with ``error``."""
         self._waiting.fail_all(error)
 
     def _admit(
@@ -158,9 +158,9 @@ class Bookie:
                 self._admit_run(run, master_key, recovery, deferred_sync, high_priority, done)
 
     def _admit_together(self, entries: Entries, master_key: bytes, deferred_sync: bool, done: AddDone) -> bool:
-        """Admit entries of several ledgers in one call.
+        """Store entries of several ledgers in one call.
 
-        Return False if one of the ledgers needs a check of its fence or key.
+        If the fence or key of one of the ledgers must be checked first, store nothing and return False.
         """
         handles = self._handles.accepting(entries.ledger_ids, master_key)
         if handles is None:
@@ -189,8 +189,8 @@ class Bookie:
         except BookKeeperError as error:
             done(run, error)
             return
-        # Write the key record before the entries, because a replay needs the key first.  The storage has key and
-        # entries already, so a journal mark behind them is safe (safety rule S7).
+        # The key record comes before the entries in the journal, because a replay needs the key first.  The storage has
+        # key and entries already, so a checkpoint may move the replay mark past these records (safety rule S7).
         records = self._adopt_key(handle, master_key)
         if run.last > handle.last_entry:
             handle.last_entry = run.last
@@ -233,7 +233,7 @@ class Bookie:
 
     def fence(self, ledger_id: int, master_key: bytes) -> "Deferred[None]":
         if self._storage.was_fenced(ledger_id):
-            return succeed(None)  # the ledger was deleted, and its fence is remembered: do not create its state again
+            return succeed(None)  # a deleted ledger whose fence is remembered: nothing to do
         handle = self._handles.get(ledger_id)
         try:
             handle.authorize(master_key)
@@ -409,7 +409,7 @@ class Bookie:
     async def _learn_lac(self, handle: LedgerHandle) -> None:
         """Read the last stored entry of a ledger, to learn the LAC in its header.
 
-        Otherwise a long poll could wait for a LAC that the bookie has stored already.
+        Without this, a long poll could wait for a LAC that is already in a stored entry.
         """
         try:
             last = await self.last_entry(handle.ledger_id)

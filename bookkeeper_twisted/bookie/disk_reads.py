@@ -36,10 +36,10 @@ class DiskReads:
 
     Callers use it on the reactor thread; the reads run on the threads of the read lane.
 
-    :param flush: a function that sends the collected replies; called after each result, whose callbacks may have added
-        replies.
+    :param flush: a function that sends the collected replies; called after the callbacks of each result, which may have
+        added replies.
     :param seconds: returns the time in seconds.  Failed reads of a ledger are logged at most once a minute.
-    :param limit: maximum number of reads that wait; further reads are refused, so that they use limited memory (safety
+    :param limit: maximum number of waiting reads; further reads are refused, to limit the memory of the queue (safety
         rule S11).
     """
 
@@ -68,8 +68,6 @@ class DiskReads:
         """Read entries from disk on the read lane, whose threads read files.
 
         Fails with TooManyRequestsError if too many reads are waiting.
-
-        See :meth:`~.interfaces.IBookie.load` for parameters and errors.
         """
         if self._waiting + len(wanted) > self._limit:
             self._metrics.reads.refused += len(wanted)
@@ -90,8 +88,8 @@ class DiskReads:
     def entry_ranges(self, ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
         """Find the ranges of consecutive entries of a ledger on disk.
 
-        The search of a ledger may take long.  So only one ledger is searched at a time, and other threads of the lane
-        stay free for reads.
+        The search of a ledger may take long.  So only one ledger is searched at a time, and the other threads of the
+        read lane stay free for reads of entries.
 
         :returns: (first id, last id) of each range, ascending.  Fails with BookieIOError, or with TooManyRequestsError
             if too many reads are waiting.  A call that is cancelled before its search begins is skipped.
@@ -116,16 +114,18 @@ class DiskReads:
                 outcome = await self._on_lane(self._guarded, self._storage.entry_ranges, ledger_id)
             except Exception:
                 outcome = Failure()
-            if not result.called:  # no result is wanted if the caller has cancelled the call during the search
+            if not result.called:  # the caller may have cancelled the call during the search
                 result.callback(outcome)
         self._is_listing = False
 
     def _on_lane(
         self, work: Callable[..., T], *args: Any, finish: Callable[[T], T] = lambda outcome: outcome, count: int = 1
     ) -> "Deferred[T]":
-        """Run ``work`` on the read lane, whose threads read files.
+        """Run ``work`` on a thread of the read lane; pass its result to ``finish`` on the reactor thread.
 
-        After the callbacks of its result, send the replies that they have collected.
+        When the callbacks of the returned Deferred have run, send the replies that they have queued.
+
+        :param count: the number of reads as which this work is counted.
         """
 
         def finished(outcome: Any) -> None:

@@ -141,12 +141,9 @@ class Engine:
             commit.make_ready()
 
     def _flushed(self, ask: "Callable[[], Deferred[T]]") -> "Deferred[T]":
-        """Call ``ask`` and return its result.
+        """Call ``ask``; when the callbacks of its result have run, send the replies that they have queued.
 
-        After the callbacks of the result, send the replies that they have collected.
-
-        Other replies are sent when a group of journal records is complete, but this result does not wait for such a
-        group.  Cancelling the result cancels the call.
+        :returns: fires with the result of ``ask``.  Cancelling it cancels the call.
         """
 
         def answered(result: T | Failure) -> None:
@@ -159,7 +156,7 @@ class Engine:
         return used
 
     def blocked_seconds(self) -> float:
-        """Return for how long the longest of the present writes of the journals has lasted; 0 if there is none."""
+        """Return for how many seconds the longest present write or sync of a journal has lasted; 0 if there is none."""
         return max(commit.blocked_seconds for commit in self.commits)
 
     async def stop(self) -> LastCheckpoint | None:

@@ -66,7 +66,7 @@ class Unfinished:
     def ended(self, work: Work, outcome: Any = None) -> None:
         """Deliver the ``outcome`` of ``work``; if no other work is left, fire the waiting Deferreds."""
         self._works.discard(work)
-        work.deliver(outcome)  # before the test for remaining work: its callbacks may submit more
+        work.deliver(outcome)  # deliver before the test whether work is left: callbacks may submit more
         while not self._works and self._waiting:
             waiter = self._waiting.pop(0)
             if not waiter.called:
@@ -167,7 +167,7 @@ class ThreadExecutor:
         if not self._running:
             for lane in self._lanes.values():
                 for thread in lane.threads:
-                    # the thread ends very soon: as its last step, it has scheduled the call of this method
+                    # this does not block for long: scheduling the call of this method was the last step of the thread
                     thread.join()
             assert self._stopped is not None
             self._stopped.callback(None)

@@ -25,7 +25,7 @@ Done = Callable[[Exception | None], None]
 QUEUE = "its turn in the queue of the journal"
 SYNC = "the write and the sync of the journal"
 LOOP = "the event loop, which was busy or held up"
-"""The names of what a record waits for."""
+"""A cause for which a record waits, as the log names it; the other causes are :data:`QUEUE` and :data:`SYNC`."""
 
 BUSY_SECONDS = 0.1
 """Seconds for which a journal counts as busy after an append; a steady client pauses only for milliseconds."""
@@ -140,12 +140,12 @@ class GroupCommit:
     def blocked_seconds(self) -> float:
         """Return for how long the present write or sync of the journal has lasted; 0 if there is none.
 
-        A thread that waits for its turn counts as one that writes.
+        The time in which a thread waits for the right to write counts, too.
         """
         return 0.0 if self._idle or self.failed else self._clock.seconds() - self._began
 
     def waits(self) -> dict[str, float]:
-        """Return, for the record that is being completed now, the seconds of each wait by its name; else an empty dict.
+        """Return the seconds that the record being completed now has waited, for each cause; otherwise an empty dict.
         """
         if self._completing is None:
             return {}
@@ -217,8 +217,8 @@ class GroupCommit:
             self._call(item, None)
         self._completing = None
         self._flush()
-        # Each append may start a drain.  If an earlier drain has written the appended record already, the group of this
-        # drain is empty.
+        # Each append may submit a call that writes the queue.  If an earlier call has already written the appended
+        # record, the group of this call is empty.
         if group.items:
             self._measure(group)  # measure after the completions, because clients wait for the completions
         self._watch_unsynced(group.synced)
@@ -227,7 +227,7 @@ class GroupCommit:
         try:
             item.done(error)
         except Exception:
-            # The records are durable, so an error in one callback must not prevent the calls of the others.
+            # The records are durable, so all callbacks must be called, even if one of them raises an error.
             self._log.failure("a completion failed")
 
     def _broken(self, failure: Failure) -> None:
@@ -331,13 +331,13 @@ class GroupCommit:
         while True:
             group = self._commit()
             if group.failure is not None:
-                # Keep the token: without it, no thread writes to the journal, and after a failure nothing may be
-                # written to it any more (safety rule S10).
+                # Keep the token, so that no thread writes to the journal any more: after a failure, nothing may be
+                # written to it (safety rule S10).
                 return group
             if not self._queue:
                 self._idle.append(None)
-                # Check the queue again: a record that was queued while this thread had the token could not start a
-                # drain.
+                # Check the queue again: the reactor thread may have queued a record just before this thread returned
+                # the token, and then no other thread has begun to write it.
                 if not self._queue or not self._take_token():
                     return group
             self._executor.notify(self._complete, group)

@@ -19,7 +19,7 @@ AddDone = Callable[[Entries, Exception | None], None]
 
 @attrs.define(eq=False)
 class LoadLaterError(TooManyRequestsError):
-    """An entry was not loaded, because other entries of the same call used up its bytes; the caller loads it later."""
+    """An entry was not loaded, because the call had already loaded its maximum number of bytes; load it later."""
 
 
 class IStorageExecutor(Interface):
@@ -107,10 +107,10 @@ class IBookie(Interface):
     def scattered(
         ledger_ids: Sequence[int], entry_ids: Sequence[int], max_bytes: int
     ) -> Sequence[bytes | None]:  # fmt: skip
-        """Return those of the wanted entries that can be read without waiting; they may be of several ledgers.
+        """Return the wanted entries, of one or more ledgers, that can be read without waiting for the disk.
 
-        The result is in the order of the ids, with None for each entry that was not found or not searched for.
-        Such an entry may still be found by :meth:`cached` or :meth:`resident`.
+        The result is in the order of the ids, and has None for each entry that was not found or not searched for.  For
+        such an entry, :meth:`cached` or :meth:`resident` may still succeed.
 
         :param ledger_ids, entry_ids: ledger id and entry id of each wanted entry, at least one.
         :param max_bytes: the search ends when the found entries have this many bytes; at least one entry is searched
@@ -124,8 +124,8 @@ class IBookie(Interface):
 
         :param wanted: triples: ledger id, entry id, maximum number of bytes to read from this entry on.
         :returns: for each triple, a run that begins at the entry, or an error: NoSuchEntryError, NoSuchLedgerError,
-            DataUnknownError (the entry log with the entry is missing), BookieIOError, or LoadLaterError (the other
-            triples have used up the bytes of this call; at least one triple is loaded).  If too many reads wait, the
+            DataUnknownError (the entry log with the entry is missing), BookieIOError, or LoadLaterError (this call has
+            already loaded its maximum number of bytes; at least one triple is loaded).  If too many reads wait, the
             Deferred itself fails with TooManyRequestsError.
         """
 
@@ -133,10 +133,11 @@ class IBookie(Interface):
         """Return the id of the last stored entry of ``ledger_id``; fails with NoSuchLedgerError, NoSuchEntryError."""
 
     def known_last(ledger_id: int) -> int:
-        """Return the id of the last stored entry of ``ledger_id``; -1 if it is not in memory, but only in the index."""
+        """Return the id of the last stored entry of ``ledger_id``; -1 if only a search of the index can find it.
+        """
 
     def last_add_confirmed(ledger_id: int) -> int:
-        """Return the highest LAC of ``ledger_id`` that this bookie has received since its start; -1 without one."""
+        """Return the highest LAC of ``ledger_id`` that this bookie received since its start; -1 if none."""
 
     def set_explicit_lac(ledger_id: int, master_key: bytes, body: bytes) -> "Deferred[None]":
         """Write an explicit LAC to the journal; it replaces the known explicit LAC unless it is lower.

@@ -1,6 +1,6 @@
 """The state that a bookie keeps in memory for each ledger in use.
 
-This state is the handle of the ledger; a ledger has at most one.  All decisions about the ledger are made on the
+This state is the handle of the ledger; a ledger has at most one handle.  All decisions about the ledger are made on the
 reactor thread.  A handle is not closed while a fence or a wait for a LAC is in progress.  So the adds and fences of a
 ledger are processed in one serial order (safety rule S3).
 """
@@ -120,7 +120,7 @@ def take_note(handles: Sequence[LedgerHandle], entries: Entries) -> None:
 class LedgerHandles:
     """The handles of the most recently used ledgers.
 
-    If there are too many handles, idle handles are closed, to limit the memory (safety rule S11).
+    If there are too many handles, handles that nothing waits for are closed, to limit the memory (safety rule S11).
     """
 
     def __init__(self, storage: ILedgerStorage, commits: Sequence[GroupCommit], limit: int = 131_072) -> None:
@@ -151,8 +151,8 @@ class LedgerHandles:
         for handle in map(self._handles.get, ledger_ids):
             if handle is None or handle.accepts is None:
                 return None
-            # Ledgers with the same key share one bytes object.  So a comparison of the objects mostly makes a
-            # comparison of the bytes unnecessary.
+            # Ledgers with the same key share one bytes object.  If this is the object of the previous ledger, the bytes
+            # need not be compared again.
             if handle.accepts is not compared:
                 if not compare_digest(handle.accepts, master_key):
                     return None
@@ -231,9 +231,10 @@ class LacWatches:
         self._count = 0
 
     def wait(self, handle: LedgerHandle, previous_lac: int, timeout: float) -> "Deferred[float | None]":
-        """Wait until the LAC of a ledger is above ``previous_lac``.  The present LAC must not be above it yet.
+        """Wait until the LAC of a ledger is above ``previous_lac``, which it must not be yet.
 
-        See :meth:`~.interfaces.IBookie.wait_lac` for parameters and errors.
+        :param timeout: maximum number of seconds to wait.
+        :returns: the result of :meth:`.IBookie.wait_lac`.
         """
         if self._count >= self._limit:
             return fail(TooManyRequestsError(handle.ledger_id))

@@ -47,7 +47,7 @@ Check = Callable[[], Coroutine["Deferred[Any]", Any, None]]
 
 
 class ServedDirectories:
-    """A reader of the bookie's directories for the administrator; it reads files on the read lane (threads for reads).
+    """Reads the bookie's directories for an administrator, on the threads that read files (the read lane).
 
     :param check: compares the cookies for :meth:`IBookieAdmin.check_directories`.
     """
@@ -80,7 +80,7 @@ class ServedDirectories:
     def _marks(self) -> Sequence[JournalMark]:
         directories = [current(path) for path in self._paths.ledgers]
         for path in directories:
-            self._fs.list(path)  # fail if a directory is missing: its replay mark would be read as 0
+            self._fs.list(path)  # an error if the directory is missing; read_marks would return 0 instead
         marks = read_marks(self._fs, directories, len(self._paths.journals))
         return [JournalMark(mark.file_id, mark.offset) for mark in marks]
 
@@ -97,7 +97,7 @@ class ServedDirectories:
 class ServingParts:
     """The parts of a serving bookie that its administration calls.
 
-    :ivar control: the administrator's control over the background work.
+    :ivar control: the object by which an administrator controls the background work.
     """
 
     directories: ServedDirectories
@@ -120,7 +120,8 @@ class ServingParts:
 class BookieAdmin:
     """The administration of a bookie by code in its process.
 
-    The bookie's service reports its phases to this object, and sets the parts once they exist.
+    The bookie's service calls this object when the phase of the bookie changes, and when parts of the bookie have been
+    made.
 
     :param config: the configuration at the start.
     :param levels: the levels of the log of this process.
@@ -158,13 +159,13 @@ class BookieAdmin:
         self, registration: BookieRegistration, disks: DiskMonitor, access: AccessControl | None = None,
         slow: SlowRequests | None = None, groups: Sequence[Ring[JournalGroup]] = (),
     ) -> None:  # fmt: skip
-        """Set the registration and the disk monitor of a bookie that is about to serve.
+        """Set the registration, the disk monitor and other parts of a bookie, before the bookie serves.
 
         :param registration: the registration, which gets the administrator's read-only request.
         :param disks: measures the space of the disks.
         :param access: decides who may administer the bookie.
-        :param slow: logs slow requests; gets the threshold now and when it changes.
-        :param groups: the newest groups of each journal.
+        :param slow: logs slow requests; its threshold is set now, and when the configuration changes.
+        :param groups: the newest groups of records that each journal wrote.
         """
         self.access = access
         self._slow = slow
@@ -174,7 +175,7 @@ class BookieAdmin:
         registration.set_read_only(ADMINISTRATOR, self._read_only)
 
     def serve(self, parts: "ServingParts") -> None:
-        """Set the ``parts`` of a serving bookie; without parts, calls fail with NotServingError."""
+        """Set the ``parts`` of a serving bookie; until this call, requests for them fail with NotServingError."""
         self._parts = parts
 
     def take(self, config: BookieConfig) -> None:
@@ -212,7 +213,7 @@ class BookieAdmin:
 
         :param reason: a text for the administrator.
         """
-        if self._phase is Phase.SERVING:  # if the start fails, its caller logs the reason
+        if self._phase is Phase.SERVING:  # the caller of a failed start logs the reason
             self._log.critical("bookie {bookie_id} is stopping: {reason}", bookie_id=self.bookie_id, reason=reason)
         if self._phase in (Phase.STARTING, Phase.SERVING):
             self._phase, self._failure, self._failed_at = Phase.FAILED, reason, self._seconds()
@@ -232,8 +233,6 @@ class BookieAdmin:
 
     def set_read_only(self, read_only: bool) -> None:
         """Make the bookie read-only at the administrator's request, or withdraw this request.
-
-        See :meth:`IBookieAdmin.set_read_only` for parameters and errors.
         """
         self._read_only = read_only
         if self._registration is not None:
@@ -273,22 +272,20 @@ class BookieAdmin:
 
     def configure(self, values: Mapping[str, str]) -> None:
         """Change configuration values until the end of the process; after an error, all values are unchanged.
-
-        See :meth:`IBookieAdmin.configure` for parameters and errors.
         """
         self._serving()
         self.take(self.config.changed(values, CONFIGURABLE, "changed by an administrator"))
 
     def journal_groups(self) -> Sequence[Ring[JournalGroup]]:
-        """Return the newest groups of each journal, in the order of the configuration; empty before it serves."""
+        """Return the newest groups of records that each journal wrote; empty before the bookie serves."""
         return self._journal_groups
 
     def slow_requests(self) -> Ring[SlowRequest]:
-        """Return the newest slow requests; there are none without ``slowRequestThresholdMs``."""
+        """Return the newest slow requests; empty if ``slowRequestThresholdMs`` is not set."""
         return self._slow.recent if self._slow is not None else Ring(1)
 
     def background(self) -> IBackgroundWork:
-        """Return the control over garbage collection, scrub and speed limits."""
+        """Return the object that controls garbage collection, scrub and speed limits."""
         return self._serving().control
 
     def metrics(self) -> Iterator[bytes]:

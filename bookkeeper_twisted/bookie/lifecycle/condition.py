@@ -1,4 +1,4 @@
-"""The condition of a service, for the service manager of its process, such as systemd."""
+"""The status that a service reports to the service manager of its process, such as systemd."""
 
 import attrs
 
@@ -8,7 +8,8 @@ from .replay import ReplayProgress
 
 @attrs.frozen
 class Condition:
-    """The condition of a service, for the service manager of its process.
+    """The status that a service reports to the service manager of its process, such as systemd.
+
 
     :ivar text: what the service does at present, for an operator.
     :ivar progress: a number that changes while the start of the service makes progress.
@@ -21,11 +22,11 @@ class Condition:
 
 
 def condition_of(state: BookieState, replay: ReplayProgress, blocked: float) -> Condition:
-    """Return the condition of a bookie.
+    """Return the status that a bookie reports to the service manager.
 
     :param state: the state of the bookie, as its administrator sees it.
-    :param replay: the progress of its start.
-    :param blocked: see :class:`Condition`.
+    :param replay: the progress of the replay during the start.
+    :param blocked: seconds for which the present write or sync of a journal has lasted; 0 if none is in progress.
     """
     if state.phase is Phase.STARTING:
         return Condition(str(replay), replay.n_bytes)

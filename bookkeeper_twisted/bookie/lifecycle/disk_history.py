@@ -7,14 +7,14 @@ STEP = 600.0
 """Seconds between two samples that are kept."""
 
 MOST_SAMPLES = 1008
-"""Number of samples that are kept: those of a week."""
+"""Number of samples that are kept, enough for a week."""
 
 LEAST_SPAN = 1800.0
 """Seconds that the samples must cover before a growth is computed from them."""
 
 
 class DiskHistory:
-    """The used bytes of one disk in the last days; they are forgotten when the process ends.
+    """Samples of the used bytes of one disk in the last days; they are lost when the process ends.
 
     :param seconds: returns the time of the clock.
     """
@@ -24,7 +24,7 @@ class DiskHistory:
         self._samples: deque[tuple[float, int]] = deque(maxlen=MOST_SAMPLES)
 
     def record(self, used: int) -> None:
-        """Keep the number of ``used`` bytes, unless the last sample is newer than :data:`STEP`."""
+        """Record the number of ``used`` bytes, unless the last sample is less than :data:`STEP` seconds old."""
         now = self._seconds()
         if not self._samples or now - self._samples[-1][0] >= STEP:
             self._samples.append((now, used))
@@ -33,7 +33,8 @@ class DiskHistory:
     def growth(self) -> float | None:
         """The bytes by which the used space grows per second; None if the samples cover less than :data:`LEAST_SPAN`.
 
-        This is the slope of the line with the least squares, because compactions free space in large steps.
+        This is the slope of a linear regression over the samples: two samples alone say little, because compactions
+        free space in large steps.
         """
         count = len(self._samples)
         if not count or self._samples[-1][0] - self._samples[0][0] < LEAST_SPAN:

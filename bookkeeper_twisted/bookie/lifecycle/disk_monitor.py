@@ -57,7 +57,8 @@ class DiskState:
 class DiskMonitor:
     """A monitor that checks the disks at intervals and on demand.
 
-    :param directories: paths of the ledger directories; ``journals`` are the paths of the journal directories.
+    :param directories: paths of the ledger directories.
+    :param journals: paths of the journal directories.
     :param on_check: called with the result of each check.
     """
 
@@ -202,9 +203,9 @@ class DiskMonitor:
         return text, (1, 1)
 
     def _what_is_wrong(self, directory: str) -> str:
-        """Return an error text if the directory is unreadable, or empty because its disk is missing.
+        """Return an error text if the directory cannot be read, or if it is empty, because its disk is not mounted.
 
-        If nothing is wrong, return an empty text.
+        Return an empty text if the directory is usable.
 
         :raises OSError: no file descriptor is left for the check.
         """
@@ -230,7 +231,10 @@ class DiskMonitor:
 
 
 _Seen = tuple[str, tuple[int, int]]
-"""What a check finds about a directory: an error text, empty if it is usable; total and free bytes of its disk."""
+"""The result of the check of one directory: an error text, and the total and free bytes of its disk.
+
+The error text is empty if the directory is usable.
+"""
 
 
 def _columns(found: Sequence[_Seen]) -> tuple[list[str], list[tuple[int, int]]]:

@@ -48,8 +48,8 @@ class Gate(ServerFactory):
 def bookie_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
     """Return the bookie's endpoint, from ``listenEndpoint``, or from ``listeningInterface`` and ``bookiePort``.
 
-    Plain TCP connections pass data to the kernel as soon as they are written.  Connections of other endpoints, such as
-    TLS, are those of Twisted.
+    Plain TCP connections write data to the socket immediately, without waiting for the reactor's next turn.  For other
+    endpoints, such as TLS, Twisted's own connections are used.
 
     :raises ConfigError: the endpoint string is invalid, or ``listeningInterface`` is not an IP address.
     """
@@ -121,14 +121,14 @@ class HttpSite(Protocol):
         """Record that the server listens.
 
         :param local: whether only processes of this machine reach the server.
-        :returns: a text that says who may use the server, for the end of a sentence in the log.
+        :returns: a text that says who may use the server; the caller appends it to a log message.
         """
 
 
 def opened(site: HttpSite, listening: IListeningPort) -> str:
-    """Tell the HTTP ``site`` that its server listens at the port ``listening``.
+    """Call :meth:`HttpSite.opened` when the server of a ``site`` listens at the port ``listening``.
 
-    Return a sentence for the log that says where the server listens and who may use it.
+    :returns: a log message that says where the server listens and who may use it.
     """
     address: Any = listening.getHost()
     where = f"{address.host}:{address.port}" if hasattr(address, "port") else str(address)
@@ -137,7 +137,7 @@ def opened(site: HttpSite, listening: IListeningPort) -> str:
 
 
 def describe_metrics(listening: IListeningPort) -> str:
-    """Return a sentence for the log that says who can read the metrics at the separate ``listening`` port."""
+    """Return a log message that says which machines can read the metrics at the separate port ``listening``."""
     address: Any = listening.getHost()
     where = f"{address.host}:{address.port}/metrics"
     if loopback_of(listening):
@@ -156,7 +156,7 @@ def _parsed(reactor: Any, config: BookieConfig, name: str) -> IStreamServerEndpo
 
 
 def _reason(error: Exception, kind: str) -> str:
-    """Explain to the user why Twisted refused an endpoint string of the type ``kind``."""
+    """Return a message for the user that says why Twisted refused an endpoint string of the type ``kind``."""
     if isinstance(error, ImportError):
         return f"endpoints of type {kind} need the module {error.name}, which is not installed"
     if isinstance(error, TypeError):

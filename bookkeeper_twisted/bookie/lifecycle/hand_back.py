@@ -56,19 +56,19 @@ class HandBack:
             raise InvalidCookieError(f"{self.paths.all()[0]} is not a directory of this bookie: nothing to hand back")
         indexes = [current(path) for path in self.paths.indexes]
         exported: list[Exported] = []
-        # If the cookies are those of Apache's bookie, the indexes are Apache's already: written by Apache's bookie or
-        # by an earlier export.
+        # If the cookies are those of Apache's bookie, the indexes already have Apache's format: Apache's bookie or an
+        # earlier export has written them.
         if not cookies.of_apache:
             self._check(indexes)
             self._replay()
             exported = [self._export(path) for path in indexes]
             for path in self.paths.ledgers:
-                discard_log_sizes(self.fs, current(path))  # outdated: from before the take-over
+                discard_log_sizes(self.fs, current(path))  # Apache's sizes of the logs, outdated by now
         for path in distinct(self.paths.ledgers, self.paths.indexes):
             remove_reserve(self.fs, current(path))
         stamp_for_apache(self.fs, self.paths.all())
         for path in indexes:
-            # Replace our index by an empty one: Apache's bookie will add entries that our index does not have.
+            # Replace our index by an empty index, because it will be outdated once Apache's bookie has added entries.
             self.make_index(self.fs, path, True).close()
         return exported
 

@@ -77,12 +77,12 @@ def rebuild_ledgers(
     make_index: IndexFactory,
     advance: Callable[[int], object] = int,
 ) -> Rebuilt:
-    """Rebuild the closed index of one directory from its entry logs and the given ledger states.
+    """Rebuild the index of one directory from its entry logs and the given ledger states; the index must be closed.
 
     :param number: index of the directory, from 0.
     :param states: the result of :func:`journal_states`.
     :param directory_map: the result of :func:`directory_map_of_logs`.
-    :param advance: called with the number of bytes of each entry log after it was read.
+    :param advance: called after each entry log with the number of bytes read from it.
     """
     mine = [row for ledger_id, row in sorted(states.items()) if directory_map.of(ledger_id) == number]
     path, index_path = current(paths.ledgers[number]), current(paths.indexes[number])

@@ -51,7 +51,7 @@ class BookieRegistration:
 
     @property
     def since(self) -> tuple[float, ...]:
-        """Return the times at which the :attr:`reasons` began to hold, in seconds since the epoch."""
+        """Return, for each of the :attr:`reasons`, the time since which it applies, in seconds since the epoch."""
         return tuple(self._reasons.values())
 
     def set_read_only(self, reason: str, holds: bool) -> None:
@@ -75,7 +75,7 @@ class BookieRegistration:
             self._tell_soon()
 
     def _log_change(self, reason: str, was_read_only: bool) -> None:
-        """Log a change of the reasons to be read-only, also of those that do not change the mode."""
+        """Log that a ``reason`` to be read-only was added or removed, even if the mode stays the same."""
         others = [each for each in self._reasons if each != reason]
         if not was_read_only:
             self._log.warn("the bookie is read-only now: {reason}", reason=reason)
@@ -105,7 +105,7 @@ class BookieRegistration:
     async def register(self, info: BookieServiceInfo) -> None:
         """Register the bookie for the first time.
 
-        :param info: the information to publish, now and with every later change.
+        :param info: the information to publish, now and with every later change between writable and read-only.
         :raises BookieRegisteredError: another bookie is registered under the id.
         """
         self._info = info

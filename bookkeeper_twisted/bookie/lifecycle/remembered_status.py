@@ -32,10 +32,10 @@ class RememberedStatus:
         self._seconds = seconds
 
     async def restore(self, admin: IBookieAdmin, registration: BookieRegistration) -> None:
-        """Read the files; save them from now on when the reasons to be read-only change.
+        """Restore the state from the files; from now on, save it when the reasons to be read-only change.
 
         :param admin: gets the read-only request again if an administrator made it in an earlier run.
-        :param registration: knows the reasons why the bookie is read-only, and reports their changes.
+        :param registration: has the reasons why the bookie is read-only, and a callback for their changes.
         """
         status = await self._submit(load_status, self._fs, self._directories)
         if status.read_only and status.manual:

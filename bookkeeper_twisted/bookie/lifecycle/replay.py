@@ -2,7 +2,8 @@
 
 A replay is idempotent, and a crash may interrupt it anywhere: no journal file is released and no mark moves before the
 checkpoint that follows.  The memory is limited: when the write cache is full, a checkpoint writes its entries to disk,
-but moves no mark.  If a ledger disk has no space for them, the memory contains at most the records of the journals.
+but moves no mark.  If a ledger disk has no space for the entries, they stay in memory, which at most has to hold the
+records of the journals.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +28,7 @@ class ReplayProgress:
     :ivar journal: number of the journal that is being replayed, from 1 on.
     :ivar n_entries: number of entries that were stored so far.
     :ivar n_bytes: bytes of the entries that were read so far, including those of deleted ledgers.
-    :ivar ended: whether all records were read; the checkpoint of what they have stored follows.
+    :ivar ended: whether all records were read and stored; a checkpoint of the storage follows.
     """
 
     journals: int = 0
@@ -53,7 +54,7 @@ def replay(
 
     :param journals: the journals, in the order of the configuration.
     :param marks: the mark of each journal, from the last checkpoint.
-    :param progress: updated meanwhile.
+    :param progress: updated during the replay.
     :returns: the number of replayed entries.
     :raises JournalDamageError: a journal lacks records that were durable.
     """
@@ -68,7 +69,7 @@ def replay(
 
 
 def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> bool:
-    """Run a complete checkpoint in one call, while no other work runs.
+    """Run a complete checkpoint, and return when it has ended; no other work may run at the same time.
 
     :param marks: the new mark of each journal; every record below it is in the storage.
     :returns: False if a disk had no space: the entries stay in memory, and no mark has moved.
@@ -135,8 +136,7 @@ class _Player:
         if row is not None and row.forgotten_at:
             self._storage.put_ledger(attrs.evolve(row, forgotten_at=0))
         if row is None:
-            # If there is no key record, the ledger of these entries was deleted after they were added; Apache's bookie
-            # assumes the same.
+            # Entries without a key record belong to a ledger that was deleted later; Apache's bookie assumes the same.
             if self._ledger_id not in self._unknown:
                 self._unknown.add(self._ledger_id)
                 self._log.warn("skipping entries of unknown ledger {ledger_id}", ledger_id=self._ledger_id)
@@ -153,8 +153,8 @@ class _Player:
         if kind == KEY:
             self._apply_key(ledger_id, row, _bytes_of(body))
         elif kind == FENCE:
-            # Replay a fence even without a key, which a Java journal may lack: a fence is never forgotten (safety rule
-            # S2).
+            # Replay a fence even if there is no key record, as in some journals of Apache's bookie: a fence must never
+            # be lost (safety rule S2).
             self._storage.put_ledger(attrs.evolve(row or LedgerRow(ledger_id), fenced=True))
         elif kind == EXPLICIT_LAC:
             self._apply_lac(ledger_id, row, _bytes_of(body))

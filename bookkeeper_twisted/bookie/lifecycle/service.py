@@ -79,7 +79,8 @@ class BookieService(Service):
     :param local_host: the name or address of this machine, used if the configuration names none.
     :param make_site: makes the site of the HTTP server (:func:`bookkeeper_twisted.http.site.make_site`).
     :param make_metrics_site: makes the site of the port that has ``/metrics`` alone.
-    :param executor: runs blocking work on named lanes (queues with threads of their own); by default, real threads.
+    :param executor: runs blocking work on named lanes (queues, each with its own threads); by default a
+        :class:`~bookkeeper_twisted.bookie.executor.ThreadExecutor`.
     :param on_failure: called once if the bookie ends by itself, after everything is stopped.  A bookie ends by itself
         if its start fails, if it loses its registration, if a journal fails (safety rule S10), or if it had to become
         read-only but ``readOnlyModeEnabled`` forbids this.
@@ -150,7 +151,7 @@ class BookieService(Service):
         self.admin.take(config)
 
     def condition(self) -> Condition:
-        """Return what the bookie does at present."""
+        """Return the status that the bookie reports to the service manager of its process."""
         blocked = 0.0 if self.engine is None else self.engine.blocked_seconds()
         return condition_of(self.admin.state(), self._replay, blocked)
 
@@ -171,7 +172,9 @@ class BookieService(Service):
     # -- start and stop --
 
     def start(self) -> "Deferred[None]":
-        """Start the bookie; the result fires when it serves, or fails after the steps are undone.
+        """Start the bookie; the result fires when the bookie serves.
+
+        If a step of the start fails, the steps before it are undone, and then the result fails.
 
         A cancelled start ends after its present step; :meth:`stop` waits for this end.
         """
@@ -242,12 +245,17 @@ class BookieService(Service):
     # -- the steps of the start; each registers the step that undoes it --
 
     def _then_undo(self, undo: Callable[[], Awaitable[object]], name: str = "a step of the stop") -> None:
-        """Register a function that undoes a step of the start; the stop calls it, and continues if it fails."""
+        """Register a function that undoes a step of the start.
+
+        The stop calls these functions, the newest first.  If one of them fails, the stop logs the error and
+        continues.
+        """
 
         async def logged() -> None:
             try:
                 await undo()
-            # Log no traceback: the metadata store is unreachable or was removed, so the cause is outside this program.
+            # Log no traceback, because the cause is not in this program: the metadata store is unreachable or was
+            # removed.
             except MetadataError as error:
                 self._log.warn("{name} failed: {error}", name=name, error=error)
             except Exception:
@@ -274,7 +282,7 @@ class BookieService(Service):
         await self._on_flush_lane(self._paths.check_space, self._fs, journal_settings(self.config).preallocate)
 
     async def _listen_early(self) -> None:
-        """Bind the port early if the system chooses the port number, because the bookie id contains this number."""
+        """Bind the port before the other steps if the system chooses its number, which is part of the bookie id."""
         if not self._is_named:
             await self._bind()
 
@@ -284,7 +292,10 @@ class BookieService(Service):
 
     @property
     def _is_named(self) -> bool:
-        """Test whether the bookie id is known before the port is bound: the system does not choose a port in the id."""
+        """Test whether the bookie id is known before the port is bound.
+
+        It is not known if it contains the number of a port that the operating system chooses.
+        """
         return bool(self.config.bookie_port or self.config.bookie_id)
 
     async def _cookie_check(self) -> CookieCheck:
@@ -328,7 +339,7 @@ class BookieService(Service):
             self._random_bytes(16), journal_settings(self.config), settings, self._storages,
         )  # fmt: skip
         self._then_undo(self._close_store)
-        # Our indexes are complete: remove the databases that Apache's bookie left.
+        # After a take-over, our indexes are complete now, so the index databases of Apache's bookie can be removed.
         await self._on_flush_lane(discard_left_over, self._fs, self._pairs())
         await self._on_flush_lane(self._store.recover, self._replay)
         self._labels = directory_labels(*map(_currents, (self._paths.ledgers, self._paths.indexes)))
@@ -337,7 +348,7 @@ class BookieService(Service):
             self._log.warn("a ledger disk has no space for them: they stay in memory and in the journals")
 
     async def _close_store(self) -> None:
-        """Close the files when no work is left on any thread, because even cancelled work may still use them."""
+        """Wait until no thread has work any more, because even cancelled work may use files; then close the files."""
         await self._executor.join()
         await self._on_flush_lane(self._store.close)
 
@@ -384,7 +395,8 @@ class BookieService(Service):
         await self._bind()
         assert self.engine is not None
         self._gate.inner = self.engine.factory
-        # At a stop, the port is closed before the engine is stopped, even if the port was bound early.
+        # The stop undoes the newest step first: register this again, so that the port is closed before the engine
+        # stops, even if it was bound early.
         self._then_undo(self._stop_listening)
 
     async def _bind(self) -> None:
@@ -473,7 +485,8 @@ class BookieService(Service):
     def _checkpointed(self, reason: str) -> None:
         """Update the reasons to be read-only after a checkpoint; if it failed, refuse even adds of high priority.
 
-        The checkpoint may have almost filled a disk, so the disks are checked immediately."""
+        The checkpoint may have almost filled a disk, so the disks are checked immediately.
+        """
         self._flush_fails = reason == FAILED
         if self._flush_fails and self._registration is not None:
             self._registration.set_high_priority(False, reason)

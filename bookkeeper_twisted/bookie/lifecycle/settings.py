@@ -54,7 +54,7 @@ def journal_settings(config: BookieConfig) -> JournalSettings:
         max_backups=config.journal_max_backups,
         preallocate=min(config.journal_pre_alloc_size_mb, config.journal_max_size_mb) * _MIB,
         reuse=config.journal_reuse_files,
-        direct=config.journal_sync_data,  # without syncs, writing through the page cache is faster than direct I/O
+        direct=config.journal_sync_data,  # without syncs, buffered writes are faster than direct I/O
     )
 
 
@@ -121,7 +121,7 @@ def throttle_rates(config: BookieConfig) -> dict[str, Rate]:
 
 
 def _rate(entries: int = 0, n_bytes: int = 0) -> Rate:
-    """Return the speed limit for two configured numbers; a number that is not positive means no limit."""
+    """Return the limit of ``entries`` and ``n_bytes`` per second; a number that is not positive is no limit."""
     return Rate(max(entries, 0), max(n_bytes, 0))
 
 
@@ -134,8 +134,7 @@ def engine_options(
 ) -> EngineOptions:
     """Return the limits and options of the parts that serve requests, from a ``config``.
 
-    :param clock: returns the time in seconds since 1970.  It decides when TLS files and authorization rules are read
-        again.
+    :param clock: the reactor's clock, by which TLS files and authorization rules are read again at intervals.
     :param metadata: the metadata driver; it is open when requests are served.
     :raises ConfigError: the authentication provider is unknown or not allowed, TLS cannot be set up, or the rules of
         authorization cannot be used.
@@ -189,7 +188,7 @@ async def custom_metadata(metadata: IMetadataDriver, ledger_id: int) -> Mapping[
     try:
         found = await metadata.ledgers.read(ledger_id)
     except NoSuchLedgerMetadataError:
-        # One server of ZooKeeper may not know a new ledger yet that another server knows: sync, then read again.
+        # A server of ZooKeeper may not have received a new ledger from the other servers yet: sync, then read again.
         await metadata.ledgers.sync()
         found = await metadata.ledgers.read(ledger_id)
     return found.value.custom_metadata

@@ -1,7 +1,7 @@
 """Finds the plugin of a ledger storage by the value of ``ledgerStorageClass``.
 
-Twisted imports this module whenever it reads its list of plugins, even for ``twist --help``: so the code of a storage
-is imported only when a storage is opened.
+Twisted imports this module whenever it reads its list of plugins, even for ``twist --help``.  To make this fast, the
+code of a storage is imported only when a storage is opened.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ class ILedgerStorageFactory(Interface):
 
         :param ledger_dirs: the ``current`` directories of the entry logs.
         :param index_dirs: the directory of the index of each ledger directory, in the same order.
-        :param make_index: opens the index of a directory; a storage without indexes does not use it.
+        :param make_index: opens the index of a directory.
         :param persist_marks: called at the end of each checkpoint, with the journal marks that were taken when the
             checkpoint began.
         :raises bookkeeper_twisted.errors.StorageError: the directories cannot be served; the text says why and what to
@@ -60,8 +60,6 @@ class EntryLogStorageFactory:
         make_index: "IndexFactory", persist_marks: "PersistMarks",
     ) -> "ILedgerStorage":  # fmt: skip
         """Open a storage of entry logs and indexes in existing directories; the call blocks.
-
-        See :meth:`ILedgerStorageFactory.open` for parameters and errors.
         """
         from ...storage.ledger_storage import LedgerStorage
 

@@ -78,8 +78,8 @@ class Store:
         :param paths: the directories, which exist and are locked.
         :param make_index: opens an index, or makes a new one.
         :param first_journal_id: id of the first file of a new journal: milliseconds since the epoch, plus one.
-        :param salt: a few random bytes, which the headers of journal files depend on, so that clients cannot forge such
-            headers.
+        :param salt: random bytes, from which the headers of journal files are computed, so that no client can write an
+            entry that looks like such a header.
         :param storages: opens the ledger storage.
         :raises StorageError: a journal, a mark or the ledger storage cannot be opened.
         """
@@ -88,7 +88,8 @@ class Store:
         marks = [LogMark(fs, ledger_dirs, mark_name(index, count)) for index in range(count)]
 
         def persist(positions: Sequence[JournalPosition]) -> None:
-            # after the commits of the checkpoint: the marks have the number of commits that a start must find
+            # Called after the index commits of a checkpoint: each mark also stores the numbers of these commits, so
+            # that a start notices if an index lacks commits.
             commits = [directory.index.commits for directory in storage.directories]
             for mark, position in zip(marks, positions, strict=True):
                 mark.advance(position, commits)
@@ -122,7 +123,7 @@ class Store:
             journal.release(end)
 
     def close(self) -> None:
-        """Close all files without a checkpoint; if one fails to close, still close the others.
+        """Close all files without a checkpoint; if closing a file fails, close the other files nevertheless.
 
         :raises StorageError: a file failed to close; only the first failure is raised.
         """
