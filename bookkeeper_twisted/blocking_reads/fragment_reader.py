@@ -114,8 +114,7 @@ class FragmentReader:
     # ---- batch reads ---------------------------------------------------------------------------------
 
     def _batch(self, at: int) -> EntryRun:
-        """Read the next entries, from ``at`` on, from the first replica that returns them; ask it first next time.
-        """
+        """Read the next entries, from ``at`` on, from the first replica that returns them; ask it first next time."""
         health, by_id = self._pool.health, {address.bookie_id: address for address in self._order}
         attempt = BatchAttempt(self._pool.batch_support, list(by_id))
         for bookie_id in attempt.capable:
@@ -180,8 +179,7 @@ class FragmentReader:
         return run
 
     def _ask_each(self, entry_ids: Sequence[int], rank: int, reads: SingleReads) -> None:
-        """Read each entry from the bookie that is number ``rank``, counted from the preferred one, in its write set.
-        """
+        """Read each entry from the bookie that is number ``rank``, counted from the preferred one, in its write set."""
         by_bookie: dict[Address, list[int]] = {}
         for entry_id in entry_ids:
             positions = self._schedule.write_set(entry_id)

@@ -262,8 +262,7 @@ class _SecuredStream:
             self._check()
 
     def recv(self, size: int, flags: int, /) -> bytes:
-        """Return at most ``size`` decrypted bytes, b"" if the peer has closed the connection.
-        """
+        """Return at most ``size`` decrypted bytes, b"" if the peer has closed the connection."""
         wanted = size if flags & WAIT_ALL else 1
         while len(self._inbox.received) < wanted and self._inbox.ended is None:
             self._transport.pump()

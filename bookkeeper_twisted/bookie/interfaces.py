@@ -133,8 +133,7 @@ class IBookie(Interface):
         """Return the id of the last stored entry of ``ledger_id``; fails with NoSuchLedgerError, NoSuchEntryError."""
 
     def known_last(ledger_id: int) -> int:
-        """Return the id of the last stored entry of ``ledger_id``; -1 if only a search of the index can find it.
-        """
+        """Return the id of the last stored entry of ``ledger_id``; -1 if only a search of the index can find it."""
 
     def last_add_confirmed(ledger_id: int) -> int:
         """Return the highest LAC of ``ledger_id`` that this bookie received since its start; -1 if none."""

@@ -15,12 +15,12 @@ AddArguments = tuple[Entries, bytes, bool, bool, bool, AddDone]
 
 
 class WaitingAdds:
-    """A queue of adds that wait for room, in the order of arrival.
+    """A queue of adds that wait for room in the write cache or the journal's queue, in the order of arrival.
 
     :param admit: called with the arguments of an add when there is room for it; it stores the entries of the add.
     :param max_wait: seconds after which a waiting add fails with TooManyRequestsError.
     :param max_bytes: maximum number of bytes of entries in the queue; further adds are refused immediately.
-    :ivar ended_at: time at which an add last ended to wait, in seconds of the clock.
+    :ivar ended_at: the last time at which an add stopped waiting, in seconds of the reactor's clock.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class WaitingAdds:
             self._stop_timer()
 
     def fail_all(self, error: BookKeeperError) -> None:
-        """Fail all waiting adds with ``error``, because no more room will become free."""
+        """Fail all waiting adds with ``error``."""
         self._stop_timer()
         while self._adds:
             _, add = self._pop()

@@ -232,8 +232,7 @@ class BookieAdmin:
         )
 
     def set_read_only(self, read_only: bool) -> None:
-        """Make the bookie read-only at the administrator's request, or withdraw this request.
-        """
+        """Make the bookie read-only at the administrator's request, or withdraw this request."""
         self._read_only = read_only
         if self._registration is not None:
             self._registration.set_read_only(ADMINISTRATOR, read_only)
@@ -271,8 +270,7 @@ class BookieAdmin:
         return self.config.shown()
 
     def configure(self, values: Mapping[str, str]) -> None:
-        """Change configuration values until the end of the process; after an error, all values are unchanged.
-        """
+        """Change configuration values until the end of the process; after an error, all values are unchanged."""
         self._serving()
         self.take(self.config.changed(values, CONFIGURABLE, "changed by an administrator"))
 

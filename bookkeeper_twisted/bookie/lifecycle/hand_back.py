@@ -63,7 +63,7 @@ class HandBack:
             self._replay()
             exported = [self._export(path) for path in indexes]
             for path in self.paths.ledgers:
-                discard_log_sizes(self.fs, current(path))  # Apache's sizes of the logs, outdated by now
+                discard_log_sizes(self.fs, current(path))  # sizes that Apache's bookie cached; outdated by now
         for path in distinct(self.paths.ledgers, self.paths.indexes):
             remove_reserve(self.fs, current(path))
         stamp_for_apache(self.fs, self.paths.all())

@@ -59,8 +59,7 @@ class EntryLogStorageFactory:
         self, fs: "IFileSystem", ledger_dirs: Sequence[str], index_dirs: Sequence[str], settings: "StorageSettings",
         make_index: "IndexFactory", persist_marks: "PersistMarks",
     ) -> "ILedgerStorage":  # fmt: skip
-        """Open a storage of entry logs and indexes in existing directories; the call blocks.
-        """
+        """Open a storage of entry logs and indexes in existing directories; the call blocks."""
         from ...storage.ledger_storage import LedgerStorage
 
         return LedgerStorage.open(fs, ledger_dirs, index_dirs, settings, make_index, persist_marks)

@@ -1,11 +1,11 @@
 """Compacts the entry logs of one ledger directory, step by step, within speed limits.
 
-Logs are compacted in groups.  The compacted old logs are deleted together, at the end of the garbage collector's run.
+Logs are compacted in groups.  Normally, the old logs of all groups are deleted together, when the compaction has ended.
 But if disk space is scarce, the old logs of each group are deleted before the next group.  On a full disk, a compaction
 can use the space reserve (:mod:`~bookkeeper_twisted.storage.files.space_reserve`).
 
-While clients add entries, a compaction slows down even without a speed limit.  It pauses after each step.  It has only
-few writes in progress at a time, so that a write of the journal waits only a short time for the disk.
+While clients add entries, a compaction slows down even without a speed limit: it pauses after each step.  Only few of
+its writes are in progress at a time, so that a write of the journal waits only a short time for the disk.
 """
 
 import errno
@@ -45,10 +45,10 @@ T = TypeVar("T")
 class CompactionOrder:
     """The parameters of one compaction of a directory.
 
-    :ivar threshold: a log is compacted if its live share, the share of its bytes that belong to existing ledgers, is
-        lower than this.
-    :ivar target_size: a log with fewer bytes than this counts as having this size when its live share is computed; 0
-        for no such rule.
+    :ivar threshold: a log is compacted if its live share is lower than this.  The live share is the share of its bytes
+        that belong to existing ledgers.
+    :ivar target_size: if a log is smaller than this, its live bytes are divided by this size, not by its own size, to
+        compute the live share; 0 for no such rule.
     :ivar max_time: seconds after which no further group of logs is begun; None for no limit.
     """
 
@@ -63,8 +63,8 @@ class Compactor:
     :ivar progress: progress of the present compaction; None while no compaction is in progress.
     :ivar suspension: the switch by which the present and later compactions are suspended.
     :param logs: deletes the entry logs without live entries.
-    :param damage_found: called with damage that a compaction finds; stores it, and marks the ledger for repair by
-        autorecovery.
+    :param damage_found: called with damage that a compaction finds; stores the damage, and marks the ledger as
+        underreplicated.
     :param clients_add: tests whether clients are adding entries at the moment; may be called on any thread.
     """
 
@@ -161,17 +161,17 @@ class Compactor:
 
         :returns: False if there is no reserve, or it is in use.
         """
-        self._borrows = True  # set it before the wait, because this call may be cancelled while it waits
+        self._borrows = True  # before the await, so that the reserve is taken back even after a cancellation
         if not await self._directory.on_flush_lane(self._directory.storage.lend_reserve):
             return False
         self._log.info("{path}: a compaction finds no space, and uses the reserve", path=self._logs.path)
         return True
 
     async def _free(self) -> int:
-        """Return how many bytes of copies the disk has space for.
+        """Return the number of free bytes on the disk, for copies of entries.
 
-        Normally these are the free bytes for all users.  While the reserve is in use, they are the free bytes for this
-        process.
+        Normally these are the bytes that every user may use.  While this compaction uses the space reserve, bytes that
+        only this process may use count, too.
         """
         fs = self._directory.fs
         if self._borrows:
@@ -207,9 +207,9 @@ class Compactor:
         queue = self._queue = self._queue or DiskQueue(self._clients_add)
         reader = RowReader(directory.fs, directory.storage, queue)
         cutter = RowCutter(directory.storage.index, sources=tuple(sources))
-        # Reserve the ids before the first index row is read.  If a client then stores an entry again, its new copy gets
-        # into a log with a higher id than the copy of the compaction.  A rebuild of the index takes the copy in the log
-        # with the highest id for the newest.
+        # Reserve the ids of the new logs before the first index row is read.  If a client adds an entry again during
+        # the compaction, the entry is stored in a log with a higher id than the compaction's copy.  So a rebuild of the
+        # index chooses the client's entry: it takes the one in the log with the highest id.
         log_ids = await directory.on_flush_lane(directory.storage.log.reserve, n_targets)
         # the new log that is being written; it is not durable yet, and no index row refers to it
         copy: LogCopy | None = None
@@ -240,7 +240,7 @@ class Compactor:
                 copy = None
             return True
         finally:
-            await on_lane(reader.close)  # close the reader first, because its close waits for the writes to the new log
+            await on_lane(reader.close)  # close the reader first: this waits for the writes to the new log
             if copy is not None:
                 await on_lane(copy.abandon)
             await committed
@@ -254,11 +254,7 @@ class Compactor:
         self._metrics.compacted_bytes.value += n_bytes
 
     async def _admitted(self, step: Step, user: str) -> None:
-        """Wait until the next step may be read.
-
-        The speed limit must permit it, the compaction must not be suspended, and the pause after the last step must be
-        over.
-        """
+        """Wait until the speed limit permits the next step, the compaction is not suspended, and its pause is over."""
         await self._reads.acquire(step.n_disk_bytes, step.n_entries, user)
         await self.suspension.passed()
         worked, self._worked = self._worked, 0.0
@@ -300,7 +296,7 @@ def _turn(
 ) -> tuple[deque[VerifiedRow], Step | None]:
     """Begin to read the step ``following`` from disk; meanwhile verify the entries of ``step``, which was read before.
 
-    :param following: the next step, which the disk reads while ``step`` is verified.
+    :param following: the next step; None if there is none.
     :returns: two results.  First: the index rows whose last entry is in ``step``, each with its verified records.
         Second: the step after ``following``; None if there is no further step.
     """

@@ -92,10 +92,7 @@ class BackgroundControl:
         _unwatched(self._collector.force(major, minor))
 
     def suspend_compaction(self, major: bool = True, minor: bool = True) -> None:
-        """Suspend compactions of the kinds ``major`` and ``minor``, including a running one.
-
-        See :meth:`IBackgroundWork.suspend_compaction` for parameters and errors.
-        """
+        """Suspend compactions of the kinds ``major`` and ``minor``, including a running one."""
         self._collector.suspend_compaction(major, minor)
 
     def resume_compaction(self, major: bool = True, minor: bool = True) -> None:
@@ -132,10 +129,7 @@ class BackgroundControl:
         return found
 
     def ledgers_of(self, directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
-        """Return the number of bytes of each ledger in an entry log, including deleted ledgers.
-
-        See :meth:`IBackgroundWork.ledgers_of` for parameters and errors.
-        """
+        """Return the number of bytes of each ledger in an entry log, including deleted ledgers."""
         return Deferred.fromCoroutine(self._ledgers_of(directory, log_id))
 
     async def _ledgers_of(self, path: str, log_id: int) -> Mapping[int, int]:
@@ -149,7 +143,7 @@ class BackgroundControl:
         return await self._indexed_bytes(directory, log_id) if mapped is None else mapped
 
     async def _indexed_bytes(self, directory: MaintainedDirectory, log_id: int) -> Mapping[int, int]:
-        """Compute from the index, page by page, how many bytes each ledger has in an entry log."""
+        """Compute from the index how many bytes each ledger has in an entry log; read the index in small steps."""
         index, found = directory.storage.index, Counter[int]()
         rows = await directory.on_lane(index.page, (-1, -1), _ROWS, [log_id])
         while rows:
@@ -180,7 +174,10 @@ class BackgroundControl:
         self._scrubber.suspension.suspend()
 
     def cancel_scrub(self) -> None:
-        """End the present scrub pass, but keep the damage found; the next timed pass continues where it ended."""
+        """End the present pass of the scrub, but keep the damage that it found.
+
+        The next pass that the timer starts continues where this pass has ended.
+        """
         self._scrubber.cancel()
 
     def resume_scrub(self) -> None:
@@ -199,7 +196,7 @@ class BackgroundControl:
 
 
 def _unwatched(running: "Deferred[None]") -> None:
-    """Ignore that ``running`` work is cancelled when the bookie stops; the work itself reports all other failures."""
+    """Ignore a CancelledError of ``running``: the work is cancelled when the bookie stops."""
 
     def ended(failure: Failure) -> None:
         failure.trap(CancelledError)

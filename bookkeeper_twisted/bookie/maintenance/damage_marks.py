@@ -1,9 +1,9 @@
 """Marks damaged ledgers as underreplicated, so that autorecovery writes their damaged entries again.
 
-A mark names this bookie.  So autorecovery checks all entries of the ledger on this bookie, and writes the damaged
-entries again: to this bookie if it is writable, otherwise to another one.  After a restart, the ledgers of all known
-findings are marked again, because the previous process may have ended before it marked them.  A needless mark only
-costs a check.
+An underreplicated mark names this bookie.  So autorecovery checks all entries of the ledger on this bookie, and writes
+the damaged entries again: to this bookie if it is writable, otherwise to another bookie.  After a restart, all ledgers
+with known damage are marked again, because the previous process may have ended before it marked them.  If a ledger has
+already been repaired, autorecovery only checks it once more.
 """
 
 from collections.abc import Iterable
@@ -43,7 +43,8 @@ class DamageMarks:
     def found(self, findings: Iterable[DamagedEntries]) -> None:
         """Queue the ledgers of all ``findings`` (ranges of damaged entries), each ledger only one time.
 
-        Damage of a journal has no ledger id.  It needs no mark, because the entries are still in memory.
+        Damage of a journal belongs to no ledger.  It needs no mark, because the entries of damaged journal records are
+        still in memory, and are written to entry logs.
         """
         ledger_ids = [finding.ledger_id for finding in findings if finding.ledger_id != NO_LEDGER]
         self._pending.update(dict.fromkeys(ledger_ids))

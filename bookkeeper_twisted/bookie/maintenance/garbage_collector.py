@@ -23,8 +23,8 @@ T = TypeVar("T")
 class CompactionKind:
     """A kind of compaction: major or minor.
 
-    :ivar threshold: an entry log is compacted if its live share is lower than this.  The live share is the share of its
-        bytes that belong to existing ledgers.  0 disables this kind.
+    :ivar threshold: an entry log is compacted if its live share is lower than this; 0 disables this kind.  The live
+        share of a log is the share of its bytes that belong to existing ledgers.
     :ivar interval: seconds between two compactions of this kind; 0 disables this kind.
     :ivar max_time: seconds after which a compaction begins no further group of logs; None for no limit.
     """
@@ -45,9 +45,10 @@ class CollectorOptions:
     :ivar wait_time: seconds from the end of a garbage collection to the next.
     :ivar force_allowed: whether an operator's request may also run a kind of compaction that is disabled by the
         interval 0.
-    :ivar target_size: an entry log with fewer bytes than this counts as having this size when its live share is
-        computed; 0 for no such rule.
-    :ivar forced_when_full: True to force a run when a disk is full or almost full, False to end compactions then.
+    :ivar target_size: if an entry log is smaller than this, its live bytes are divided by this size, not by its own
+        size, to compute the live share; 0 for no such rule.
+    :ivar forced_when_full: when a disk is full or almost full: True to begin a garbage collection, False to end
+        compactions.
     """
 
     wait_time: float = 600.0
@@ -64,11 +65,12 @@ class CollectorState:
 
     :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
     :ivar forced: whether an operator has requested the present garbage collection.
-    :ivar majors, minors: number of compactions so far.
-    :ivar last_major, last_minor: when the last compaction of the kind ended, in seconds; None before the first.
-    :ivar suspended_major, suspended_minor: whether an operator has suspended compactions of the kind.
+    :ivar majors, minors: number of compactions of each kind so far.
+    :ivar last_major, last_minor: for each kind, the time at which the last compaction ended, in seconds; None before
+        the first compaction.
+    :ivar suspended_major, suspended_minor: for each kind, whether an operator has suspended its compactions.
     :ivar deleted_ledgers: number of ledgers deleted so far.
-    :ivar runs, failures: number of runs and of failures so far.
+    :ivar runs, failures: number of garbage collections, and number of failures, so far.
     :ivar last_failure: the text of the last failure.
     """
 
@@ -102,7 +104,7 @@ class _Request:
     results: "tuple[Deferred[None], ...]" = ()
 
     def join(self, other: "_Request") -> "_Request":
-        """Combine two requests: return a request for everything that this request or the ``other`` asks for."""
+        """Return one request that combines this request and the ``other``."""
         return _Request(
             self.timed or other.timed, self.forced or other.forced, self.major or other.major,
             self.minor or other.minor, self.results + other.results,
@@ -115,9 +117,9 @@ class GarbageCollector:
     Each garbage collection deletes ledgers that do not exist in the metadata store any more, then entry logs without
     live bytes, and compacts other entry logs.
 
-    :param logs, compactors: for each directory, the collector of entry logs and the compactor.
+    :param logs, compactors: for each ledger directory, the collector of entry logs and the compactor.
     :ivar options: the present settings.
-    :ivar began: time of the start, in seconds; the first interval of each compaction counts from it.
+    :ivar began: time of the start, in seconds; the interval to the first compaction of each kind begins at this time.
     """
 
     _log = Logger()
@@ -178,10 +180,7 @@ class GarbageCollector:
         return result
 
     def suspend_compaction(self, major: bool = True, minor: bool = True) -> None:
-        """Suspend compactions of the kinds ``major`` and ``minor``, including a running one.
-
-        See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.suspend_compaction` for parameters and errors.
-        """
+        """Suspend compactions of the kinds ``major`` and ``minor``, including a running one."""
         self.state.suspended_major |= major
         self.state.suspended_minor |= minor
         self._apply_suspension()
@@ -215,10 +214,8 @@ class GarbageCollector:
     def disk_changed(self, almost_full: bool, full: bool) -> None:
         """React to a full disk as Apache's bookie does: end compactions or, if ``forced_when_full``, collect garbage.
 
-        :param almost_full: whether a disk is almost full.  If so, major compactions end; with ``forced_when_full``, a
-            run is forced instead.
-        :param full: whether a disk is full.  If so, all compactions end; with ``forced_when_full``, a run is forced
-            instead.
+        :param almost_full: whether a disk is almost full; if so, major compactions are ended.
+        :param full: whether a disk is full; if so, all compactions are ended.
         """
         if self.options.forced_when_full:
             self._disk_stops_major = self._disk_stops_minor = False
@@ -283,7 +280,8 @@ class GarbageCollector:
     def _failed(self, error: BaseException, path: str = "") -> None:
         """Log and count a failure of a garbage collection.
 
-        The same failure is logged only once until a run succeeds, because on a full disk every run fails.
+        The same failure is logged only once until a garbage collection succeeds: on a full disk, each one would fail
+        alike.
         """
         text = f"{path}: {error}" if path and path not in str(error) else str(error)
         self.state.failures += 1
@@ -296,7 +294,7 @@ class GarbageCollector:
     async def _collect(self, request: _Request) -> None:
         """Run one garbage collection: delete ledgers, then entry logs, then compact entry logs.
 
-        If one directory or the metadata store fails, continue with the others.
+        If the metadata store or a directory fails, continue with the remaining directories.
         """
         self.state.phase = "logs"
         for logs in self._logs:
@@ -392,7 +390,7 @@ class GarbageCollector:
     async def _disks(self) -> Collection[list[int]]:
         """Group the ledger directories by disk: return the indexes of the directories on each disk.
 
-        Directories whose disk is unknown are left out.
+        A directory whose disk cannot be determined is not returned.
         """
         found: dict[int, list[int]] = {}
         for number, logs in enumerate(self._logs):
@@ -404,7 +402,7 @@ class GarbageCollector:
     async def _compact_disk(self, numbers: Sequence[int], order: CompactionOrder) -> None:
         """Compact the directories on one disk one after the other; delete old entry logs in between to free space.
 
-        A compaction may use seven eighths of the free space, so two compactions at the same time could fill the disk.
+        Compactions of two directories at the same time could fill the disk, because each may use 7/8 of its free space.
         If the compaction of one directory fails, the next directory is still compacted.
         """
         for number in numbers:

@@ -1,7 +1,7 @@
-"""The known damage of a bookie: stores it durably, logs and counts it, and marks it for repair by autorecovery.
+"""Stores the known damage of a bookie durably, logs and counts it, and marks damaged ledgers as underreplicated.
 
-Scrubs and compactions find damage.  The findings of a scrub replace the known damage in the part of a directory that
-the scrub has verified so far.  The findings of a compaction are added to the known damage.
+Scrubs and compactions find damage.  In the part of a directory that a scrub has verified, the damage that the scrub
+found replaces the damage known before.  The damage that a compaction finds is added to the known damage.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class KnownDamage:
 
     :param marks: marks the damaged ledgers as underreplicated.
     :ivar records: the damage record of each directory and journal, by the number of the directory or journal.
-    :ivar passes: the scrubs in progress, by the number of their directory.
+    :ivar passes: the scrubs in progress, by the number of the directory that each verifies.
     """
 
     _log = Logger()
@@ -35,7 +35,7 @@ class KnownDamage:
         metrics.watch(lambda: sum(len(record.findings) for record in self.records.values()))
 
     async def load(self, maintained: MaintainedDirectory | MaintainedJournal) -> None:
-        """Load the damage records of ``maintained`` at the first call, and mark the damaged ledgers for repair."""
+        """Load the damage record of a directory or journal at the first call; mark its ledgers as underreplicated."""
         if maintained.number in self.records:
             return
         try:
@@ -63,7 +63,7 @@ class KnownDamage:
         """Add the ``damage`` that a compaction has found in a ``directory``, unless it is known already.
 
         :raises StorageError: the index cannot be read.
-        :raises OSError: the disk failed or is full: the ledger is marked, but the damage is not stored, only in memory.
+        :raises OSError: the disk failed or is full; the ledger is marked, but the damage is kept only in memory.
         """
         await self.load(directory)
         now = int(self._clock.seconds())

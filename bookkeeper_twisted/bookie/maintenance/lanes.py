@@ -17,7 +17,7 @@ from ..group_commit import GroupCommit
 from ..interfaces import IStorageExecutor
 
 _LEAST_STEP = 64 * 1024
-_COUNTED_STEP = 1024 * 1024  # maximum number of bytes of a step if a speed limit counts entries, not bytes
+_COUNTED_STEP = 1024 * 1024  # maximum number of bytes of a step if the speed limits count only entries
 
 T = TypeVar("T")
 
@@ -25,9 +25,9 @@ T = TypeVar("T")
 def step_limits(*throttles: Throttle) -> tuple[int, int]:
     """Return the number of bytes that one step of maintenance may read.
 
-    :returns: two numbers of bytes.  The first is the most bytes of entries that one step reads: at most a quarter of
-        what the slowest limit grants in a second, so that the load on the disk is even.  The second is the most
-        unneeded bytes between two entries that one read may include; it is 0 if a limit counts bytes.
+    :returns: two maximum numbers.  The first: bytes of entries that one step may read, at most a quarter of the bytes
+        that the lowest limit grants in a second, so that the load on the disk is even.  The second: unneeded bytes
+        between two entries that one read may include; 0 if a limit counts bytes.
     """
     rates = [throttle.rate for throttle in throttles]
     limits = [int(rate.bytes / 4) for rate in rates if rate.bytes]
@@ -57,7 +57,7 @@ class MaintainedJournal:
         self._executor = executor
 
     async def scrub(self) -> JournalScrub:
-        """Begin a scrub of the journal records that a replay would need at the moment."""
+        """Begin a scrub of the journal records after the replay mark."""
         durable = self._commit.mark
         mark = await self.on_lane(self._read_mark)
         return JournalScrub(self.fs, self.path, mark, durable)
@@ -72,7 +72,7 @@ class MaintainedDirectory:
 
     :ivar number: index of the directory in the configuration.
     :ivar path: path of its ``current`` directory.
-    :ivar space: the disk space of its entry logs.
+    :ivar space: measures the live and dead bytes of its entry logs.
     :ivar damaged: for each entry log that failed a check, by log id, a description of the damage.  These logs are not
         compacted until a scrub has verified the directory.  A damaged log to which no index row refers any more may be
         deleted before that.

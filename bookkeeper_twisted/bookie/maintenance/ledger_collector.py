@@ -2,9 +2,9 @@
 
 A ledger that exists in metadata must never be deleted (safety rule S8).  The local ledgers are listed first, then the
 ledgers in metadata.  A local ledger that is not in the second list is only a suspect.  The collector checks that the
-store has the instance id of the bookie's cluster, so that no ledger is deleted because the store was emptied or
-exchanged.  Then it syncs with the store and reads the metadata of each suspect, so that no ledger is deleted because of
-an incomplete list or an outdated server.
+store has the instance id of the bookie's cluster; otherwise all ledgers would be deleted if the store was emptied or
+replaced.  Then the collector syncs with the store and reads the metadata of each suspect, because the list may be
+incomplete, or may come from a server with outdated data.
 
 An *over-replicated* ledger is closed, and no ensemble in its metadata contains this bookie, for example because
 autorecovery has replaced this bookie.  The collector acquires the replication lock of the ledger, reads its metadata
@@ -30,8 +30,8 @@ REMEMBERED = 7 * 86400
 """Seconds for which the fence of a deleted ledger is remembered, to refuse late adds, as in Apache's bookie."""
 
 _PAGE = 1000
-# One permit of the rate limiter covers the listing of this many consecutive ledger ids, because one request to
-# ZooKeeper lists at most so many ledgers: the children of one node.
+# One request to ZooKeeper lists the children of one node, at most ``_RANGE`` ledgers.  So the rate limiter counts one
+# request for each range of this many ledger ids.
 _USER = "the collection of deleted ledgers"
 _RANGE = 10_000
 
@@ -56,7 +56,7 @@ class LedgerCollector:
 
     :param checkpoint: runs a checkpoint, which makes deletions durable; returns True if it succeeded.
     :param operations: the rate limit of metadata reads.
-    :ivar over_replicated_wait: seconds between two searches for over-replicated ledgers; 0 disables them.
+    :ivar over_replicated_wait: seconds between two searches for over-replicated ledgers; 0 for no searches.
     """
 
     _log = Logger()
@@ -121,10 +121,7 @@ class LedgerCollector:
         return suspects
 
     async def _listed(self, local: Sequence[int]) -> set[int]:
-        """Return which of the ``local`` ledgers exist in metadata.
-
-        The metadata store lists all ledgers of the cluster, and most of them are not in ``local``.
-        """
+        """List the ledgers of the cluster; return the ids of those ``local`` ledgers that are in the list."""
         await self._operations.acquire(user=_USER)
         wanted, listed, step = set(local), set[int](), local[0] // _RANGE
         async for ledger_id in self._ledgers.ledger_ids(local[0], local[-1]):
@@ -166,7 +163,7 @@ class LedgerCollector:
     async def _is_over_replicated(self, ledger_id: int) -> bool:
         row = self._storage.ledger(ledger_id)
         if row is None or row.forgotten_at:
-            return False  # nothing to delete: the ledger was deleted here before, and only its fence is left
+            return False  # nothing to delete: an earlier call deleted the local copy, and kept only the fence
         await self._operations.acquire(user=_USER)
         try:
             metadata = (await self._ledgers.read(ledger_id)).value
@@ -198,9 +195,9 @@ class LedgerCollector:
         return await self._forget([ledger_id], True) if await self._is_over_replicated(ledger_id) else 0
 
     async def _release(self) -> None:
-        """Release replication locks that could not be released before, because the metadata store had failed.
+        """Release the replication locks whose release has failed before, because the metadata store had failed.
 
-        A lock that is not released would prevent the replication of its ledger.
+        As long as a ledger is locked, no replication worker can repair it.
         """
         while self._unreleased:
             await self._cluster.locks.unlock(next(iter(self._unreleased)))

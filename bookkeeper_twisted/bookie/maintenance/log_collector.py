@@ -1,6 +1,6 @@
 """Deletes the unused entry logs of one ledger directory.
 
-An index row says in which entry log some consecutive entries are stored.  A log is unused if no index row refers to it.
+An index row says in which entry log a range of entries is stored.  A log is unused if no index row refers to it.
 """
 
 from collections.abc import Collection, Sequence
@@ -35,7 +35,7 @@ class LogCollector:
         self.freed = 0
 
     async def clean(self) -> None:
-        """Delete the files of an interrupted compaction, count the live entries, and log which logs are missing.
+        """Delete the files of an interrupted compaction, count the live entries, and log the ids of missing entry logs.
 
         Call this only while no compaction is running.
         """

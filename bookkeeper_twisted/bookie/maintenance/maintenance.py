@@ -38,8 +38,9 @@ class MaintenanceOptions:
     """The settings of all background work.
 
     :ivar rates: the speed limits at the start, by the name of the limiter.
-    :ivar over_replicated_wait: seconds between two searches for over-replicated ledgers; 0 disables them.
-    :ivar scrub_interval: seconds between two scrubs; 0 disables them.
+    :ivar over_replicated_wait: seconds between two searches for over-replicated ledgers (stored here, although none of
+        their ensembles contains this bookie); 0 for no searches.
+    :ivar scrub_interval: seconds between two scrubs; 0 for no scrubs.
     :ivar latency_bound: milliseconds within which 99 of 100 adds and reads of clients should end; 0 for no bound.
     """
 
@@ -120,7 +121,8 @@ class Maintenance:
     def change(self, options: MaintenanceOptions) -> None:
         """Set new ``options`` while the services run.
 
-        A speed limit is set only if its option has changed, because an administrator may have changed the other limits.
+        A speed limit is set only if its option has changed, so that limits that an administrator has set stay as they
+        are.
         """
         before, self._options = self._options, options
         self.collector.change(options.collector)

@@ -6,14 +6,15 @@ import attrs
 from twisted.internet.defer import Deferred
 
 _MEMORY = 15.0
-"""Seconds after which a step has only a third of its weight in the average speed."""
+"""Seconds after which the weight of a step in the average speed has fallen to a third."""
 
 
 @attrs.define
 class Progress:
     """The progress of a compaction or a scrub of one directory.
 
-    The speed is measured over recent steps, so that the estimated time to the end soon follows a changed speed limit.
+    The speed is measured over recent steps.  So the estimated time to the end is soon right after a change of the speed
+    limit.
 
     :ivar done: number of bytes that are processed.
     :ivar left: number of bytes that are left.
@@ -48,7 +49,7 @@ class Progress:
         return self.left * seconds / n_bytes if n_bytes else None
 
     def _recent(self, now: float) -> tuple[float, float]:
-        """Return a number of processed bytes and the seconds that they took; recent steps have more weight in both."""
+        """Return a weighted sum of the bytes of all steps, and of their seconds; recent steps have more weight."""
         elapsed = max(now - self._last, 0.0)
         weight = math.exp(-elapsed / _MEMORY)
         return self._recent_bytes * weight, self._recent_seconds * weight + elapsed

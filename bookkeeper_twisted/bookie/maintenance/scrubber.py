@@ -19,10 +19,10 @@ from .lanes import MaintainedDirectory, MaintainedJournal, step_limits
 from .progress import Progress, Suspension
 
 _FIRST_PAUSE = 600.0
-"""Seconds from the start of a bookie to its first pass, if one is due: the start itself reads much from disk."""
+"""Seconds from the start of a bookie to its first pass, at least, because the start reads much from disk."""
 
 _SAVED_EVERY = 60.0
-"""Seconds between two saves of a scrub pass's position; a restarted process repeats at most so much of the pass."""
+"""Seconds between two saves of a pass's position.  After a restart, at most this much work is repeated."""
 
 
 @attrs.define
@@ -44,13 +44,14 @@ class ScrubState:
 class Scrubber:
     """The scrubber, which runs one pass at a time: one directory after the other, then the journals.
 
-    A timed pass verifies the directories whose last complete pass ended at least ``interval`` seconds ago, even before
-    a restart of the bookie.  It continues a pass that an earlier process has begun.  A forced pass verifies all
-    directories from the beginning.
+    A pass that the timer starts verifies the directories whose last complete pass ended at least ``interval`` seconds
+    ago.  The times of complete passes, and the position of an incomplete pass, survive a restart of the bookie.  A pass
+    that an operator starts verifies all directories from the beginning.
 
     :param checkpoint: writes the entries in memory to the entry logs; called if a journal is damaged.
-    :param interval: seconds from the end of a pass over a directory to the next pass; 0 for forced passes only.
-    :param known: receives and stores the damage that a pass finds.
+    :param interval: seconds from the end of a pass over a directory to the next pass; 0 if only an operator starts
+        passes.
+    :param known: stores the damage that a pass finds.
     :ivar suspension: the switch by which the present pass and later passes are suspended.
     """
 
@@ -101,7 +102,7 @@ class Scrubber:
     def change(self, interval: float) -> None:
         """Set a new interval; the next pass begins one interval after this call.
 
-        :param interval: seconds from the end of a pass to the next pass; 0 for no more timed passes.
+        :param interval: seconds from the end of a pass to the next pass; 0 if only an operator starts passes.
         """
         if interval == self._interval:
             return
@@ -157,7 +158,7 @@ class Scrubber:
         self._wait(self._until_due() if result is True else self._interval)
 
     def cancel(self) -> None:
-        """End the present pass; the next timed pass continues at its position."""
+        """End the present pass; the next pass that the timer starts continues at its position."""
         if self._running is not None:
             self._running.cancel()
 
@@ -180,7 +181,7 @@ class Scrubber:
     # -- a pass --
 
     async def _pass(self, directories: Sequence[MaintainedDirectory]) -> bool:
-        """Verify the ``directories`` and all journals once; if one of them fails, verify the others nevertheless.
+        """Verify the ``directories`` and all journals once; if the disk of one fails, continue with the next.
 
         :returns: whether all directories and journals were verified.
         """

@@ -29,11 +29,11 @@ from .encryption import refuse
 
 @implementer(IRequestSession)
 class AuthenticatingSession:
-    """The session of a connection that authenticates its peer, and refuses other requests until then.
+    """The session of a connection that authenticates its peer, and refuses other requests before that.
 
     :param plugin: the plugin name that AUTH requests must have.
     :param session: the session that answers requests of an authenticated peer.
-    :param lines: logs the refusals, at a limited rate for each peer.
+    :param lines: logs the refusals, a limited number of lines for each peer.
     """
 
     _log = Logger()
@@ -82,7 +82,7 @@ class AuthenticatingSession:
             if isinstance(item, AuthRequest):
                 self._authenticate(item)
             elif isinstance(item, StartTlsRequest):
-                # the session refuses this StartTLS request, because only the first frame can start TLS
+                # this session refuses StartTLS: a connection can start TLS only with its first frame
                 self._session.received([item])
             else:
                 self._refuse(item)

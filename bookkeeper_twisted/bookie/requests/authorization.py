@@ -1,9 +1,8 @@
-"""The bookie's side of authorization: refuses what the principal of a connection may not do, request by request.
+"""The bookie's side of authorization: refuses the requests for which the principal of a connection has no permission.
 
-A refused request gets the status EUA.  A run (adds or reads that were received together) may name several ledgers: only
-its requests for forbidden ledgers are refused.  A refusal may be sent before the answers to earlier requests, which
-wait for the disk.  While a decision waits for a read of the metadata store, the later requests of the connection wait
-behind it.
+A refused request gets the status EUA.  Of a run (adds or reads that were received together), only the requests for
+forbidden ledgers are refused.  A refusal may be sent before the replies to earlier requests, if these wait for the
+disk.  While a decision waits for a read of the metadata store, the later requests of the connection wait, too.
 """
 
 from collections import deque
@@ -36,9 +35,7 @@ from ...security.principals import Principal
 from .session import RequestSession
 
 _AT_ONCE = 16
-"""Maximum number of authorization decisions that one connection waits for at a time, so that other connections get
-their turn.
-"""
+"""Maximum number of authorization decisions that one connection requests at a time, to be fair to other connections."""
 
 _MOST_RECOVERED = 4_096
 _MOST_TRIES = 3
@@ -83,9 +80,9 @@ def _ledgers(item: Any) -> Iterable[int | None]:
 
 @implementer(IRequestSession)
 class AuthorizingSession:
-    """The session of a connection whose requests need permission; it passes allowed requests to another session.
+    """The session of a connection whose requests need permission; it passes allowed requests to an inner session.
 
-    :param session: the session that answers the requests.
+    :param session: the inner session, which answers the requests.
     """
 
     def __init__(self, connection: IServerConnection, access: AccessControl, session: RequestSession) -> None:
@@ -96,7 +93,7 @@ class AuthorizingSession:
         self._waiting: deque[Any] = deque()
         self._asking: Deferred[Any] | None = None
         self._verdicts: dict[tuple[Permission, int | None], bool] = {}
-        # No decision is made before the first request arrives, because only then it is known who the peer is.
+        # The principal is set when the first request arrives, because the peer is not authenticated before that.
         self._principal: Principal | None = None
         self._revision = -1
         self._decisions = Decisions()
@@ -109,7 +106,7 @@ class AuthorizingSession:
         self._may_recover = self._recovered.get
 
     def _renew(self) -> None:
-        """Use from now on the decisions that are cached for the present principal under the present rules."""
+        """Switch to the cached decisions for the present principal under the present rules."""
         self._principal = self._connection.principal
         self._revision = self._authorizer.revision
         self._decisions = self._access.decisions(self._principal)
@@ -129,16 +126,14 @@ class AuthorizingSession:
         if self._asking is None:
             self._pump()
         else:
-            self._connection.hold(True)  # the session that answers has resumed the connection meanwhile: pause it again
+            self._connection.hold(True)  # the inner session may have resumed the connection: pause it again
 
     def _is_current(self) -> bool:
         """Test whether the cached decisions are for the present principal and the present rules."""
         return self._revision == self._authorizer.revision and self._principal is self._connection.principal
 
     def _are_known(self, items: Sequence[Any]) -> bool:
-        """Test whether the cached decisions allow all items, which must be runs of adds or reads.
-
-        If so, the items can be passed on without more checks.
+        """Test whether all items are runs of adds or reads which the cached decisions allow; they need no more checks.
         """
         for item in items:
             if type(item) is AddRun:
@@ -168,7 +163,7 @@ class AuthorizingSession:
     # -- decisions --
 
     def _pump(self) -> None:
-        """Pass waiting requests to the other session, in order; stop at the first request whose decision is missing."""
+        """Pass waiting requests to the inner session, in order; stop at the first request whose decision is missing."""
         connection = self._connection
         passed: list[Any] = []
         must_close = False
@@ -202,7 +197,7 @@ class AuthorizingSession:
                 tries += 1
                 if self._is_current() or tries >= _MOST_TRIES:
                     return True
-                continue  # the authorizer has read new rules during the call: decide again by the new rules
+                continue  # the rules have changed during the call: decide again by the new rules
             asking = DeferredList(asked, consumeErrors=True)
             if not asking.called:
                 self._asking = asking
@@ -213,8 +208,8 @@ class AuthorizingSession:
     def _ask(self, actions: Sequence[Permission], ledger_ids: Iterable[int | None]) -> "list[Deferred[None]]":
         """Ask the authorizer for each missing decision about a request.
 
-        :returns: a Deferred for each decision that waits for a read of the metadata store, at most a few of them; empty
-            if all decisions are made.
+        :returns: a Deferred for each decision that waits for a read of the metadata store, at most :data:`_AT_ONCE`;
+            empty if all decisions are made.
         """
         verdicts, kept, access, principal = self._verdicts, self._decisions, self._access, self._connection.principal
         asked: list[Deferred[None]] = []
@@ -237,7 +232,7 @@ class AuthorizingSession:
         self._decisions.keep(action, ledger_id, allowed is True)
 
     def _failed(self, failure: Failure, action: Permission, ledger_id: int | None) -> None:
-        """Refuse a request because its decision failed with an error; the next such request is decided anew."""
+        """Refuse a request because its decision failed with an error; the error is not cached for later requests."""
         self._access.failed(failure)
         self._verdicts[action, ledger_id] = False
 
@@ -253,9 +248,9 @@ class AuthorizingSession:
     # -- allowed and refused requests --
 
     def _pass(self, item: Any, passed: list[Any]) -> bool:
-        """Append an ``item`` (a request or a run of requests) to ``passed``, from which the other session takes items.
+        """Append an ``item`` (a request or a run of requests) to ``passed``, the list for the inner session.
 
-        Append a refusal in place of each request that is not allowed.
+        For each request that is not allowed, append a refusal instead.
 
         :returns: False if the protocol has no refusal for the request, so that the connection must be closed.
         """
@@ -316,7 +311,7 @@ class AuthorizingSession:
     def _refuse(
         self, item: Any, action: Permission, ledger_id: int | None, passed: list[Any], count: int = 1
     ) -> bool:  # fmt: skip
-        """Append the refusal of a request, or of all requests of a run, to ``passed``, which the other session gets.
+        """Append the refusal of a request, or of all requests of a run, to ``passed``, the list for the inner session.
 
         :param count: the number of requests.
         :returns: False if the protocol has no refusal for the request, so that the connection must be closed.

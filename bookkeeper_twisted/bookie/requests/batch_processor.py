@@ -1,4 +1,4 @@
-"""Answers batch reads from cached runs (consecutive entries), and from disk by few large loads."""
+"""Answers batch reads: with cached entries, and with entries that few large reads load from disk."""
 
 from ...codec.runs import FENCE, BatchRead
 from ...entries.entry_run import EntryRun
@@ -16,17 +16,17 @@ _UNLIMITED = (1 << 31) - 1
 _FIRST_LOAD = 256 * 1024
 
 _MANY_RUNS = 64
-"""Runs of entries that are added to a reply between two checks of the time it has taken."""
+"""Number of runs (consecutive entries) that are added to a reply between two checks of the elapsed time."""
 
 
 class Gathering:
     """The reply to one batch read, while entries are added to it.
 
     :ivar next: id of the next entry.
-    :ivar room: bytes that may still be added to the reply, as the protocol counts them.
+    :ivar room: number of bytes that may still be added to the reply; the wire protocol says which bytes count.
     :ivar left: number of entries that may still be added to the reply.
-    :ivar waited: whether the batch has waited for a load that another request began.
-    :ivar waited_for: what the batch has waited for, for the log.
+    :ivar waited: whether this batch read has waited for a load (a read from disk) that another request began.
+    :ivar waited_for: the reason for which this batch read has waited, for the log.
     """
 
     __slots__ = ("request", "runs", "next", "room", "n_entries", "waited", "waited_for", "left", "_per_entry")
@@ -47,7 +47,7 @@ class Gathering:
         return sum([run.size for run in self.runs])
 
     def shrink(self, size: int) -> None:
-        """Lower the size limit of this reply, because replies of other connections use more memory now.
+        """Lower the size limit of this reply, because the unsent replies of other connections use more memory now.
 
         :param size: maximum number of bytes of the entries of the whole reply.
         """
@@ -100,7 +100,8 @@ class BatchProcessor:
     def start(self, session: RequestSession, request: BatchRead) -> bool:
         """Begin a batch read; answer it immediately if memory has the entries.
 
-        :returns: False if the read must wait for a permit: the ``session`` then calls this again later.
+        :returns: False if the read must wait for a permit; the ``session`` calls this method again when a permit is
+            free.
         """
         if not session.admit_reads(1):
             return False
@@ -163,7 +164,7 @@ class BatchProcessor:
             await session.wait_lac(request.ledger_id, request.previous_lac, request.timeout_ms)
 
     async def _take_last(self, session: RequestSession, gathering: Gathering) -> bool:
-        """Begin a batch read from entry id -1 on: the reply has first the last entry, then the entries from id 0 on."""
+        """Begin a batch read with first id -1: the reply has the last entry, then the entries from id 0 on."""
         ledger_id = gathering.request.ledger_id
         last, entry = await read_last(session, ledger_id)
         gathering.next = last
@@ -172,7 +173,7 @@ class BatchProcessor:
         return gathering.has_room
 
     async def _go_on(self, session: RequestSession, gathering: Gathering) -> bool:
-        """Load the next entries; until then, the entries in the reply count against the connection's memory limits.
+        """Load the next entries; during the load, the entries in the reply count against the memory limits.
 
         :returns: whether more entries may follow.
         """
@@ -185,14 +186,15 @@ class BatchProcessor:
             more = await self._load(session, gathering)
         finally:
             session.expect(-gathered)
-        # Lower the limit of the reply, because replies of other connections may have taken up more memory meanwhile.
+        # During the load, unsent replies of other connections may have used more memory, so the limit may be lower now.
         gathering.shrink(session.connection.reply_limit)
         return more
 
     async def _load(self, session: RequestSession, gathering: Gathering) -> bool:
         """Load the next entries from disk.
 
-        If another read is loading them already, wait for its load instead, but only once for each batch.
+        If another read is already loading them, wait for the end of that load instead, but only once for each batch
+        read.
 
         :returns: whether more entries may follow.
         """
@@ -237,7 +239,7 @@ class BatchProcessor:
         session.answered(1)
 
     def _measure(self, session: RequestSession, gathering: Gathering, began: float, series: Histogram) -> None:
-        """Record how long a batch read took; log it if it was slow, unless the peer asked it to wait for the LAC."""
+        """Record how long a batch read took; log it if it was slow, unless its peer asked it to wait for a LAC."""
         took, request = (self._context.clock.seconds() - began) * 1000, gathering.request
         series.record(took)
         if took >= self._context.slow.threshold and request.timeout_ms is None:

@@ -1,4 +1,4 @@
-"""The objects that all request processors share, such as limits and permits; the wire status of an error."""
+"""The objects that all request processors share, such as limits and permits; converts errors to wire statuses."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -31,8 +31,8 @@ class RequestLimits:
     :ivar max_scarce_load_bytes: maximum number of bytes that are loaded at one time for one connection while the
         replies to all connections take too much memory.
     :ivar max_served: maximum number of requests in progress of one connection, not counting adds and waits for a LAC.
-    :ivar max_others: maximum number of requests in progress in the whole bookie that are neither adds nor reads: LACs,
-        forces, lists of entries, disk space.
+    :ivar max_others: maximum number of requests in progress in the whole bookie that are neither adds nor reads:
+        requests for the LAC, for a force, for lists of entries, and for the disk space.
     :ivar max_adds_in_progress: maximum number of adds in progress in the whole bookie; 0 for no limit.
     :ivar max_reads_in_progress: maximum number of reads in progress in the whole bookie; 0 for no limit.
     :ivar max_poll_time: maximum number of seconds that a long poll waits, even if its request asks for more.
@@ -55,10 +55,10 @@ class RequestLimits:
 
 
 class Permits:
-    """A limit on the requests in progress: each takes a permit.  If too few permits are free, callers wait in order.
+    """A limit on the requests in progress: each takes a permit; while too few are free, callers wait in order.
 
-    A run (requests received together) takes one permit for each of its requests, all at the same time.  A run of more
-    requests than the limit waits until no other request is in progress.
+    A run (requests received together) takes one permit for each of its requests, all at the same time.  A run that has
+    more requests than the limit waits until no other request is in progress.
 
     :param limit: number of permits; 0 is no limit.
     """
@@ -83,7 +83,7 @@ class Permits:
         :returns: whether the permits were taken.
         """
         if self._limit:
-            # Waiting callers come first: while any waits, only the caller that give() is resuming may take permits.
+            # While callers wait, nobody else may take permits, except the caller that give() resumes at this moment.
             is_turn, self._is_turn = self._is_turn, False
             if not self._fits(count) or (self._waiting and not is_turn):
                 return False
@@ -91,18 +91,19 @@ class Permits:
         return True
 
     def _fits(self, count: int) -> bool:
-        # A run of more requests than the limit begins when nothing is in progress, or else it would never begin.
+        # A run of more requests than the limit may begin when no request is in progress; otherwise it would wait
+        # forever.
         return not self.in_progress or self.in_progress + count <= self._limit
 
     def wait(self, count: int, resume: Callable[[], None]) -> None:
-        """Call ``resume`` when ``count`` permits are free and earlier callers were resumed.
+        """Call ``resume`` when ``count`` permits are free, and all callers that waited before were resumed.
 
         :param resume: the callback, which also identifies the wait.
         """
         self._waiting[resume] = count
 
     def withdraw(self, resume: Callable[[], None]) -> None:
-        """End the wait of a caller; resume the callers behind it if there are permits for them.
+        """End the wait of a caller; resume callers that have waited behind this caller, if there are permits for them.
 
         :param resume: the argument of :meth:`wait`.
         """
@@ -113,7 +114,7 @@ class Permits:
         """Return ``count`` permits, and resume the waiting callers in order while there are permits for them."""
         self.in_progress -= count
         if self._waking:
-            return  # the loop below is running, and a caller that it resumed has returned permits: the loop uses them
+            return  # called by a caller that the loop below has resumed: the loop itself gives these permits to others
         self._waking = True
         try:
             while self._waiting and self._fits(next(iter(self._waiting.values()))):

@@ -1,8 +1,7 @@
-"""The start of encryption: the first bytes of a connection to a bookie with TLS decide whether it is encrypted.
+"""Begins TLS on connections to a bookie, depending on the first bytes that the peer sends.
 
-A peer may begin with the handshake of TLS itself (direct TLS).  Apache's bookies do not support direct TLS.  Direct TLS
-serves clients that reach bookies through a router of TLS connections, and clients that must not send a single byte in
-clear.
+A peer may begin with the handshake of TLS itself (direct TLS).  Apache's bookies do not support direct TLS.  It is
+meant for clients that reach bookies through a TLS router, and for clients that must not send any byte in clear.
 
 Any other peer starts TLS only by its first frame, a V3 StartTLS in clear; Apache's clients send it for V2, too.  Bytes
 that follow this frame in clear are dropped: otherwise an attacker on the network could insert requests that the bookie
@@ -10,9 +9,10 @@ would answer as if the peer had sent them.  The session that answers requests is
 
 There is one exception.  Apache's clients send the first token of SASL in clear right behind StartTLS, and wait for the
 answer within TLS.  So an AUTH request with an empty token in this place is answered after the handshake, whether it
-arrived together with StartTLS or later.  An attacker who inserts it gains nothing: the token says nothing, and the
-answer goes to the peer of the handshake.  If clients have to authenticate, this AUTH request must name the plugin that
-the bookie uses; a request that names another plugin is dropped, because its answer would be a refusal.
+arrived together with StartTLS or later.  An attacker who inserts such a request gains nothing, because its token is
+empty, and because the answer is encrypted for the peer of the handshake.  If clients have to authenticate, this AUTH
+request must name the plugin that the bookie uses; a request that names another plugin is dropped, because its answer
+would be a refusal.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,9 +43,9 @@ class Encryption:
 def refuse(connection: IServerConnection, item: Any, status: Status = Status.EUA) -> bool:
     """Refuse a request of a peer that is not authenticated or not encrypted, as Apache's bookie does.
 
-    :returns: False if the protocol has no reply that refuses this request; then the connection is closed.
+    :returns: False if the protocol has no reply that refuses this request; the caller must close the connection.
     """
-    # A message has its wire protocol in its header; a run of requests has it as an attribute.
+    # A single message has the wire protocol in its header; a run of requests has it as an attribute.
     frames = getattr(item, "header", item).wire.refusal(item, status)
     if frames is None:
         connection.end()

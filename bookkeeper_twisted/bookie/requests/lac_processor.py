@@ -23,7 +23,10 @@ from .session import RequestSession
 
 
 class LacProcessor:
-    """The processor of requests about LACs and fences.  Its coroutines return the response or raise an error."""
+    """The processor of requests that fence a ledger, or read, write or wait for a LAC.
+
+    Its coroutines return the response, or raise an error from which the caller makes the response.
+    """
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
@@ -69,13 +72,13 @@ class LacProcessor:
             try:
                 entry = await read_entry(session, request.ledger_id, previous + 1)
             except NoSuchEntryError:
-                pass  # only other bookies of the ensemble have the entry: reply with the LAC alone
+                pass  # this bookie does not store the entry, only others of the ensemble do: reply with the LAC alone
             else:
                 return _found(request, previous + 1, entry, lac, timestamp)
         return _found(request, request.entry_id, None, lac, timestamp)
 
     async def read_lac(self, session: RequestSession, request: ReadLacRequest) -> ReadLacResponse:
-        """Answer with the explicit LAC and the last entry of a ledger; leave out what does not exist.
+        """Answer with the explicit LAC and the last entry of a ledger, or with one of them if the other is missing.
 
         :raises BookieError: there is no explicit LAC, and the last entry does not exist or cannot be read.
         """

@@ -1,22 +1,22 @@
-"""Measures when the event loop of the process was busy or held up, so that slow requests are not blamed on a disk."""
+"""Measures for how long the reactor was busy or held up, so that the log does not blame a disk for slow requests."""
 
 from collections import deque
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 PERIOD = 0.05
-"""Seconds between two calls of the timer; a busy time that is shorter may not be noticed."""
+"""Seconds between two calls of the timer; a shorter delay may not be noticed."""
 
 _TOLERANCE = 0.01
-"""Seconds by which the timer may be late."""
+"""Seconds by which the timer may be late before the delay is recorded."""
 
 _KEPT = 1000
 
 
 class LoopWatch:
-    """A timer that records the times in which it was late, because the event loop did not run its calls.
+    """A timer that records when, and for how long, it fired late because the reactor did not run.
 
-    The loop is late when one of its calls takes long, and when the whole process was stopped or got no processor.
+    The timer fires late if another call of the reactor takes long, or if the process was stopped or got no CPU time.
 
     :param clock: the reactor.
     """
@@ -34,7 +34,7 @@ class LoopWatch:
             self._call = self._clock.callLater(PERIOD, self._tick)
 
     def stop(self) -> None:
-        """Stop the timer; from now on, the loop does not count as late."""
+        """Stop the timer, and forget the recorded delays."""
         if self._call is not None:
             self._call.cancel()
             self._call = None
@@ -48,9 +48,9 @@ class LoopWatch:
         self.start()
 
     def late_since(self, began: float) -> float:
-        """Return for how many seconds since ``began`` the loop was late; the present delay counts, too.
+        """Return for how many seconds since ``began`` the timer was late, including the present delay.
 
-        :param began: a time of the clock.
+        :param began: a time of the reactor's clock.
         """
         late, now = 0.0, self._clock.seconds()
         if self._call is not None and now - self._due > _TOLERANCE:

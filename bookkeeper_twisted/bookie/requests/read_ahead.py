@@ -14,8 +14,8 @@ class SequentialReads:
     """Recognizes clients that read a ledger in order; for them, one disk read loads more bytes.
 
     A load is one read of consecutive entries from disk.  An object of this class remembers the last entry of each
-    recent load.  A load that begins right after it is sequential, and reads four times as many bytes, at most
-    :data:`LAST_WINDOW`.
+    recent load.  A later load that begins right after a remembered entry is sequential.  It reads four times as many
+    bytes as the load before it, but at most :data:`LAST_WINDOW`.
 
     :param limit: maximum number of loads that are remembered, to limit the memory (safety rule S11).
     """
@@ -53,8 +53,8 @@ class Load:
     """One read of consecutive entries from disk, while it is in progress.
 
     :ivar first: id of the first entry.
-    :ivar end: id after the last entry that it is expected to return.
-    :ivar waiting: the Deferreds of other reads that wait for its end.
+    :ivar end: id of the last entry that the load is expected to return, plus 1.
+    :ivar waiting: the Deferreds of other reads, which wait for the end of this load.
     """
 
     ledger_id: int
@@ -66,10 +66,9 @@ class Load:
 class LoadsUnderWay:
     """The loads (reads from disk) in progress.
 
-    Other reads may wait for them instead of loading the same entries again.
-
-    This happens if a client sends several batch reads at a time: a later batch read requests entries that an earlier
-    one is loading.
+    A read of an entry that is already being loaded can wait for the end of this load, instead of loading the entry
+    again.  This happens if a client sends several batch reads at a time: a later batch read often requests entries that
+    an earlier batch read is loading.
     """
 
     def __init__(self, limit: int = 4096) -> None:

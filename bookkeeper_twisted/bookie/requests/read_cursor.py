@@ -1,4 +1,4 @@
-"""The unanswered reads of a run (reads that were received together), in pieces that are answered together."""
+"""The reads of a run (reads that were received together) that are not answered yet, divided into pieces."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -10,14 +10,17 @@ from ...codec.strides import FEW_A_RUN, stretches
 from .slow_requests import DISK, TURN
 
 SHORT = 8
-"""Fewer consecutive reads than this count as scattered reads if more reads of the ledger follow: that costs less."""
+"""If fewer reads than this are of consecutive entries, they are joined with the reads beside them as scattered reads.
+
+Answering them together is faster than answering many small pieces.
+"""
 
 
 class ReadPiece(NamedTuple):
-    """The reads with the indexes ``start .. end - 1`` of a run, which is reads that were received together.
+    """A piece of a run (reads that were received together): its reads with the indexes ``start .. end - 1``.
 
-    :ivar is_row: whether these are consecutive entries of one ledger; if not, the reads are scattered: their ids are in
-        any order, and if the reader reads ledgers in turn, they are of several ledgers.
+    :ivar is_row: True if they read consecutive entries of one ledger.  False if they are scattered: they read entries
+        in any order, of one or more ledgers.
     """
 
     start: int
@@ -29,9 +32,9 @@ class ReadCursor:
     """The unanswered reads of a run; a run is a sequence of reads that were received together.
 
     :ivar pieces: the unanswered reads, in pieces that are answered together.
-    :ivar began: the time at which the run began, in seconds of the clock.
+    :ivar began: the time at which the bookie began to process the run, in seconds of the reactor's clock.
     :ivar has_loaded: whether entries of the run were loaded from disk before.
-    :ivar waited_for: what the reads have waited for, for the log.
+    :ivar waited_for: the reason for which the reads have waited, for the log.
     """
 
     __slots__ = ("run", "pieces", "began", "has_loaded", "waited_for")
@@ -48,7 +51,8 @@ def pieces_of(entry_ids: Sequence[int], ledger_ids: Sequence[int]) -> list[ReadP
     """Cut reads into pieces: a piece has reads of consecutive entries, or scattered reads, whose ids are in any order.
 
     Reads are scattered, for example, if a ledger is striped: each bookie stores only some of its entries.  Scattered
-    reads of several ledgers are one piece only if the ledger changes often, because those of one ledger cost less.
+    reads of several ledgers form one piece only if the ledger changes often from read to read; otherwise each ledger
+    has its own piece, because a piece of one ledger is answered faster.
 
     :param entry_ids: the entry id of each read, at least one.
     :param ledger_ids: the ledger id of each read.

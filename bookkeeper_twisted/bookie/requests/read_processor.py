@@ -1,4 +1,4 @@
-"""Answers runs of plain reads: entries in memory immediately, all other entries after one load from disk."""
+"""Answers runs of reads (received together): with entries in memory immediately, with others after one disk read."""
 
 from collections.abc import Iterable, Sequence
 from typing import cast
@@ -17,29 +17,28 @@ from .slow_requests import DISK
 
 _REPLY_BYTES = 256 * 1024
 _LOOK_UP_BYTES = 64 * 1024
-"""Bytes of entries that are collected for one reply: many small entries, and little memory for a slow peer."""
+"""Number of bytes of entries that are collected for one reply.
+
+This is enough for many small entries, but little memory if a slow peer does not receive the reply.
+"""
 
 _ENTRY_BYTES = 128 * 1024
-"""The assumed size in bytes of an entry while it is loaded from disk, because its size is not known before."""
+"""Number of bytes that are assumed for a single entry while it is being loaded, because its size is not known yet."""
 
 _LOAD_BYTES = 2 * 1024 * 1024
-"""Bytes that one call in a read thread loads; replies of this size can be sent within one reactor turn."""
+"""Maximum number of bytes that one call on a read thread loads; so many can be sent within one reactor turn."""
 
 MOST_TOGETHER = 128
-"""Maximum number of reads of entries that are not consecutive, or of several ledgers (scattered reads), answered
-together.
-"""
+"""Maximum number of scattered reads (of entries that are not consecutive, or of several ledgers) in one search."""
 
 _MOST_LOADS = 32
-"""Maximum number of pieces (reads of consecutive entries of one ledger) whose entries one call in a read thread
-loads.
-"""
+"""Maximum number of pieces (reads of consecutive entries) whose entries one call on a read thread loads."""
 
 _FIRST_LOADS = 2
-"""The number of scattered reads, of entries that are not in memory, that are loaded first; later scattered reads wait.
+"""Number of scattered reads of a ledger that are loaded from disk first; the next scattered reads wait for this load.
 
-The index looks up one row for the first entry; for the second it reads many of the following rows into memory, too.  A
-read costs several times less if the row of its entry is in memory, so the later reads wait until then.
+For the second of these entries, the index also reads many of the following rows into memory.  A read is several times
+faster if the index row of its entry is in memory.
 """
 
 
@@ -49,14 +48,14 @@ class ReadProcessor:
     def __init__(self, context: RequestContext) -> None:
         self._context = context
         self._bookie = context.bookie
-        # The most scattered reads that the next search answers: of large entries fewer, because such a search ends when
-        # it has found enough bytes, and all that it has looked up beyond them is looked up again.
+        # Maximum number of scattered reads in the next search.  It is lowered for large entries: a search ends when it
+        # has found enough bytes, and the work that it did for the remaining reads is lost.
         self._together = MOST_TOGETHER
 
     def start(self, session: RequestSession, run: ReadRun) -> bool:
         """Begin to answer a ``run`` of reads, which were received together.
 
-        :returns: False if the run must wait for permits: the ``session`` then calls this again later.
+        :returns: False if the run must wait for permits; the ``session`` calls this method again when permits are free.
         """
         if not session.admit_reads(len(run)):
             return False
@@ -68,7 +67,7 @@ class ReadProcessor:
     def _refuse_reserved(self, session: RequestSession, cursor: ReadCursor) -> None:
         """Refuse reads with negative ids, except entry id -1, which means the last entry.
 
-        Of reads of consecutive entries, only the first id is checked, because it is the lowest.
+        In a piece of consecutive entries, only the first id is checked, because it is the lowest.
         """
         ledger_ids, entry_ids = cursor.run.ledger_ids, cursor.run.entry_ids
         lowest = [entry_ids[start] if is_row else min(entry_ids[start:end]) for start, end, is_row in cursor.pieces]
@@ -87,8 +86,9 @@ class ReadProcessor:
     def proceed(self, session: RequestSession, cursor: ReadCursor) -> bool:
         """Answer reads from memory while there is room for replies; then load the missing entries.
 
-        :param cursor: the rest of a run; reads for whose replies there is no room are put back into the ``session``.
-        :returns: always True, as the session expects it from a request that has begun.
+        :param cursor: the unanswered reads of a run.  If there is no room for all replies, the ``session`` gets the
+            remaining reads back, and calls this method again later.
+        :returns: always True: the request has begun, and needs no more permits.
         """
         pieces = cursor.pieces
         missing: list[ReadPiece] = []
@@ -112,9 +112,9 @@ class ReadProcessor:
     def _answer_row(self, session: RequestSession, cursor: ReadCursor, missing: list[ReadPiece]) -> None:
         """Answer the next reads of the run from memory, and put their replies into one buffer.
 
-        The reply ends in three cases: before an entry that is not in memory, after :data:`_LOOK_UP_BYTES`, and where
-        earlier reads were taken out of the run.  If even the first entry is not in memory, its piece of consecutive
-        reads is added to ``missing``, and the caller loads it from disk.
+        The buffer ends before an entry that is not in memory, before a read whose neighbour in the run was answered
+        already, or when it has :data:`_LOOK_UP_BYTES`.  If even the first entry is not in memory, its piece of
+        consecutive reads is added to ``missing``, and the caller loads it from disk.
         """
         run, pieces = cursor.run, cursor.pieces
         begin = after = pieces[0][0]
@@ -151,15 +151,15 @@ class ReadProcessor:
         Entries that this search does not find are searched for one by one.  Reads of entries that are not in memory are
         added to ``missing``.
 
-        :returns: the reads that wait until the entries of ``missing`` are loaded.  The load also reads nearby index
-            rows, so these reads may find their entries faster afterwards.
+        :returns: the reads to be answered after the load of ``missing``.  This load also brings nearby index rows into
+            memory, so that these reads become faster.
         """
         run, (start, end, _) = cursor.run, cursor.pieces.popleft()
         stop = min(end, start + self._together)
         ledger_ids, entry_ids = run.ledger_ids[start:stop], run.entry_ids[start:stop]
         found = self._bookie.scattered(ledger_ids, entry_ids, _LOOK_UP_BYTES)
         self._learn_together(found)
-        if all(found):  # the usual case, without a step for each entry
+        if all(found):  # the usual case: no loop over the entries is needed
             self._reply(session, cursor, start, cast(Sequence[bytes], found))
             cursor.pieces.extendleft(_scattered(start + len(found), end))
             return ()
@@ -206,7 +206,7 @@ class ReadProcessor:
     def _find(self, ledger_id: int, entry_id: int, max_count: int) -> EntryRun | None:
         """Return entries from memory that include ``entry_id``; None if that entry is not in memory."""
         if entry_id == INVALID_ENTRY_ID:
-            return None  # entry id -1 means the last entry; only the index knows its id
+            return None  # entry id -1 means the last entry, whose id must be read from the index
         held = self._bookie.cached(ledger_id, entry_id, max_count)
         if held is None:
             held = self._bookie.resident(ledger_id, entry_id, max_count, _REPLY_BYTES)
@@ -251,7 +251,7 @@ class ReadProcessor:
         self._done(session, cursor, start, count, True)
 
     def _lacs(self, run: ReadRun, start: int, count: int) -> Sequence[int]:
-        """Return the highest known LAC for each of some reads; empty if the protocol has no LAC in its replies."""
+        """Return the highest known LAC for each of ``count`` reads; empty if replies of the protocol contain no LAC."""
         if not run.wire.carries_lac:
             return ()
         ledger_ids = run.ledger_ids[start : start + count]
@@ -295,7 +295,7 @@ class ReadProcessor:
         cursor.waited_for = DISK
         left: list[ReadPiece] = []
         for piece, found in zip(missing, loaded, strict=True):
-            # If there is no room for the replies now, the entries are read again later; they stay in memory for a
+            # If there is no room for the replies now, the reads are queued again; the entries stay in memory for a
             # while.
             is_used = session.has_room and not isinstance(found, LoadLaterError)
             left.extend(self._use(session, cursor, piece.start, piece.end, found) if is_used else [piece])
@@ -312,15 +312,15 @@ class ReadProcessor:
         """
         if isinstance(found, Exception):
             self._refuse(session, cursor, start, found)
-            # The first entry could not be read, so the next entries probably cannot, either.  Read each of them
-            # separately, but many in one call, so that the intact entries are found.
+            # The load failed at the first entry.  Load each of the next entries separately, many in one call, so that
+            # one damaged entry does not prevent the reads of the intact entries.
             return [ReadPiece(index, index + 1) for index in range(start + 1, end)]
         run = cursor.run
         self._context.read_ahead.loaded(run.ledger_ids[start], run.entry_ids[start], found.last)
         while start < end and run.entry_ids[start] <= found.last:
             try:
                 entries = _entries(found, run.entry_ids[start], end - start)
-            except Exception as error:  # only this entry may be damaged: refuse it, and read the others separately
+            except Exception as error:  # refuse this entry, and read the next entries separately: they may be intact
                 return self._use(session, cursor, start, end, error)
             self._reply(session, cursor, start, entries)
             start += len(entries)

@@ -1,4 +1,4 @@
-"""Dispatches requests to the processor of their kind, and answers the rare kinds itself."""
+"""Passes each request to the processor for its kind, and answers the rare kinds itself."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -48,7 +48,10 @@ from .slow_requests import DISK, JOURNAL
 _TOTAL_CAPACITY, _FREE_SPACE = 1, 2
 
 _LIST_BYTES = 1024 * 1024
-"""The assumed bytes of a reply that lists entries; so a connection can have few such requests in progress."""
+"""Number of bytes that are assumed for a reply that lists entries.
+
+The bytes count against the connection's limits, so a connection can have only few such requests in progress.
+"""
 
 
 @attrs.frozen
@@ -57,9 +60,9 @@ class _Cold:
 
     :ivar answer: returns the response, or raises an error.
     :ivar refuse: makes the response with an error status.
-    :ivar is_read: True if the request takes a permit for reads, False if one for other requests.
+    :ivar is_read: True if the request counts as a read in the limits on requests in progress.
     :ivar name: name of the operation, for the log.
-    :ivar waits_for: what such a request usually waits for, for the log.
+    :ivar waits_for: the usual reason for which such a request waits, for the log.
     """
 
     answer: Callable[[RequestSession, Any], Coroutine[Any, Any, Any]]
@@ -161,7 +164,7 @@ class RequestProcessor:
         success, counts = True, False
         try:
             response = await cold.answer(session, request)
-            await session.turn()  # one event may resume many requests: let other connections continue in between
+            await session.turn()  # one event may resume many requests: let other connections run in between
             counts = turns.begin()
             reply = self._encoded(request, response)
         except Exception as error:
@@ -181,7 +184,7 @@ class RequestProcessor:
             self._context.others.give(1)
 
     def _say_slow(self, session: RequestSession, request: Any, cold: _Cold, took: float) -> None:
-        """Log a rare request that took long, unless the peer has asked it to wait for the LAC."""
+        """Log a rare request that took long, unless it waited for a LAC at the peer's request."""
         if getattr(request, "timeout_ms", None) is not None:
             return
         ids = getattr(request, "ledger_id", -1), getattr(request, "entry_id", -1)

@@ -28,8 +28,8 @@ Start = Callable[["RequestSession", Any], bool]
 class RequestSession:
     """The requests of one connection to the bookie: waiting requests in a queue, and requests in progress.
 
-    It begins the requests in their order, as far as the limits of the connection and of the bookie allow, and sends
-    the replies over the connection.
+    A session begins the requests in their order, as far as the limits of the connection and of the bookie allow, and
+    sends the replies over the connection.
 
     :param starts: for each type of request, the function that begins a request of this type.
     :ivar loading: the number of bytes that are being loaded from disk, or wait in memory for a reply.
@@ -75,7 +75,7 @@ class RequestSession:
         self.pump()
 
     def lost(self) -> None:
-        """Drop the requests that have not begun, and cancel all others but adds, which are completed."""
+        """Drop the requests that have not begun; cancel the requests in progress, except adds."""
         self._backlog.clear()
         self._for_room.clear()
         self._for_turn.clear()
@@ -102,7 +102,7 @@ class RequestSession:
         return self.has_room and self._n_served < self.context.limits.max_served
 
     def pump(self) -> None:
-        """Begin queued requests until one of them must wait, or the time of this connection's turn is used up.
+        """Begin queued requests until one of them must wait, or this connection's share of the reactor turn is used up.
 
         Pause the connection while requests are queued.
         """
@@ -159,8 +159,8 @@ class RequestSession:
     def serve(self, answering: "Coroutine[Any, Any, None]") -> None:
         """Begin the coroutine ``answering``, which answers a request; the loss of the connection cancels it.
 
-        If the coroutine fails, its request would never be answered and would keep its permits.  So the connection is
-        closed, as after any failure while requests are received.
+        If the coroutine fails, the connection is closed: the request will never be answered, and its permits would be
+        lost.
         """
         serving: Deferred[None] = Deferred.fromCoroutine(answering)
         serving.addErrback(self._failed)
@@ -186,7 +186,7 @@ class RequestSession:
             await waiter
 
     async def turn(self) -> None:
-        """Wait until this connection may continue, if the connections have used up their share of this reactor turn."""
+        """Wait for a later reactor turn if the connections have used up their time in this turn."""
         if self.connection.turns.is_spent and self.connection.turn_is_over():
             waiter: Deferred[None] = Deferred()
             self._for_turn.append(waiter)
@@ -195,7 +195,7 @@ class RequestSession:
     def admit(self, permits: Permits) -> bool:
         """Take one of the ``permits`` for a request; the caller must return it.
 
-        :returns: False if no permit is free; the session continues when one becomes free.
+        :returns: False if no permit is free; the session calls :meth:`pump` when one becomes free.
         """
         if not permits.take(1):
             self._wait(permits, 1)
@@ -239,10 +239,10 @@ class RequestSession:
     # -- reads --
 
     def admit_reads(self, count: int) -> bool:
-        """Take permits for ``count`` reads, which count against the limit on requests in progress.
+        """Take ``count`` of the permits that limit the reads in progress.
 
-        :returns: False if too few permits are free.  Then no permit was taken, and the session continues when enough
-            are free.
+        :returns: False if too few permits are free.  Then no permit was taken, and the session calls :meth:`pump` when
+            enough permits are free.
         """
         if not self.context.reads.take(count):
             self._wait(self.context.reads, count)
@@ -259,7 +259,7 @@ class RequestSession:
     def expect(self, n_bytes: int) -> None:
         """Count bytes that are being loaded from disk, or wait in memory for a reply.
 
-        :param n_bytes: number of bytes; negative when counted bytes were sent or dropped.
+        :param n_bytes: number of bytes; negative to subtract bytes that were sent or dropped.
         """
         self.loading += n_bytes
         self.connection.expect(n_bytes)

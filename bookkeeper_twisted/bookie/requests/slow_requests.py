@@ -1,4 +1,4 @@
-"""Logs requests that take long: the client, the operation, the entries, the time, and what the request waited for."""
+"""Logs slow requests: the client, the operation, the entries, the duration, and the reason for most of the wait."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ ROOM = "room in the write cache or in the queue of the journal"
 Waits = Callable[[int], Mapping[str, float]]
 """A function that is called with a ledger id while an add to this ledger is being completed.
 
-It returns what the add has waited for, and the seconds of each wait.
+It returns the causes for which the add has waited, and the seconds of each wait.
 """
 
 _NO_WAITS: Mapping[str, float] = MappingProxyType({})
@@ -33,13 +33,13 @@ RECENT_REQUESTS = 500
 
 
 class SlowRequest(NamedTuple):
-    """A request, or requests that were received together, that took long.
+    """A slow request, or slow requests that were received together.
 
     :ivar ended: time of the reply, in seconds since the epoch.
     :ivar entry_id: id of the first entry; below 0 if the request names none.
     :ivar n_entries: number of entries.
-    :ivar millis: how long the request took.
-    :ivar waited_for: what took most of the time, as far as it is known.
+    :ivar millis: duration of the request in milliseconds.
+    :ivar waited_for: the reason for most of this time, as far as it is known.
     """
 
     ended: float
@@ -53,16 +53,18 @@ class SlowRequest(NamedTuple):
 
 
 class SlowRequests:
-    """Logs a line about a request, or requests that were received together, if they took long.
+    """Logs a line for each slow request, or for requests that were received together.
 
-    At most one line of an operation is logged a minute for each host.  Callers compare the time with
-    :attr:`threshold` themselves, so a request that is quick costs one comparison.
+    At most one line a minute is logged for each operation and host.  Callers call :meth:`say` only if the duration of a
+    request is at least :attr:`threshold`, so a fast request costs only one comparison.
 
     :param clock: the reactor.
-    :param waits: returns what an add has waited for; called while the add is being completed.
-    :param room_since: tests whether an add has waited for room since a time of the clock.
+    :param waits: returns the causes for which an add has waited, and the seconds of each; called while the add is being
+        completed.
+    :param room_since: tests whether an add has waited for room in the write cache or a journal's queue since a given
+        time.
     :ivar threshold: milliseconds from which a request is logged; infinite if no request is logged.
-    :ivar recent: the newest slow requests, also those whose lines were omitted.
+    :ivar recent: the newest slow requests, including those that were not logged because of the rate limit.
     """
 
     _log = Logger()
@@ -80,9 +82,9 @@ class SlowRequests:
         self._lines = PeerLines(clock.seconds)
 
     def limit(self, millis: float) -> None:
-        """Set the threshold; while there is one, the event loop is watched, until :meth:`stop`.
+        """Set the threshold; unless it is 0, measure the delays of the reactor until :meth:`stop`.
 
-        :param millis: milliseconds from which a request is logged; 0 for no lines at all.
+        :param millis: milliseconds from which a request is logged; 0 to log no request.
         """
         self.threshold = millis or math.inf
         if millis:
@@ -91,24 +93,24 @@ class SlowRequests:
             self._loop.stop()
 
     def stop(self) -> None:
-        """Watch the event loop no more."""
+        """Stop measuring the delays of the reactor."""
         self._loop.stop()
 
     def say(
         self, operation: str, peer: str, ledger_id: int, entry_id: int, count: int, millis: float, waited_for: str
     ) -> None:
-        """Log that a request took long, or count the line as omitted.
+        """Log that a request took long; if too many lines were logged lately, only count the line as omitted.
 
         :param operation: name of the operation, such as ``READ_ENTRY``.
         :param peer: host and port of the client.
         :param entry_id: id of the first entry; below 0 if the request names none.
-        :param count: number of entries; requests that were received together have one line.
-        :param millis: how long the request took, in milliseconds.
-        :param waited_for: what took most of the time, as far as it is known.
+        :param count: number of entries, of all requests that were received together.
+        :param millis: duration of the request in milliseconds.
+        :param waited_for: the reason for most of this time, as far as it is known.
         """
         now = self._clock.seconds()
         if self._loop.late_since(now - millis / 1000) * 1000 > millis / 2:
-            # While the loop does not run, replies of disks are not noticed, and requests and room are not given out.
+            # While the reactor does not run, it processes no results of disk reads, and starts no requests.
             waited_for = LOOP
         self.recent.append(SlowRequest(now, operation, peer, ledger_id, entry_id, count, millis, waited_for))
         template = (
@@ -123,13 +125,13 @@ class SlowRequests:
     def say_add(self, peer: str, ledger_id: int, entry_id: int, count: int, millis: float) -> None:
         """Log that an add took long, while it is being completed.
 
-        The journal knows how long the add waited for the journal.  The rest of the time is the wait for room if the add
-        had to wait for it; otherwise the event loop was busy with the add itself.
+        The journal's queue returns how long the add waited for the journal.  If adds had to wait for room during this
+        time, the rest of the duration counts as a wait for room; otherwise it counts as a delay of the reactor.
 
         :param peer: host and port of the client.
         :param entry_id: id of the first entry.
         :param count: number of entries.
-        :param millis: how long the add took, in milliseconds.
+        :param millis: duration of the add in milliseconds.
         """
         waits = dict(self._waits(ledger_id))
         rest = max(millis / 1000 - sum(waits.values()), _LEAST)
