@@ -53,7 +53,7 @@ class SocketPool:
             connection.close()
 
     def is_suspect(self, address: Address) -> bool:
-        """Test whether a bookie failed a short time ago, so that other bookies should be asked first."""
+        """Test whether the bookie at ``address`` failed a short time ago; other bookies should be asked first."""
         return self.health.failed_at(address.bookie_id) is not None
 
     def __del__(self) -> None:

@@ -68,6 +68,9 @@ class DiskReads:
         """Read entries from disk on the read lane, whose threads read files.
 
         Fails with TooManyRequestsError if too many reads are waiting.
+
+        :param wanted: ledger id, entry id and maximum number of bytes of each load.
+        :returns: for each of the loads, a run of consecutive entries, or an error.
         """
         if self._waiting + len(wanted) > self._limit:
             self._metrics.reads.refused += len(wanted)

@@ -61,14 +61,14 @@ class EngineOptions:
 class Engine:
     """The running parts of a bookie: its operations, journal queues, checkpoints, and the factory of its connections.
 
-    :param journals: the journals, which were replayed before.
+    :param journals: the journals; their replay must have ended.
     :param disk_usage: returns total and free bytes of the ledger directories' disks.
     :param on_failure: called once, when a journal fails.  The process must then end: no entry can be made durable any
         more (safety rule S10).
     :param on_checkpoint: called after each checkpoint with an empty text, or with :data:`NO_SPACE` or :data:`FAILED` if
         it failed.
     :param labels: labels of the storage's metrics: the names of its directories.
-    :ivar journal_groups: the newest groups of each journal.
+    :ivar journal_groups: the newest groups of records that each journal wrote.
     """
 
     _log = Logger()

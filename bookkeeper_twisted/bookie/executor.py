@@ -167,7 +167,7 @@ class ThreadExecutor:
         if not self._running:
             for lane in self._lanes.values():
                 for thread in lane.threads:
-                    # this does not block for long: scheduling the call of this method was the last step of the thread
+                    # this does not block for long: the last step of the thread was to schedule this call
                     thread.join()
             assert self._stopped is not None
             self._stopped.callback(None)

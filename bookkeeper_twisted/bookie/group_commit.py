@@ -331,13 +331,13 @@ class GroupCommit:
         while True:
             group = self._commit()
             if group.failure is not None:
-                # Keep the token, so that no thread writes to the journal any more: after a failure, nothing may be
-                # written to it (safety rule S10).
+                # Do not return the token that a thread needs to write to the journal: after a failure, nothing may be
+                # written to it any more (safety rule S10).
                 return group
             if not self._queue:
                 self._idle.append(None)
-                # Check the queue again: the reactor thread may have queued a record just before this thread returned
-                # the token, and then no other thread has begun to write it.
+                # Check the queue again: while this thread had the token (the right to write), the reactor thread may
+                # have queued a record that no other thread could write.
                 if not self._queue or not self._take_token():
                     return group
             self._executor.notify(self._complete, group)

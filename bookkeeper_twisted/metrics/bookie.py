@@ -107,10 +107,10 @@ class ReadLaneMetrics:
         self._instruments.gauge("bookkeeper_server_thread_executor_" + name, read, thread=_READ_LANE)
 
     def watch(self, waiting: Callable[[], float], threads: int, limit: int) -> None:
-        """Export the length of the queue and the size of the lane.
+        """Export the length of the queue of reads from disk, and the number of threads.
 
         :param waiting: returns the number of reads that wait or are in progress.
-        :param threads: number of threads of the lane.
+        :param threads: number of threads that read from disk.
         :param limit: maximum number of reads that may wait.
         """
         self._export("queue", waiting)

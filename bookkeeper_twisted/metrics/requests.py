@@ -47,8 +47,8 @@ class RequestMetrics:
         self.force = instruments.latency(prefix + "FORCE_LEDGER_REQUEST")
         self.bookie_info = instruments.summary(prefix + "GET_BOOKIE_INFO_REQUEST")
         self.list_entries = instruments.summary(prefix + "GET_LIST_OF_ENTRIES_OF_LEDGER_REQUEST")
-        # Apache's bookie exports a second metric of each operation, which does not include the time in its queues.  This
-        # bookie exports the same values under both names.
+        # Apache's bookie exports a second metric of each operation, without the time that a request waits in its
+        # queues.  This bookie exports the same values under both names.
         instruments.share(prefix + "READ_ENTRY_FENCE_READ", self.fence_read)
         instruments.share(prefix + "READ_LAC", self.read_lac)
         instruments.share(prefix + "WRITE_LAC", self.write_lac)

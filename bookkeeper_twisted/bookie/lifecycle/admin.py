@@ -1,4 +1,4 @@
-"""The administration of a bookie by code in its process."""
+"""Implements the administration of a bookie in the bookie's own process."""
 
 import posixpath
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
@@ -118,14 +118,14 @@ class ServingParts:
 
 @implementer(IBookieAdmin)
 class BookieAdmin:
-    """The administration of a bookie by code in its process.
+    """The administration of a bookie in the bookie's own process.
 
     The bookie's service calls this object when the phase of the bookie changes, and when parts of the bookie have been
     made.
 
     :param config: the configuration at the start.
     :param levels: the levels of the log of this process.
-    :param seconds: returns the time of the clock.
+    :param seconds: returns the time of the reactor's clock, in seconds.
     :ivar config: the present configuration: some of its values can change while the bookie runs.
     """
 

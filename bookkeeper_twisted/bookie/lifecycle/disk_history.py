@@ -16,7 +16,7 @@ LEAST_SPAN = 1800.0
 class DiskHistory:
     """Samples of the used bytes of one disk in the last days; they are lost when the process ends.
 
-    :param seconds: returns the time of the clock.
+    :param seconds: returns the time of the reactor's clock, in seconds.
     """
 
     def __init__(self, seconds: Callable[[], float]) -> None:
@@ -33,8 +33,8 @@ class DiskHistory:
     def growth(self) -> float | None:
         """The bytes by which the used space grows per second; None if the samples cover less than :data:`LEAST_SPAN`.
 
-        This is the slope of a linear regression over the samples: two samples alone say little, because compactions
-        free space in large steps.
+        This is the slope of a linear regression over all samples.  The first and the last sample alone would not
+        suffice, because compactions free space in large steps.
         """
         count = len(self._samples)
         if not count or self._samples[-1][0] - self._samples[0][0] < LEAST_SPAN:

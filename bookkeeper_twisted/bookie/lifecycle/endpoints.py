@@ -24,9 +24,7 @@ from ...protocol.server.factory import BookieServerFactory
 from .identity import is_loopback, listening_address
 
 _BACKLOG = 1024
-"""Maximum number of connections that wait to be accepted: after a restart of the bookie, all its clients reconnect
-together.
-"""
+"""Maximum number of connections that wait to be accepted; large, because all clients reconnect after a restart."""
 
 _FIELDS = fields_of(BookieConfig)
 
@@ -73,7 +71,7 @@ async def listen(endpoint: IStreamServerEndpoint, factory: IProtocolFactory, key
     """Listen at an endpoint.
 
     :param factory: makes the protocol of each connection.
-    :param key: the configuration key of the endpoint, which the error names.
+    :param key: the configuration key of the endpoint, for the text of the error.
     :raises ConfigError: the port of the endpoint is out of range.
     :raises twisted.internet.error.CannotListenError: the address is in use, or is not an address of this machine.
     """

@@ -1,4 +1,4 @@
-"""The identity of a bookie, and the check that its directories agree on it (safety rule S6)."""
+"""The id and the cookie of a bookie, and the check that its directories have this cookie (safety rule S6)."""
 
 from collections.abc import Callable
 
@@ -154,7 +154,7 @@ class CookieCheck:
 
 
 def _way_out(expected: Cookie, stored: Cookie) -> str:
-    """Tell an operator how to resolve the difference between the expected and the stored cookie."""
+    """Return a text that tells an operator how to resolve the difference between two cookies."""
     if stored.bookie_id != expected.bookie_id:
         text = (
             f"bookieId={stored.bookie_id} starts the bookie that is stored here; where its address or host name has "

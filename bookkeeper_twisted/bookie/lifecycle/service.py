@@ -174,9 +174,8 @@ class BookieService(Service):
     def start(self) -> "Deferred[None]":
         """Start the bookie; the result fires when the bookie serves.
 
-        If a step of the start fails, the steps before it are undone, and then the result fails.
-
-        A cancelled start ends after its present step; :meth:`stop` waits for this end.
+        If a step of the start fails, the steps before it are undone, and then the result fails.  A cancelled start ends
+        after its present step; :meth:`stop` waits for this end.
         """
 
         def ended(outcome: Any) -> None:
@@ -245,11 +244,7 @@ class BookieService(Service):
     # -- the steps of the start; each registers the step that undoes it --
 
     def _then_undo(self, undo: Callable[[], Awaitable[object]], name: str = "a step of the stop") -> None:
-        """Register a function that undoes a step of the start.
-
-        The stop calls these functions, the newest first.  If one of them fails, the stop logs the error and
-        continues.
-        """
+        """Register a function that undoes a step of the start; the stop calls it, and only logs its errors."""
 
         async def logged() -> None:
             try:
@@ -273,7 +268,8 @@ class BookieService(Service):
 
     async def _lock(self) -> None:
         if self._is_named and await self._on_flush_lane(without_current, self._fs, self._paths.all()):
-            # Check the cookies before files are made in a directory that is mistyped or whose disk is not mounted.
+            # Check the cookies first: no file may be made in a wrong directory (a mistyped path, a disk that is not
+            # mounted).
             check = await self._cookie_check()
             await check.must_stamp(self._registrations, self._on_flush_lane)
         await self._on_flush_lane(self._paths.make, self._fs)
@@ -292,10 +288,7 @@ class BookieService(Service):
 
     @property
     def _is_named(self) -> bool:
-        """Test whether the bookie id is known before the port is bound.
-
-        It is not known if it contains the number of a port that the operating system chooses.
-        """
+        """Test whether the bookie id is known before the port is bound: it has no port that the system chooses."""
         return bool(self.config.bookie_port or self.config.bookie_id)
 
     async def _cookie_check(self) -> CookieCheck:
@@ -323,7 +316,7 @@ class BookieService(Service):
         return Pairs(_currents(self._paths.ledgers), _currents(self._paths.indexes))
 
     async def _take_over(self) -> None:
-        """Take over directories of Apache's bookie: import its indexes, before its cookies are replaced."""
+        """Take over directories of Apache's bookie: import its indexes; its cookies are replaced later."""
         work = (take_over, self._fs, self._pairs(), self._make_index, self._open_key_values)
         imported = await self._on_flush_lane(*work)
         self._rebuild = False
@@ -395,8 +388,8 @@ class BookieService(Service):
         await self._bind()
         assert self.engine is not None
         self._gate.inner = self.engine.factory
-        # The stop undoes the newest step first: register this again, so that the port is closed before the engine
-        # stops, even if it was bound early.
+        # The stop undoes the newest step first.  So this makes the stop close the port before it stops the engine, even
+        # if the port was bound early.
         self._then_undo(self._stop_listening)
 
     async def _bind(self) -> None:
@@ -483,7 +476,7 @@ class BookieService(Service):
         self._set_read_only("a ledger directory cannot be used", bool(disks.unusable))
 
     def _checkpointed(self, reason: str) -> None:
-        """Update the reasons to be read-only after a checkpoint; if it failed, refuse even adds of high priority.
+        """Update the reasons to be read-only after a checkpoint; if it failed, refuse adds of high priority, too.
 
         The checkpoint may have almost filled a disk, so the disks are checked immediately.
         """

@@ -35,7 +35,7 @@ class KnownDamage:
         metrics.watch(lambda: sum(len(record.findings) for record in self.records.values()))
 
     async def load(self, maintained: MaintainedDirectory | MaintainedJournal) -> None:
-        """Load the damage record of a directory or journal at the first call; mark its ledgers as underreplicated."""
+        """Load the damage record of ``maintained`` at the first call; mark its ledgers as underreplicated."""
         if maintained.number in self.records:
             return
         try:

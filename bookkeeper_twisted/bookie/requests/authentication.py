@@ -1,7 +1,7 @@
 """The bookie's side of authentication: refuses requests until the peer is authenticated.
 
 Requests are refused as in Apache's bookie.  V2 adds and reads and all V3 requests get the status EUA; any other V2
-request ends the connection.  Requests that arrive while the answer to a token is computed wait for this answer.
+request ends the connection.  While the reply to a token is being computed, requests that arrive wait for this reply.
 """
 
 from collections import deque

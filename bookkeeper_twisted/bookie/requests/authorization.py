@@ -278,7 +278,7 @@ class AuthorizingSession:
             return True
         if not any(allowed.values()):
             return self._refuse(run, action, run.entries.ledger_ids[0], passed, run.entries.count)
-        # split the run of adds into part 0, the refused adds, and part 1, the allowed adds
+        # split the run of adds: parts[0] are the refused adds, parts[1] the allowed adds
         for is_allowed, part in run.entries.split(2, {ledger_id: int(may) for ledger_id, may in allowed.items()}):
             numbers = run.numbers(part) if run.txn_ids else ()
             part_run = AddRun(

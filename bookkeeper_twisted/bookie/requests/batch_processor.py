@@ -91,7 +91,7 @@ class Gathering:
 
 
 class BatchProcessor:
-    """The processor of the batch reads of both protocols."""
+    """The processor of the batch reads of both wire protocols, V2 and V3."""
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context

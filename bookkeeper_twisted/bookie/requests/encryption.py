@@ -7,12 +7,12 @@ Any other peer starts TLS only by its first frame, a V3 StartTLS in clear; Apach
 that follow this frame in clear are dropped: otherwise an attacker on the network could insert requests that the bookie
 would answer as if the peer had sent them.  The session that answers requests is opened after the handshake.
 
-There is one exception.  Apache's clients send the first token of SASL in clear right behind StartTLS, and wait for the
-answer within TLS.  So an AUTH request with an empty token in this place is answered after the handshake, whether it
-arrived together with StartTLS or later.  An attacker who inserts such a request gains nothing, because its token is
-empty, and because the answer is encrypted for the peer of the handshake.  If clients have to authenticate, this AUTH
-request must name the plugin that the bookie uses; a request that names another plugin is dropped, because its answer
-would be a refusal.
+There is one exception.  Apache's clients send their first SASL token in clear right after StartTLS, and expect the
+reply within TLS.  So if the frame after StartTLS is an AUTH request with an empty token, it is answered after the
+handshake, whether it arrived together with StartTLS or later.  An attacker who inserts such a request gains nothing,
+because its token is empty, and because the answer is encrypted for the peer of the handshake.  If clients have to
+authenticate, this AUTH request must name the plugin that the bookie uses; a request that names another plugin is
+dropped, because its answer would be a refusal.
 """
 
 from collections.abc import Callable, Sequence

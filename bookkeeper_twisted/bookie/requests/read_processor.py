@@ -277,7 +277,10 @@ class ReadProcessor:
         self, session: RequestSession, cursor: ReadCursor, missing: Sequence[ReadPiece],
         waiting: Sequence[ReadPiece] = (),
     ) -> None:  # fmt: skip
-        """Load the ``missing`` entries and answer their reads; queue unanswered reads and ``waiting`` again."""
+        """Load the entries of the ``missing`` reads, and answer these reads.
+
+        Then queue again the reads that could not be answered, and the reads in ``waiting``.
+        """
         run, ahead = cursor.run, self._context.read_ahead
         most = max(_LOAD_BYTES // len(missing), FIRST_WINDOW)
         wanted = [
