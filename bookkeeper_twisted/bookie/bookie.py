@@ -233,7 +233,7 @@ class Bookie:
 
     def fence(self, ledger_id: int, master_key: bytes) -> "Deferred[None]":
         if self._storage.was_fenced(ledger_id):
-            return succeed(None)  # a deleted ledger whose fence is remembered: nothing to do
+            return succeed(None)  # the ledger was deleted, but its fence is still remembered
         handle = self._handles.get(ledger_id)
         try:
             handle.authorize(master_key)

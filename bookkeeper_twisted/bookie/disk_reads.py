@@ -79,7 +79,7 @@ class DiskReads:
         return self._on_lane(self._load_all, wanted, finish=keep, count=len(wanted))
 
     def last_entry(self, ledger_id: int) -> "Deferred[int]":
-        """Find the highest entry id of ``ledger_id`` on disk; the result is -1 if the disk has no entries of it.
+        """Find the highest entry id of ``ledger_id`` on disk; the result is -1 if the ledger has no entries on disk.
 
         The result fails with BookieIOError, or with TooManyRequestsError if too many reads are waiting.
         """

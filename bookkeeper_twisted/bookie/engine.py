@@ -1,6 +1,7 @@
 """The engine of a bookie: everything that serves requests, without the listening port and the registration.
 
-:mod:`.lifecycle.service` starts and stops an :class:`Engine`; tests and in-memory clusters use one directly.
+:mod:`.lifecycle.service` starts and stops an :class:`Engine`; tests and in-memory clusters use an engine without this
+service.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -326,7 +326,7 @@ class GroupCommit:
     def _drain(self) -> _CommitGroup:
         """Write groups until the queue is empty.
 
-        Report each group but the last one to the reactor thread by a call; return the last group.
+        Schedule the completion of each group but the last on the reactor thread; return the last group.
         """
         while True:
             group = self._commit()

@@ -182,7 +182,8 @@ class LedgerHandles:
         :param row: the new state of the ledger.
         """
         self._storage.put_ledger(row)
-        # Use the stored state: to save memory, the storage keeps one bytes object for all ledgers with the same key.
+        # Use the state as the storage returns it: to save memory, all ledgers with the same key share one bytes object
+        # there.
         handle.row = self._storage.ledger(handle.ledger_id) or row
         handle.known = True
         handle.update_accepts()

@@ -175,7 +175,7 @@ class BookieAdmin:
         registration.set_read_only(ADMINISTRATOR, self._read_only)
 
     def serve(self, parts: "ServingParts") -> None:
-        """Set the ``parts`` of a serving bookie; until this call, requests for them fail with NotServingError."""
+        """Set the ``parts`` of a serving bookie; until then, methods that need them raise NotServingError."""
         self._parts = parts
 
     def take(self, config: BookieConfig) -> None:
@@ -213,7 +213,7 @@ class BookieAdmin:
 
         :param reason: a text for the administrator.
         """
-        if self._phase is Phase.SERVING:  # the caller of a failed start logs the reason
+        if self._phase is Phase.SERVING:  # if the start fails, BookieService logs it
             self._log.critical("bookie {bookie_id} is stopping: {reason}", bookie_id=self.bookie_id, reason=reason)
         if self._phase in (Phase.STARTING, Phase.SERVING):
             self._phase, self._failure, self._failed_at = Phase.FAILED, reason, self._seconds()

@@ -13,7 +13,7 @@ from .registration import BookieRegistration
 
 
 class RememberedStatus:
-    """Restores an administrator's read-only request from an earlier run, and saves each later change of the state.
+    """Restores an administrator's read-only request at the start of a bookie, and saves each later change of the state.
 
     :param directories: the ``current`` directories with the files.
     :param submit: calls a function with arguments on the thread that writes files.
@@ -34,7 +34,7 @@ class RememberedStatus:
     async def restore(self, admin: IBookieAdmin, registration: BookieRegistration) -> None:
         """Restore the state from the files; from now on, save it when the reasons to be read-only change.
 
-        :param admin: gets the read-only request again if an administrator made it in an earlier run.
+        :param admin: gets the read-only request again if an administrator made it before the restart.
         :param registration: has the reasons why the bookie is read-only, and a callback for their changes.
         """
         status = await self._submit(load_status, self._fs, self._directories)

@@ -92,8 +92,8 @@ class CollectorState:
 class _Request:
     """A request for a run of the garbage collector, made by the timer or by an operator.
 
-    :ivar timed: whether the run makes the compactions whose interval has passed.
-    :ivar major, minor: whether the run makes a major or minor compaction even if its interval has not passed.
+    :ivar timed: whether to run the compactions whose interval has passed.
+    :ivar major, minor: whether to run a major or minor compaction even if its interval has not passed.
     :ivar results: Deferreds that fire at the end of the run.
     """
 

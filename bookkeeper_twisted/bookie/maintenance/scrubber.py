@@ -19,7 +19,7 @@ from .lanes import MaintainedDirectory, MaintainedJournal, step_limits
 from .progress import Progress, Suspension
 
 _FIRST_PAUSE = 600.0
-"""Minimum of the seconds from a bookie's start to its first pass, because the start reads much from disk."""
+"""Seconds from the start of a bookie until its first pass may begin, because the start reads much from disk."""
 
 _SAVED_EVERY = 60.0
 """Seconds between two saves of a pass's position.  After a restart, at most this much work is repeated."""

@@ -114,7 +114,7 @@ class Permits:
         """Return ``count`` permits, and resume the waiting callers in order while there are permits for them."""
         self.in_progress -= count
         if self._waking:
-            return  # called by a caller that the loop below has resumed: the loop itself gives these permits to others
+            return  # the loop below is running: it has resumed this caller, and will give the permits to others
         self._waking = True
         try:
             while self._waiting and self._fits(next(iter(self._waiting.values()))):
