@@ -206,7 +206,7 @@ class GroupCommit:
         drained.addCallbacks(self._complete, self._broken)
 
     def _complete(self, group: _CommitGroup) -> None:
-        """Call the completions of a group of records in order; then send the replies that they have collected."""
+        """Call the completions of a group of records in order; then send the replies that they have queued."""
         if group.failure is not None:
             self._fail(group.failure, group.items)
             return
@@ -217,8 +217,8 @@ class GroupCommit:
             self._call(item, None)
         self._completing = None
         self._flush()
-        # Each append may submit a call that writes the queue.  If an earlier call has already written the appended
-        # record, the group of this call is empty.
+        # A group may be empty: each append may submit a call that writes the queue, but an earlier call may have
+        # written the appended record already.
         if group.items:
             self._measure(group)  # measure after the completions, because clients wait for the completions
         self._watch_unsynced(group.synced)

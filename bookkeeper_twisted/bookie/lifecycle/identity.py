@@ -29,7 +29,7 @@ def listening_address(config: BookieConfig) -> str:
 def advertised_host(config: BookieConfig, local_host: str) -> str:
     """Return the host name or address under which clients reach the bookie.
 
-    :param local_host: name or address of this machine, used if the configuration has no address.
+    :param local_host: name or address of this machine, used if the configuration names no address.
     :raises ConfigError: the result is a loopback address, and ``allowLoopback`` is false.
     """
     host = config.advertised_address or listening_address(config) or local_host

@@ -288,7 +288,7 @@ class BookieService(Service):
 
     @property
     def _is_named(self) -> bool:
-        """Test whether the bookie id is known before the port is bound: it has no port that the system chooses."""
+        """Test whether the bookie id is known before the port is bound, so that the start can check cookies first."""
         return bool(self.config.bookie_port or self.config.bookie_id)
 
     async def _cookie_check(self) -> CookieCheck:

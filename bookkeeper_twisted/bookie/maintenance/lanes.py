@@ -25,9 +25,9 @@ T = TypeVar("T")
 def step_limits(*throttles: Throttle) -> tuple[int, int]:
     """Return the number of bytes that one step of maintenance may read.
 
-    :returns: two maximum numbers.  The first: bytes of entries that one step may read, at most a quarter of the bytes
-        that the lowest limit grants in a second, so that the load on the disk is even.  The second: unneeded bytes
-        between two entries that one read may include; 0 if a limit counts bytes.
+    :returns: two numbers of bytes.  The first is the maximum that one step may read: normally at most a quarter of the
+        bytes that the lowest limit grants in a second, so that the load on the disk is even.  The second is the largest
+        gap between two wanted entries for which one read includes both entries and the gap; 0 if a limit counts bytes.
     """
     rates = [throttle.rate for throttle in throttles]
     limits = [int(rate.bytes / 4) for rate in rates if rate.bytes]

@@ -13,8 +13,8 @@ _MEMORY = 15.0
 class Progress:
     """The progress of a compaction or a scrub of one directory.
 
-    The speed is measured over recent steps.  So the estimated time to the end is soon right after a change of the speed
-    limit.
+    The speed is measured over recent steps, so the estimated time to the end adapts quickly when the speed limit
+    changes.
 
     :ivar done: number of bytes that are processed.
     :ivar left: number of bytes that are left.
