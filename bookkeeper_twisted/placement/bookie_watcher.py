@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class BookieWatcher:
-    """Knows which bookies are registered at present, and lets the placement policy choose among them.
+    """The bookies that are registered at present, and the choice of ensembles from them by the placement policy.
 
     :ivar writable: ids of the bookies that accept new ledgers.
     :ivar read_only: ids of the bookies that only serve reads.
@@ -30,7 +30,9 @@ class BookieWatcher:
         self, registration: IRegistration, placement: IPlacementPolicy, quarantine: Quarantine | None = None,
         free_space: FreeSpace | None = None,
     ) -> None:  # fmt: skip
-        """:param quarantine: knows the bookies to avoid; :meth:`stop` stops it, and also ``free_space``."""
+        """:param quarantine: the bookies to avoid in new ensembles; None to avoid none.
+        :param free_space: the free space of bookies, which weights the choice; None to ignore it.
+        """
         self.writable: frozenset[str] = frozenset()
         self.read_only: frozenset[str] = frozenset()
         self._registration = registration
@@ -43,7 +45,7 @@ class BookieWatcher:
         self._stop_watching = registration.watch_bookies(self._changed)
 
     async def look(self) -> None:
-        """Read now which bookies are registered, because a new watch reports the bookies only after some time.
+        """Read which bookies are registered, so that they are known before the watch has reported them.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store does not answer.
         """
@@ -68,13 +70,13 @@ class BookieWatcher:
         self, position: int, ensemble: Sequence[str], write_quorum: int, excluded: Collection[str],
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> str:  # fmt: skip
-        """Choose a bookie for one position of an ensemble; never a member of the ensemble or an excluded bookie.
+        """Choose a bookie for one position of an ensemble; never choose a member of the ensemble or an excluded bookie.
 
         :param position: index in the ensemble, from 0.
         :param excluded: bookies that failed, or were just chosen for other positions.
         :param custom_metadata: the custom metadata of the ledger, which a policy may use.
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no other bookie is writable.  If the metadata store
-            does not answer, the last known bookies count.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no other bookie is writable, or none is known and the
+            metadata store does not answer.
         """
 
         def choose(candidates: Candidates) -> str:
@@ -86,9 +88,9 @@ class BookieWatcher:
             raise NotEnoughBookiesError(f"no other bookie is known, and {error}") from error
 
     async def _choose(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
-        """Choose among the bookies that the watch has reported.
+        """Return the result of ``choose`` for the bookies that are known to be writable.
 
-        If there are too few bookies, read which bookies are registered, and choose again.
+        If these are too few, read the list of writable bookies from the metadata store, and call ``choose`` again.
         """
         try:
             return await self._choose_now(choose, excluded)
@@ -97,7 +99,7 @@ class BookieWatcher:
             return await self._choose_now(choose, excluded)
 
     async def _choose_now(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
-        """Choose among the bookies that are not in quarantine; if there are too few, choose among all bookies."""
+        """Call ``choose`` without the bookies in quarantine; if too few bookies are left, call it with all bookies."""
         await self.placement.prepare(self.writable)
         free_bytes = {} if self._free_space is None else self._free_space.free_bytes
         avoided = frozenset() if self._quarantine is None else self._quarantine.bookies
@@ -111,8 +113,8 @@ class BookieWatcher:
     def missed(self, bookies: Collection[str], why: Exception) -> None:
         """Warn that entries are not written to failed bookies, because no other bookie can replace them.
 
-        There is one warning per bookie, not one per ledger.  After the bookie has come back, a new failure is reported
-        again.
+        A bookie is named in one warning only, even if many ledgers lack it.  When the bookie has become writable again,
+        its next failure causes a new warning.
 
         :param bookies: ids of the failed bookies.
         :param why: the error with which the bookies failed.

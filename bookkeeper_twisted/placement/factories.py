@@ -88,7 +88,7 @@ class PulsarRacksFactory:
 
         See :meth:`.IRackResolverFactory.create` for parameters and errors.
 
-        If the metadata store cannot read such racks, all bookies are in the default rack.
+        If the metadata driver cannot read such racks, all bookies are in the default rack.
         """
         store = IRackStore(driver, None)
         if store is None:

@@ -1,4 +1,4 @@
-"""Asks bookies regularly for their free space, by which placement policies weight their random choices."""
+"""Asks bookies regularly for their free space; placement policies prefer bookies with more of it."""
 
 from collections.abc import Callable, Collection
 

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 class IPlacementPolicy(Interface):
     """A policy that chooses the bookies of ensembles; users may write their own.
 
-    Only :meth:`prepare` may do I/O.  The other methods use their arguments and the facts that :meth:`prepare` has found
-    out.
+    Only :meth:`prepare` may do I/O.  The other methods use only their arguments, and the facts about bookies that
+    :meth:`prepare` has stored.
     """
 
     async def prepare(bookies: Collection[str]) -> None:
-        """Look up facts about ``bookies`` that later choices need, for example their racks."""
+        """Look up facts about ``bookies``, for example their racks, and store them for later choices."""
 
     def new_ensemble(
         size: int, write_quorum: int, candidates: Candidates, custom_metadata: Mapping[str, bytes] | None = None
@@ -83,6 +83,7 @@ class IRackResolverFactory(Interface):
         """Make a rack resolver.
 
         :param clock: the reactor, for time and for processes.
-        :param driver: the open metadata driver of the cluster; the client closes it at its end, which ends all watches.
+        :param driver: the open metadata driver of the cluster.  When the client is closed, it closes the driver, which
+            ends all watches that the resolver has begun.
         :raises bookkeeper_twisted.errors.ConfigError: the resolver cannot work with this configuration.
         """

@@ -1,8 +1,9 @@
 """Quarantine: bookies that fail too often get no new ledgers for a while.
 
-The client counts successful and failed requests between two checks.  If a bookie has too many failures at a check, it
-is quarantined with a configured probability: not all clients should avoid the same bookie at the same time.  A bookie
-is released if it has answered without a failure since the last check, or if its time is over.
+The client counts successful and failed requests between two checks.  If too many requests to a bookie have failed since
+the last check, the client quarantines the bookie with a configured probability, so that not all clients avoid the same
+bookie at the same time.  A bookie leaves the quarantine when a configured time is over, or when all its requests
+between two checks have succeeded.
 """
 
 from collections import Counter
@@ -39,9 +40,10 @@ _NO_FAULT_OF_A_BOOKIE = (
 
 @attrs.define
 class Quarantine:
-    """Decides which bookies new ledgers avoid at present.
+    """The bookies in quarantine: new ledgers should avoid them because requests to them have failed.
 
-    :ivar until: when each quarantined bookie is released at the latest, in seconds of the clock, by bookie id.
+    :ivar until: for each bookie id, the time at which the bookie leaves the quarantine at the latest, in seconds of the
+        clock.
     """
 
     _log = Logger()

@@ -1,10 +1,10 @@
 """The placement policy that places the copies of an entry on several racks.
 
 The rule: each write set, that is each ``Wq`` consecutive positions of the ensemble, is on at least ``min(Wq,
-minNumRacksPerWriteQuorum)`` racks.  First, bookies are shuffled, weighted by free space if it is known.  Then a search
-assigns a rack to each position.  It prefers racks that are not used yet, and backtracks as soon as the rule cannot be
-met any more.  So if an ensemble that meets the rule exists, the search finds it.  If there is none and the rule is not
-enforced, the policy takes an ensemble with as many racks per write set as possible.
+minNumRacksPerWriteQuorum)`` racks.  First, the bookies are shuffled; those with more free space tend to come first.
+Then a backtracking search assigns a rack to each position, and prefers racks that have no position yet.  The search
+finds an ensemble that follows the rule if there is one.  If there is none and the rule is not enforced, the policy
+chooses an ensemble with as many racks per write set as possible.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,13 +19,13 @@ from .racks import DEFAULT_RACK, BookieRacks
 
 @implementer(IPlacementPolicy)
 class RackAwarePlacement:
-    """The policy that places the copies of an entry in different racks; the module describes its rule.
+    """The policy that places each write set of ``Wq`` bookies on at least ``min(Wq, min_racks)`` racks.
 
     :param min_racks: least number of racks of a write set, ``minNumRacksPerWriteQuorum``.
     :param enforce: whether to fail if no ensemble meets the rule.  If so, bookies in the default rack are never chosen,
         because their real rack is unknown.
-    :param max_multiple: greatest weight of a bookie in the random choice, see
-        :func:`~bookkeeper_twisted.ledger.placement.shuffled`.
+    :param max_multiple: greatest weight of a bookie in the random choice, as a multiple of the median free space; 0 for
+        no limit.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class RackAwarePlacement:
         self._max_multiple = max_multiple
 
     async def prepare(self, bookies: Collection[str]) -> None:
-        """Find out the racks of ``bookies`` whose racks are not known yet."""
+        """Look up the racks of those ``bookies`` whose racks are not known yet."""
         await self._racks.learn(bookies)
 
     def rack_of(self, bookie_id: str) -> str:
@@ -67,7 +67,7 @@ class RackAwarePlacement:
 
     def _racks_for(self, size: int, write_quorum: int, free: dict[str, int]) -> list[str]:
         wanted = self._wanted(write_quorum)
-        # without enforcement, the loop always finds an ensemble, because each write set has at least one rack
+        # if the rule is not enforced, the loop ends with a target of one rack, for which there is always an ensemble
         for target in (wanted,) if self._enforce else range(min(wanted, len(free)), 0, -1):
             racks = RackSearch(size, write_quorum, target, dict(free), self._racks.local_rack).run()
             if racks is not None:
@@ -91,7 +91,7 @@ class RackAwarePlacement:
         self, position: int, ensemble: Sequence[str], write_quorum: int, candidates: Candidates,
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> str:  # fmt: skip
-        """Choose a bookie in the same rack; if there is none, in a rack outside the ensemble; otherwise in any rack."""
+        """Choose a bookie in the replaced bookie's rack, else in a rack that no other member uses, else in any rack."""
         bookies = self._drawn(candidates, ensemble)
         if not bookies:
             raise NotEnoughBookiesError("all bookies are in the ensemble, excluded, or in no known rack")
@@ -123,7 +123,7 @@ class RackAwarePlacement:
     # ---- adherence to the rule ---------------------------------------------------------------------------
 
     def adherence(self, ensemble: Sequence[str], write_quorum: int) -> Adherence:
-        """Return STRICT if each write set is on enough racks, otherwise FAIL; bookies in unknown racks do not count."""
+        """Return STRICT if each write set is on enough racks, otherwise FAIL; ignore bookies whose rack is unknown."""
         racks = [self._place(bookie_id) for bookie_id in ensemble]
         wanted = self._wanted(write_quorum)
         strict = all(can_span(racks, write_quorum, position, wanted) for position in range(len(racks)))

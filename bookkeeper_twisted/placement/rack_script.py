@@ -17,7 +17,7 @@ PATIENCE = 10.0
 class RackScript:
     """Runs the program that prints the racks of hosts, as a child process.
 
-    :param reactor: the reactor, which starts the processes and limits their time.
+    :param reactor: the reactor that starts the child processes and measures their time limit.
     :param path: the path of the program.
     """
 

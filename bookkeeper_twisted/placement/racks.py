@@ -1,4 +1,4 @@
-"""Finds out the racks of bookies by their hosts, from a table or from a program, and keeps them.
+"""Looks up the racks of bookies by their hosts, in a table or by a program, and caches them.
 
 A rack is a path such as ``/room-2/rack-7``; paths are compared as a whole.  A host without a known rack is in
 :data:`DEFAULT_RACK`.
@@ -17,14 +17,14 @@ from ..shared_result import SharedResult
 DEFAULT_RACK = "/default-rack"
 
 RETRY = 60.0
-"""Seconds after a failure to find out racks until the next attempt."""
+"""Seconds after a failed lookup of racks in which no other lookup begins."""
 
 MAX_ARGUMENTS = 100
 """Maximum number of hosts that one call of the rack program gets as arguments."""
 
 
 class IRackResolver(Interface):
-    """A resolver that returns the racks of hosts of bookies; plugins may provide further resolvers."""
+    """An object that looks up the racks of hosts of bookies; plugins may provide further resolvers."""
 
     version: int = Attribute("Grows when racks that were returned before may have changed.")
 
@@ -105,7 +105,7 @@ class ScriptResolver:
 
 @implementer(IRackResolver)
 class NoRacks:
-    """A rack resolver that knows no racks, so that every host is in the default rack."""
+    """A rack resolver that finds no rack for any host, so that every bookie is in the default rack."""
 
     version = 0
 
@@ -118,10 +118,10 @@ class NoRacks:
 class BookieRacks:
     """The racks of bookies that a rack resolver has found.
 
-    The resolver is asked once for the rack of a bookie, and again when the resolver has a new version of its racks.
+    The rack of a bookie is looked up once, and again when the resolver has a new version of its racks.
 
     :ivar host_of: a function that returns the host of a bookie by its id.
-    :ivar local_host: name of this machine; empty if placement must ignore its rack.
+    :ivar local_host: host name of this machine; empty if placement must not prefer this machine's rack.
     """
 
     _log = Logger()
@@ -142,22 +142,22 @@ class BookieRacks:
         return self._known.get(bookie_id, DEFAULT_RACK)
 
     def is_known(self, bookie_id: str) -> bool:
-        """Test whether the resolver was asked for the rack of ``bookie_id`` before, with or without success."""
+        """Test whether the rack of ``bookie_id`` was looked up before, even if no rack was found."""
         return bookie_id in self._looked_up
 
     @property
     def local_rack(self) -> str | None:
-        """The rack of this machine; None if it is unknown or if placement must ignore it."""
+        """The rack of this machine; None if it is unknown or if placement must not prefer it."""
         return self._local
 
     async def learn(self, bookies: Collection[str]) -> None:
-        """Find out the racks of ``bookies`` by the resolver, unless they are known already.
+        """Look up and cache the racks of those ``bookies`` whose racks were not looked up before.
 
-        If this fails, the error is logged, and a call after :data:`RETRY` seconds tries again.
+        If the resolver fails, the error is logged, and no rack is looked up in the next :data:`RETRY` seconds.
         """
         if self._version != self.resolver.version:
             self._version, self._retry_at = self.resolver.version, 0.0
-            self._looked_up.clear()  # the old racks stay in _known and are used until new ones are found
+            self._looked_up.clear()  # rack_of() returns the old racks from _known until the lookup has ended
         while not self._looked_up.issuperset(bookies) and self.clock.seconds() >= self._retry_at:
             running = self._running
             if running is None:
@@ -186,4 +186,4 @@ class BookieRacks:
         try:
             return await self.host_of(bookie_id)
         except BookieHandleNotAvailableError:
-            return bookie_id  # without a host, the resolver is asked for the id: it may know the rack by the id
+            return bookie_id  # the host is unknown, so look up the rack by the bookie id only

@@ -11,10 +11,11 @@ from .interfaces import IPlacementPolicy
 
 @implementer(IPlacementPolicy)
 class RandomPlacement:
-    """The placement policy that chooses bookies at random, weighted by free space if it is known.
+    """The placement policy that chooses bookies at random; bookies with more free space are chosen more often.
 
     :param chance: the random numbers for the choices.
-    :param max_multiple: greatest weight of a bookie in the random choice, see :func:`shuffled`.
+    :param max_multiple: greatest weight of a bookie in the random choice, as a multiple of the median free space; 0 for
+        no limit.
     """
 
     def __init__(self, chance: Chance, max_multiple: float = 3.0) -> None:

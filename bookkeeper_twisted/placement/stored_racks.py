@@ -15,9 +15,9 @@ PATIENCE = 10.0
 
 @implementer(IRackResolver)
 class StoredRacks:
-    """A rack resolver with the racks last read from the metadata store, by bookie id and by the host in this id.
+    """A rack resolver that finds the racks of bookie ids, and of the hosts in them, in the metadata store.
 
-    :param clock: the reactor, which limits how long a caller waits until the racks were read for the first time.
+    :param clock: the clock for the time limit of callers that wait until the racks have been read for the first time.
     """
 
     def __init__(self, clock: IReactorTime) -> None:
@@ -27,7 +27,7 @@ class StoredRacks:
         self._waiting: list[Deferred[None]] = []
 
     def changed(self, racks: Mapping[str, str]) -> None:
-        """Replace all known racks by ``racks`` (by bookie id), because the metadata store has other racks now."""
+        """Replace all known racks by ``racks`` (by bookie id), because the racks in the metadata store have changed."""
         self._table = {**{bookie_id.rpartition(":")[0]: rack for bookie_id, rack in racks.items()}, **racks}
         self.version += 1
         waiting, self._waiting = self._waiting, []

@@ -1,16 +1,16 @@
 """A claim log: a queue of frames, one for each entry, that any thread fills and the reactor's thread sends.
 
-Theory of operation.  Frames are stored in *terms*, which are pieces of preallocated memory.  A thread *claims* a frame,
-which reserves room for it; frames are sent in the order of the claims.  The thread then *commits* the frame, or
-*aborts* it, which leaves a hole.  The sender (the writer of the ledger, on the reactor's thread) *takes* several
-consecutive frames at a time and fills in their headers and digests (:mod:`.frames`).  A *position* is the number of
-bytes that threads have claimed before it.  A frame is *acknowledged* once its entry and all entries before it have
-their ack quorum; so all frames below one position are acknowledged, and no frame above it is.  The memory of a term is
-reused only once all its frames are acknowledged.  So a frame that must be sent again still has the same bytes.
+Theory of operation.  Frames are stored in *terms*, which are pieces of preallocated memory.  A thread *claims* a frame:
+it reserves the memory for the frame.  Frames are sent in the order of the claims.  The thread then *commits* the frame,
+or *aborts* it, which leaves a hole that is not sent.  The sender is the writer of the ledger, on the reactor's thread.
+It *takes* several consecutive frames at a time and fills in their headers and digests (:mod:`.frames`).  A *position*
+is a byte offset in the log.  A frame is *acknowledged* once its entry and all entries before it have their ack quorum.
+The memory of a term is reused only once all its frames are acknowledged, so a frame that must be sent again still has
+the same bytes.
 
-A claim that ends at or below the position :attr:`ClaimLog.limit` needs no lock.  A claim that would end above it takes
-the lock, which allows it to begin another term, or to find out why there is no room.  Methods that hold the lock set
-the limit to 0, so that no other thread can claim without the lock in the meantime.
+A frame that ends at or below the position :attr:`ClaimLog.limit` is claimed without a lock.  To claim any other frame,
+a thread takes the log's lock; under the lock it may begin a new term, or find that there is no room.  Methods that hold
+the lock set the limit to 0 for this time, so that every other thread needs the lock, too.
 """
 
 import sys
@@ -29,12 +29,10 @@ from .threads import Signal, Threads
 
 MAX_POSITION = (1 << 63) - 1
 MAX_TERMS = 3
-"""Maximum number of terms (pieces of memory) of a claim log by default.  The limit on bytes in flight also limits its
-memory.
-"""
+"""Maximum number of terms (pieces of memory) of a claim log by default."""
 
 STUCK_SECONDS = 15.0
-"""Seconds after which the log revokes an open claim, if frames that other threads have committed wait behind it."""
+"""Seconds for which an open claim may delay the frames after it; then the log revokes the claim."""
 
 
 @attrs.define(eq=False)
@@ -51,16 +49,17 @@ class ClaimLog:
     (:class:`~.producer.Producer`).  The methods from :attr:`in_flight` on are for the sender, so only the reactor's
     thread calls them.
 
-    :ivar tail: position after the last claimed frame.  A position is the number of bytes of all frames before it.
+    :ivar tail: position (byte offset in the log) after the last claimed frame.
     :ivar limit: position up to which claims need no lock.
     :ivar term: the term (piece of memory) in which frames are claimed now.
     :ivar taken: position up to which the sender has taken the frames.
     :ivar acknowledged: position up to which bookies have acknowledged the entries of all frames.
     :ivar failure: the reason why the log accepts no more claims, None while it accepts them.
-    :ivar lost_from: first position that will never be acknowledged; None before the log is abandoned.
-    :ivar shapes: the cached shapes of frames (:data:`~.frames.FrameShape`: how to write one) by payload size;
-        :meth:`shape` makes missing ones.
-    :ivar armed: whether the sender was woken and has not looked for frames since then.
+    :ivar lost_from: position at which the frames begin that will never be acknowledged; None before the log is
+        abandoned.
+    :ivar shapes: for each payload size, how to write a frame (:data:`~.frames.FrameShape`); a cache that :meth:`shape`
+        fills.
+    :ivar armed: whether the sender was woken, and has not called :meth:`disarm` since then.
     :ivar dropped: number of entries that were dropped because the log had no room for them.
     """
 
@@ -74,11 +73,10 @@ class ClaimLog:
         self, layout: FrameLayout, pool: TermPool, threads: Threads, wake: Callable[[], None],
         window: int | None = None, start: int = 0, max_terms: int = MAX_TERMS,
     ) -> None:  # fmt: skip
-        """
-        :param wake: wakes the sender; called on any thread, but not again before the sender has looked for frames.
+        """:param wake: wakes the sender; called on any thread, but not again before the sender has looked for frames.
         :param window: maximum number of bytes of claimed frames that are not acknowledged yet; by default three times
             the size of a term (a piece of memory).
-        :param start: the first position; positions count bytes.
+        :param start: the position (byte offset) of the first frame.
         :param max_terms: maximum number of terms (pieces of memory) that the log may hold.
         """
         self.tail = self.taken = self.acknowledged = start
@@ -95,13 +93,12 @@ class ClaimLog:
         self._wake = wake
         self._window = MAX_TERMS * pool.size if window is None else window
         self._max_terms = max_terms
-        # A list, because a log has few terms (pieces of memory), and an empty list takes less memory than an empty
-        # deque.
+        # a list, because an empty list takes less memory than an empty deque
         self._terms: list[Term] = []
         self._skipped: list[tuple[int, int]] = []
         self._waiters: list[tuple[int, int, Deferred[int]]] = []
         self._asked = 0
-        self._lock = threads.lock()  # held by a claim that would end above the limit, and while room is made
+        self._lock = threads.lock()  # needed to claim a frame above the limit, and to free memory
         self._blocked: deque[_Blocked] = deque()
         self._producers: tuple[Producer, ...] = ()
         self._locked = not getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -113,7 +110,8 @@ class ClaimLog:
         """Make the handle by which the calling thread claims frames in this log.
 
         :param when_full: what an offer or claim of this handle does if there is no room.
-        :param patience: maximum number of seconds that an offer or claim waits for room, if it waits; None for ever.
+        :param patience: maximum number of seconds that an offer or claim waits for room with ``WhenFull.BLOCK``; None
+            for ever.
         """
         if sys.gettrace() is not None:
             self.use_lock()
@@ -131,7 +129,7 @@ class ClaimLog:
                 self._locked = True
 
     def wake(self) -> None:
-        """Wake the sender; do nothing if it was woken already and has not looked for frames since then."""
+        """Wake the sender, unless it was woken already and has not called :meth:`disarm` since then."""
         if not self.armed:
             self.armed = True
             self._wake()
@@ -179,8 +177,7 @@ class ClaimLog:
         return blocked.result
 
     def _withdraw(self, blocked: _Blocked) -> None:
-        """Remove a claim from the queue of claims that wait for room, unless it was granted already.
-        """
+        """Remove a claim that waits for room from the queue; do nothing if it was granted already."""
         with self._lock:
             if blocked in self._blocked:
                 self._blocked.remove(blocked)
@@ -190,7 +187,7 @@ class ClaimLog:
     # ---- room, under the lock ------------------------------------------------------------------------
 
     def _claim(self, producer: Producer) -> int:
-        """Claim a frame (memory for an entry) for the thread of a producer, after all earlier claims.
+        """Claim a frame (memory for an entry) of ``producer.size`` bytes at the tail of the log.
 
         The caller holds the lock.
 
@@ -240,10 +237,8 @@ class ClaimLog:
     def _open_gate(self) -> None:
         """Set :attr:`limit`, the position up to which threads may claim frames without the lock.
 
-        The limit is the end of the newest term (piece of memory).  If the log may not have so many unacknowledged
-        bytes, the limit is lower.
-
-        The limit stays 0 while claims wait for room, and if every claim must take the lock.
+        The limit is the end of the newest term (piece of memory), or a lower position if the log may not have so many
+        unacknowledged bytes.  If claims wait for room, or every claim must take the lock, the limit stays 0.
         """
         if self._terms and self.failure is None and not self._blocked and not self._locked:
             end, room = self.term.end, self.acknowledged + self._window
@@ -265,13 +260,13 @@ class ClaimLog:
         return self.tail > self.taken
 
     def disarm(self) -> None:
-        """Record that the sender looks for frames now, so that the next committed frame wakes it again."""
+        """Record that the sender looks for frames now, so that the next committed frame wakes the sender again."""
         self.armed = False
 
     def _committed(self) -> int:
-        """Return the position up to which all claims have ended: each was committed or aborted."""
-        # Read the tail first, then the open claims.  A claim that a thread makes between the two reads begins at this
-        # tail or above it, so it need not be among the open claims that are read.
+        """Return the position up to which every claimed frame was committed or aborted."""
+        # Read the tail before the open claims: a frame that is claimed between the two reads begins at or above this
+        # tail.
         committed = self.tail
         for producer in self._producers:
             start = producer.start
@@ -299,8 +294,8 @@ class ClaimLog:
     def _skip_holes(self, term: Term, end: int) -> int:
         """Skip holes (memory of aborted claims) that come before the next frame to send.
 
-        :param end: position up to which all claims have ended: each was committed or aborted.
-        :returns: position at which the next hole begins, or ``end`` without a further hole.
+        :param end: position up to which every claimed frame of the term was committed or aborted.
+        :returns: position at which the next hole begins; ``end`` if there is no further hole.
         """
         term.sort_holes()
         for hole_start, hole_end in term.holes:
@@ -312,10 +307,12 @@ class ClaimLog:
         return end
 
     def unblock(self, now: float) -> bool:
-        """Revoke the open claim that delays later frames, if its thread is dead or :data:`STUCK_SECONDS` have passed.
+        """Revoke the open claim that delays later frames, if its thread is dead or it was open for too long.
+
+        It was open for too long if it has delayed the frames for :data:`STUCK_SECONDS`.
 
         :param now: seconds of a monotonic clock.
-        :returns: whether an open claim still delays the sender, so that this method must be called again later.
+        :returns: whether an open claim has delayed frames, so that this method must be called again later.
         """
         committed = self._committed()
         for producer in self._producers:
@@ -338,7 +335,7 @@ class ClaimLog:
     def acknowledge(self, position: int) -> None:
         """Record that all frames below a position are acknowledged, so that their memory can be reused.
 
-        Deferreds of :meth:`when_acknowledged` fire in the order of their positions.
+        The Deferreds that :meth:`when_acknowledged` returned for these positions fire, the lowest position first.
 
         :param position: the end of a taken frame.
         """
@@ -350,8 +347,8 @@ class ClaimLog:
     def _advance_acknowledged(self, position: int) -> None:
         """Record that all frames below a position are acknowledged.
 
-        Terms (pieces of memory) below this position are returned to the pool, and claims that wait for room are
-        granted.
+        Then give the terms (pieces of memory) below this position back to the pool, and grant claims that wait for
+        room.
         """
         with self._lock:
             self.limit = 0
@@ -385,7 +382,7 @@ class ClaimLog:
         return waiter
 
     def trim(self) -> None:
-        """Return the log's last term (piece of memory) to the pool if no frame and no open claim needs it."""
+        """Give the log's last term (piece of memory) back to the pool if no frame and no open claim needs it."""
         with self._lock:
             self.limit = 0
             if self._terms and self.tail == self.acknowledged and self._committed() == self.tail:
@@ -396,7 +393,7 @@ class ClaimLog:
     def shut(self, why: Exception) -> None:
         """Refuse further claims, including claims that wait for room; claimed frames are still sent and acknowledged.
 
-        :param why: the reason, which becomes :attr:`failure` unless there is one already.
+        :param why: the reason; becomes :attr:`failure`, unless an earlier reason is stored there.
         """
         with self._lock:
             if self.failure is None:
@@ -405,11 +402,11 @@ class ClaimLog:
             self._serve()
 
     def abandon(self, why: Exception) -> None:
-        """Give up the log and its memory, because claimed frames will be neither sent nor resent.
+        """Refuse further claims, and free the memory, because no claimed frame will be sent or sent again.
 
-        If threads had open claims, call it again after they have ended.
+        The memory of open claims is not freed.  Call this method again when they have ended.
 
-        :param why: the error that the Deferreds of :meth:`when_acknowledged` fail with.
+        :param why: the error with which the Deferreds of :meth:`when_acknowledged` fail.
         """
         if self.lost_from is None:
             self.lost_from, self.failure = self.acknowledged, why

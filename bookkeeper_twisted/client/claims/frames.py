@@ -1,9 +1,9 @@
 """Frames in claim logs: each has the payload of one entry and, before it, room for the rest of the add request.
 
-A producer stores the length word and the payload of a frame by one call.  The bytes between them are known only when
-the frame is sent, so they are filled in when frames are sealed (:mod:`~bookkeeper_twisted.codec.adds`).  Entry ids are
-given out only then, so an aborted frame leaves no gap in them; and each entry contains the LAC at the time of sending.
-A position in the log is the number of bytes of all frames before it.
+A thread stores the length word and the payload of a frame by one call.  The bytes between them contain the entry id,
+the LAC and the digest, which are known only when the frame is sent; they are filled in then
+(:mod:`~bookkeeper_twisted.codec.adds`).  So an aborted frame leaves no gap in the entry ids.  A position in the log is
+a byte offset.
 
 ====  ==========================================================================
 0     length word: bytes of what follows
@@ -35,15 +35,15 @@ StoreFrame = Callable[[bytearray, int, bytes, Any], None]
 """``store(buffer, at, length_word, payload)``: a function that writes a frame into memory in one step."""
 
 FrameShape = tuple[StoreFrame, int, bytes]
-"""The layout of all frames of one payload size: the function that stores them, their size, their length word."""
+"""How to write a frame with a payload of some size: the function that does it, the frame's size, its length word."""
 
 
 class FrameLayout:
     """The layout of frames; it is the same for all ledgers whose digests have the same size.
 
     :ivar payload_at: offset of the payload in a frame, in bytes.
-    :ivar shapes: cached shapes (:data:`FrameShape`: how to write a frame) by payload size; any thread may look here
-        before it calls :meth:`shape`.
+    :ivar shapes: for each payload size, how to write a frame (:data:`FrameShape`): a cache that :meth:`shape` fills and
+        any thread may read.
     """
 
     __slots__ = ("payload_at", "shapes")
@@ -53,10 +53,7 @@ class FrameLayout:
         self.shapes: dict[int, FrameShape] = {}
 
     def shape(self, size: int) -> FrameShape:
-        """Compute how a frame with a payload of ``size`` bytes is written (:data:`FrameShape`).
-
-        The result for a small payload is cached.
-        """
+        """Compute how to write a frame with a payload of ``size`` bytes; cache the result for a small payload."""
         payload_at = self.payload_at
         word = _LENGTH.pack(payload_at - 4 + size)
         if size >= STORED_BY_SLICE:
@@ -88,7 +85,7 @@ def _stored_by_slice(payload_at: int) -> StoreFrame:
 class Frames:
     """One or more consecutive frames in one term (piece of memory), without holes.
 
-    :ivar start: position in the claim log of the first byte: the number of bytes of all earlier frames.
+    :ivar start: position (byte offset) in the claim log of the first frame.
     :ivar end: position in the claim log after the last frame.
     """
 
@@ -126,8 +123,9 @@ class Frames:
 
         :param last_add_confirmed: the LAC to store in the entries.
         :param length: bytes of all payloads of the ledger before the first entry.
-        :param deferred_sync: whether bookies acknowledge before they sync.
-        :returns: the adds, and the ledger length up to and including each entry, in bytes.
+        :param deferred_sync: whether bookies acknowledge the entries before they sync them.
+        :returns: the add requests; and for each entry, the length of the ledger in bytes up to and including this
+            entry.
         """
         payloads = self.payloads(FRAME_OVERHEAD + digester.size)
         count, sizes = len(payloads), list(map(len, payloads))
@@ -140,7 +138,7 @@ class Frames:
 def cut_frames(term: Term, start: int, end: int, limit: int) -> Frames:
     """Return the first frames in a range of a claim log: at most ``limit`` bytes, but at least one frame.
 
-    :param end: position in the log at which the range ends, which is also the end of a frame; greater than ``start``.
+    :param end: position in the log at which the range ends; it must be the end of a frame, and greater than ``start``.
     """
     if end - start > limit:
         at, buffer = start - term.base, term.buffer
@@ -169,7 +167,7 @@ def _common_stride(buffer: bytearray, at: int, size: int) -> int:
 
 
 def _frame_ends(buffer: bytearray, at: int, size: int) -> Iterator[int]:
-    """Yield the end of each frame, counted from ``at``, up to the first end that is ``size`` or more."""
+    """Yield, for each frame from ``at`` on, the offset of its end from ``at``; stop at the first offset >= ``size``."""
     unpack, end = _LENGTH.unpack_from, 0
     while end < size:
         end += unpack(buffer, at + end)[0] + 4

@@ -2,14 +2,14 @@
 
 Theory of operation.  CPython lets another thread run only at a call, a return or a backward jump.  So no other thread
 can run within a sequence of loads, additions, comparisons, forward branches and stores.  Such a sequence is used as an
-atomic fetch-and-add: it moves the tail of the log, and stores in this handle which position is claimed.  With a call or
-a loop inside it, two threads could claim the same position; a test checks the byte code for that.  Trace functions run
-only at the beginning of a line, so the sequence is one line.  A debugger may trace every instruction: if a trace
-function is set when a handle is made, all claims take the log's lock.  In an interpreter without a global lock, all
-claims take the log's lock as well.
+atomic fetch-and-add: it moves the tail of the log, and stores the claimed position in this handle.  A test checks in
+the byte code that the sequence has no call and no loop, at which two threads could claim the same position.  Trace
+functions run only at the beginning of a line, so the sequence is one line.  A debugger may trace every instruction, so
+all claims take the log's lock if a trace function is set when a handle is made.  They also take it in an interpreter
+without a global lock.
 
-A commit stores one value in the handle.  The sender may send all frames below the lowest position at which a handle has
-an open claim.
+To commit a frame, a thread stores one value in its handle.  The sender may send all frames below the lowest position at
+which any handle has an open claim.
 """
 # ruff: noqa: E701, E702
 
@@ -32,7 +32,7 @@ _NO_SHAPES: dict[int, FrameShape] = {}
 
 
 class ClaimResult(IntEnum):
-    """The reasons why ``offer`` or ``claim`` got no memory for an entry; a negative number instead of a position."""
+    """The reasons why ``offer`` or ``claim`` got no memory for an entry; they are returned instead of a position."""
 
     BACK_PRESSURED = -2
     CLOSED = -4
@@ -40,7 +40,7 @@ class ClaimResult(IntEnum):
 
 
 class WhenFull(Enum):
-    """The possible reactions of an offer if the log has no room for its entry."""
+    """The possible reactions of ``offer`` and ``claim`` if the log has no room for an entry."""
 
     CODE = "code"
     """Return ``ClaimResult.BACK_PRESSURED``."""
@@ -55,11 +55,11 @@ class WhenFull(Enum):
 class ProducersLog(Protocol):
     """The methods and attributes of a claim log (:class:`~.claim_log.ClaimLog`) that a producer uses.
 
-    :ivar tail: the position after the last claimed frame: the number of bytes that were claimed so far.
+    :ivar tail: the position (byte offset in the log) after the last claimed frame.
     :ivar limit: the position up to which claims need no lock.
-    :ivar term: the term (piece of memory) in which claims up to the limit are made.
+    :ivar term: the term (piece of memory) that contains the frames up to ``limit``.
     :ivar shapes: how to write a frame (:data:`~.frames.FrameShape`), by payload size.
-    :ivar armed: whether the sender was woken and has not looked for frames since.
+    :ivar armed: whether the sender was woken, and has not looked for frames since then.
     """
 
     tail: int
@@ -69,7 +69,7 @@ class ProducersLog(Protocol):
     armed: bool
 
     def claim_slowly(self, producer: "Producer") -> int:
-        """Claim a frame under the log's lock; called if the frame would end above the limit for claims without a lock.
+        """Claim a frame under the log's lock; called for a frame that would end above :attr:`limit`.
 
         :param producer: the handle that claims; its ``size`` is the size of the frame.
         :returns: the position after the frame, or a :class:`ClaimResult`, which is negative.
@@ -81,21 +81,19 @@ class ProducersLog(Protocol):
         """Return how to write a frame with a payload of ``size`` bytes: its shape (:data:`~.frames.FrameShape`)."""
 
     def wake(self) -> None:
-        """Wake the sender; do nothing if it was woken already and has not looked for frames since then."""
+        """Wake the sender, unless it was woken already and has not looked for frames since then."""
 
 
 class Producer:
     """The handle through which one thread claims frames in a claim log; its frames keep their order.
 
-    To claim a frame is to reserve the memory for one entry.  A position in the log is the number of bytes of all frames
-    before it.
+    To claim a frame is to reserve the memory for one entry.  A position is a byte offset in the log.
 
-    :ivar start: position of the frame that this thread has claimed; :data:`IDLE` without an open claim,
-        :data:`REVOKED` if the log has revoked the claim.
-    :ivar size: bytes of the last claim; stored before ``start``, so that the sender never sees a new ``start`` with an
-        old ``size``.
-    :ivar term: the term (piece of memory) of the last claim that was made under the lock; the log can find the term of
-        other claims.
+    :ivar start: position of the frame of the open claim; :data:`IDLE` if no claim is open, :data:`REVOKED` if the log
+        has revoked the claim.
+    :ivar size: bytes of the frame of the last claim; stored before ``start``, so that the sender never reads a new
+        ``start`` with an old ``size``.
+    :ivar term: the term (piece of memory) of the last frame that was claimed under the lock.
     :ivar alive: tests whether the thread is alive.
     :ivar when_full: what offers and claims of this handle do if there is no room.
     :ivar patience: maximum number of seconds that offers and claims wait for room.
@@ -138,7 +136,7 @@ class Producer:
             if end < 0:
                 return end
             start, term = self.start, self.term
-            if start < 0:  # the log revoked this thread's claim while the thread did not run
+            if start < 0:  # the log has revoked the claim in the meantime
                 self._revoked()
         try:
             store(term.buffer, start - term.base, head, payload)
@@ -165,7 +163,7 @@ class Producer:
             at = end - frame_size - self.term.base
             store(self.term.buffer, at, head, bytes(size))
             self._payload = self.term.view[at + frame_size - size : at + frame_size]
-            # While a claim is open, ``_shapes`` is empty: an offer then calls _shape(), which raises the error.
+            # While a claim is open, ``_shapes`` is empty, so that offer() calls _shape(), which raises an error.
             self._shapes = _NO_SHAPES
         return end
 
@@ -207,8 +205,8 @@ class Producer:
     def revoke(self, start: int, term: Term) -> bool:
         """Revoke the open claim of a dead or stuck thread, so that later frames can be sent; only the log calls this.
 
-        :param start: the position of the claim.
-        :param term: the term (piece of memory) in which the claim is.
+        :param start: the position of the claimed frame.
+        :param term: the term (piece of memory) that contains the frame.
         :returns: whether the claim was still open.
         """
         if self.start == start: size = self.size; self.start = REVOKED  # fmt: skip
@@ -230,9 +228,9 @@ class Producer:
         return self._log.shape(size)
 
     def give_up(self, term: Term) -> None:
-        """End the open claim without sending a frame; before that, record that the sender must skip its memory.
+        """End the open claim without a frame to send; first record that the sender must skip its memory.
 
-        :param term: the term (piece of memory) in which the claim is.
+        :param term: the term (piece of memory) that contains the claimed frame.
         """
         if self.start >= 0:
             term.aborted.append((self.start, self.start + self.size))

@@ -8,14 +8,14 @@ SMALL_TERM_SIZE = 8 << 10
 
 
 class Term:
-    """A piece of memory for the frames of a claim log: for the bytes of the log from ``base`` to ``end``.
+    """A piece of memory that contains the frames of a claim log from position ``base`` to ``end``.
 
-    A position is the number of bytes of all frames of the log before it.
+    A position is a byte offset in the log.
 
-    :ivar base: position in the log of the first byte.
-    :ivar end: position in the log after the last frame; while threads may claim more frames in this term, the position
-        after its memory.
-    :ivar buffer: the memory; bytes are stored through :attr:`view`.
+    :ivar base: position of the first frame.
+    :ivar end: position after the last frame; while threads may claim more frames in this term, the position after its
+        memory.
+    :ivar buffer: the memory.
     :ivar holes: ranges of positions whose claims were aborted, in order; used by the reactor's thread only.
     :ivar aborted: ranges of aborted claims that are not yet in ``holes``, in any order; any thread may add to them.
     :ivar tainted: whether the thread of a revoked claim may still write into the memory, so that it must not be reused.
@@ -33,24 +33,24 @@ class Term:
         self.tainted = False
 
     def sort_holes(self) -> None:
-        """Move the ranges of aborted claims to the sorted list :attr:`holes`, whose bytes are not sent."""
+        """Move the ranges of aborted claims to :attr:`holes`, so that the sender does not send their bytes."""
         while self.aborted:
             insort(self.holes, self.aborted.pop())
 
 
 NO_TERM = Term(0, bytearray())
-"""Stands for the piece of memory of a claim log that has none yet: its size is 0, so no frame fits into it."""
+"""The term of a claim log that has no memory yet; its size is 0, so no frame fits into it."""
 
 
 class TermPool:
     """A pool of terms, the pieces of memory of claim logs; it reuses the memory of terms that logs return.
 
-    A log without frames in flight returns its terms, so thousands of idle ledgers need no memory.  Any thread may call
-    :meth:`take` and :meth:`give`.
+    A log without frames in flight gives its terms back, so thousands of idle ledgers need no memory.  Any thread may
+    call :meth:`take` and :meth:`give`.
 
     :ivar size: bytes of an ordinary term; a larger frame gets a term of its own size, whose memory is not reused.
     :ivar small: bytes of a small term.
-    :ivar made: number of pieces of memory made so far; under a steady load it does not grow.
+    :ivar made: number of pieces of memory that were allocated so far.
     """
 
     __slots__ = ("size", "small", "made", "_kept", "_free")
@@ -69,9 +69,11 @@ class TermPool:
         self._free[size] += [self._make(size) for _ in range(prepared)]
 
     def take(self, base: int, room: int) -> Term:
-        """Return a term (piece of memory) of at least ``room`` bytes, a small one if possible.
+        """Return a term (piece of memory) of at least ``room`` bytes.
 
-        It begins at position ``base``.
+        The term has the small size if ``room`` is not larger.
+
+        :param base: position (byte offset) in the log at which the term begins.
         """
         size = self.small if room <= self.small else max(room, self.size)
         try:

@@ -1,9 +1,10 @@
 """Appends from any thread: threads store entries in a claim log; the reactor's thread sends them.
 
-Theory of operation.  A thread stores its entry in the ledger's claim log (:mod:`.claim_log`).  It wakes the reactor,
-unless another thread has done so since the reactor last looked at the log.  The reactor's thread then takes the
-committed frames, gives their entries the next ids and sends them.  It completes the futures of flushes once the entries
-are acknowledged.  While committed frames wait behind the open claim of another thread, it looks at the log each second.
+Theory of operation.  A thread stores its entry in the ledger's claim log (:mod:`.claim_log`).  It wakes the reactor's
+thread, unless this was done already since that thread last looked at the log.  The reactor's thread then takes the
+committed frames, gives their entries the next ids and sends them.  A flush returns a future, which completes once the
+entries are acknowledged.  While an open claim of one thread delays committed frames of others, the reactor's thread
+looks at the log each second.
 """
 
 from collections import deque
@@ -33,8 +34,8 @@ class ThreadAppender:
     thread that has its entry as bytes calls :meth:`offer`.  A thread that still has to encode it can call :meth:`claim`
     and encode it in the claimed memory, which saves a copy.
 
-    Offers, claims and flushes return *positions*, which are no entry ids: they count the bytes that are sent to a
-    bookie, and only grow.  An offered entry is durable once a later :meth:`flush` has completed.
+    Offers, claims and flushes return *positions*. A position is not an entry id, but a byte offset in the claim log; it
+    only grows.  An offered entry is durable once a later :meth:`flush` has completed.
     """
 
     __slots__ = ("_ledger_id", "_log", "_flush", "_local", "_largest", "_when_full", "_patience")
@@ -43,8 +44,7 @@ class ThreadAppender:
         self, ledger_id: int, log: ClaimLog, flush: "Callable[[], Future[int]]", threads: Threads, largest: int,
         when_full: WhenFull, patience: float | None = None,
     ) -> None:  # fmt: skip
-        """:param flush: the method :meth:`ThreadAppends.flush` of the object that sends the entries on the reactor's
-            thread.
+        """:param flush: the function to call for :meth:`flush`: the method :meth:`ThreadAppends.flush`.
         :param largest: maximum number of bytes of a payload.
         """
         self._ledger_id = ledger_id
@@ -85,8 +85,8 @@ class ThreadAppender:
         """Claim memory for the next entry, so that this thread can encode the entry there without a copy.
 
         Fill the memory through :attr:`payload`, then end the claim by :meth:`commit` or :meth:`abort`.  A thread can
-        have one claim at a time.  Entries that were claimed later wait for an open claim; after 15 s, or if its thread
-        has ended, the claim is revoked.
+        have one claim at a time.  An open claim delays all entries that were claimed later.  It is revoked if its
+        thread ends, or if it delays them for 15 seconds.
 
         :param size: bytes of the entry, at least one; the memory is zero at first.
         :returns: the position after the entry, or a negative ``ClaimResult``: BACK_PRESSURED if there was no room, so
@@ -122,7 +122,7 @@ class ThreadAppender:
     def abort(self) -> None:
         """Give up the memory that this thread has claimed, without appending an entry; no entry id is used.
 
-        A claim that was revoked before is not an error.
+        If the claim was revoked before, this is not an error.
 
         :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim.
         """
@@ -139,7 +139,7 @@ class ThreadAppender:
         return producer
 
     def _check_open(self, position: int) -> None:
-        """If the result of a claim is CLOSED, raise the error that says why the ledger takes no more entries."""
+        """Raise the error that has closed the ledger for appends, if ``position`` is the claim result CLOSED."""
         if position == ClaimResult.CLOSED and self._log.failure is not None:
             raise self._log.failure
 
@@ -164,8 +164,7 @@ class ThreadAppender:
 
 
 class ThreadAppends:
-    """The reactor's side of appends from threads: sends the entries in the claim log, and completes the futures of
-    flushes.
+    """The reactor's side of appends from threads: sends the entries in the claim log, and completes flushes.
 
     :ivar log: the log that threads fill.
     """
@@ -174,9 +173,9 @@ class ThreadAppends:
         self, ledger_id: int, clock: IReactorTime, threads: Threads, new_log: Callable[[Callable[[], None]], ClaimLog],
         drain: Callable[[], None],
     ) -> None:  # fmt: skip
-        """
-        :param new_log: makes the claim log; its argument is the function that wakes the sender.
-        :param drain: sends the committed frames in the log.
+        """:param new_log: a function that makes the claim log; its argument is the function that the log calls to wake
+            the sender.
+        :param drain: a function that sends the committed frames in the log.
         """
         self._ledger_id = ledger_id
         self._clock = clock
@@ -184,11 +183,11 @@ class ThreadAppends:
         self._drain = drain
         self._repeated = False
         self.log = new_log(lambda: threads.call(self.look))
-        # for each flush that the reactor's thread has not seen yet: the position to be acknowledged, and its future
+        # new flushes: the position up to which entries must be acknowledged, and the future to complete then
         self._asked: deque[tuple[int, Future[int]]] = deque()
 
     def appender(self, largest: int, when_full: WhenFull, patience: float | None) -> ThreadAppender:
-        """Make a handle by which threads append to the ledger; see :class:`ThreadAppender`.
+        """Make an appender by which threads append to the ledger.
 
         :param largest: maximum number of bytes of a payload.
         :param when_full: what an offer does if there is no room.
@@ -218,10 +217,10 @@ class ThreadAppends:
     def look(self) -> None:
         """Send the committed frames of the claim log; revoke an open claim that has delayed later frames for too long.
 
-        Also let the futures of new flushes complete once their entries are acknowledged.
+        Also begin to wait for the acknowledgements that new flushes need.
         """
         log = self.log
-        log.disarm()  # do this first: a frame that is committed after this line then wakes the sender again
+        log.disarm()  # first, so that a frame that is committed from now on wakes the sender again
         self._take_up_flushes()
         if log.lost_from is not None and log.failure is not None:
             log.abandon(log.failure)

@@ -22,10 +22,10 @@ class Signal(Protocol):
 class Threads:
     """The operations on threads that a claim log needs.
 
-    :ivar on_reactor: tests whether the caller runs on the reactor's thread, which must never wait.
-    :ivar is_alive: returns a function that tests whether the thread that called ``is_alive`` is still alive.
+    :ivar on_reactor: tests whether the calling thread is the reactor's thread, which must never wait.
+    :ivar is_alive: returns a function that tests whether the present thread, which calls ``is_alive``, still runs.
     :ivar call: lets the reactor's thread call a function as soon as possible; any thread may use it.
-    :ivar local: makes an object with separate attributes for each thread.
+    :ivar local: makes an object whose attributes have separate values for each thread.
     """
 
     on_reactor: Callable[[], bool]
