@@ -1,19 +1,19 @@
 """The client of a cluster: an application creates, writes, reads and deletes ledgers with it.
 
-Theory of operation.  :class:`BookKeeper` creates, opens and deletes ledgers.  A :class:`LedgerWriter` numbers entries
-in the order of the calls.  It seals a batch of entries once (header, LAC, length, digest) and sends the same bytes to
-the write quorum of each entry.  Adds complete strictly in id order once they have their ack quorum; the LAC is the
-highest completed id.  Threads append through a :class:`ThreadAppender`.  If bookies fail, the writer replaces them in
-the ledger's metadata; until that has succeeded, no entry completes (safety rule S16).
+Theory of operation.  :class:`BookKeeper` creates, opens and deletes ledgers.  A :class:`LedgerWriter` gives entries
+their ids in the order of the calls.  It makes the header (with LAC and length) and the digest of each entry once, and
+sends the same bytes to all bookies of the entry's write set.  Adds complete strictly in id order once they have their
+ack quorum; the LAC is the highest completed id.  Threads append through a :class:`ThreadAppender`.  If bookies fail,
+the writer replaces them in the ledger's metadata; until the new metadata are stored, no entry completes (safety rule
+S16).
 
-A :class:`LedgerReader` reads single entries, ranges and batches.  It verifies every entry by ledger id, entry id and
-digest (safety rule S18), and asks the next replica after any error.  It can follow a ledger that is still being
-written.  A ledger that its writer did not close is recovered when it is opened (:mod:`.recovery.ledger_recovery`,
-safety rule S17).  The arithmetic and the rules are in :mod:`bookkeeper_twisted.ledger`.
+A :class:`LedgerReader` reads single entries, ranges and batches.  It verifies ledger id, entry id and digest of every
+entry (safety rule S18).  After any error it asks the next replica.  It can follow a ledger that is still being
+written.  If a ledger was not closed by its writer, opening it recovers it (:mod:`.recovery.ledger_recovery`, safety
+rule S17).  The decisions that need no I/O, such as quorums and votes, are in :mod:`bookkeeper_twisted.ledger`.
 
 All network traffic goes through one :class:`~.interfaces.IBookieClient`, which owns the connections
-(:mod:`.connections`); handles never touch a socket.  Every asynchronous call returns a Deferred, which can be awaited
-and cancelled.
+(:mod:`.connections`).  Every asynchronous call returns a Deferred, which can be awaited and cancelled.
 """
 
 from ..ledger.entry_batch import EntryBatch

@@ -38,10 +38,10 @@ class DiskSpace:
 
 
 def readable(size: int) -> str:
-    """Format a number of bytes with a decimal unit and at most three decimals: ``(71.628GB)``.
+    """Format a number of bytes in parentheses, with a decimal unit and at most three decimals: ``(71.628GB)``.
 
     :param size: number of bytes.
-    :returns: an empty string for fewer than 1000 bytes, for which Apache's shell prints nothing.
+    :returns: the text; an empty string for fewer than 1000 bytes, as in Apache's shell.
     """
     value, unit = Decimal(size), 0
     while value >= 1000 and unit < len(_UNITS) - 1:
@@ -57,7 +57,7 @@ class LedgerReport:
     """The metadata of a ledger, the bookies that keep its entries, and which of them are down.
 
     :ivar bookies: the bookies of all segments.
-    :ivar unavailable: bookies of a segment that are neither writable nor read-only.
+    :ivar unavailable: those of ``bookies`` that are not registered, neither as writable nor as read-only.
     """
 
     ledger_id: int
@@ -74,7 +74,7 @@ async def cluster_admin(
 
     :param config: the configuration of a client or of a bookie.
     :param create: whether to make an embedded store that does not exist.
-    :raises bookkeeper_twisted.errors.NotInitializedError: an embedded store does not exist, and is not to be made.
+    :raises bookkeeper_twisted.errors.NotInitializedError: an embedded store does not exist, and ``create`` is False.
     :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
     """
     options = attrs.evolve(options_of(config or ClientConfig()), create=create)
@@ -90,7 +90,7 @@ class BookKeeperAdmin:
     """An administrator's client, which inspects and changes the ledgers, bookies and cookies of one cluster.
 
     :param client: the client to use; it is closed with this object.
-    :ivar client: the client, for the operations that need no administrator.
+    :ivar client: the same client, by which a caller can create, write and read ledgers.
     """
 
     def __init__(self, client: BookKeeper) -> None:
@@ -111,7 +111,9 @@ class BookKeeperAdmin:
     # ---- ledgers -------------------------------------------------------------------------------------
 
     async def ledgers(self, bookie_id: str | None = None) -> AsyncIterator[tuple[int, LedgerMetadata]]:
-        """Iterate over the ids of ledgers in ascending order, with the metadata of each; deleted ledgers are left out.
+        """Iterate over ledgers in ascending order of their ids; yield the id and the metadata of each.
+
+        A ledger that is deleted during the iteration may be left out.
 
         :param bookie_id: if given, only ledgers whose ensembles name this bookie.
         """
@@ -174,7 +176,7 @@ class BookKeeperAdmin:
     async def instance_id(self) -> str:
         """Return the id of the cluster.
 
-        :raises bookkeeper_twisted.errors.NotInitializedError: the store holds no cluster.
+        :raises bookkeeper_twisted.errors.NotInitializedError: the metadata store was not initialized for a cluster.
         """
         return await self._registration.instance_id()
 
@@ -207,7 +209,7 @@ class BookKeeperAdmin:
             bookie_id: SharedResult[DiskSpace | BookKeeperError]()
             for bookie_id in sorted(await self.writable_bookies())
         }
-        # the requests to all bookies are already running, so this loop only waits for their answers
+        # all requests were sent before this loop, so the bookies answer concurrently
         for bookie_id, question in questions.items():
             question.run(self._disk_space(bookie_id))
         return {bookie_id: await question.wait() for bookie_id, question in questions.items()}
@@ -221,7 +223,7 @@ class BookKeeperAdmin:
     # ---- cookies -------------------------------------------------------------------------------------
 
     async def cookie(self, bookie_id: str) -> Versioned[Cookie]:
-        """Return the cookie of a bookie, and the version that an update or deletion of the cookie must name.
+        """Return the cookie of a bookie with its version, which :meth:`update_cookie` needs.
 
         :raises bookkeeper_twisted.errors.CookieNotFoundError: the bookie has no cookie.
         :raises bookkeeper_twisted.errors.CodecError: the stored cookie cannot be decoded.
@@ -239,8 +241,9 @@ class BookKeeperAdmin:
     async def update_cookie(self, cookie: Cookie, version: int) -> None:
         """Replace the ``cookie`` of a bookie.
 
-        :param version: the version that :meth:`cookie` returned with the present cookie.
-        :raises bookkeeper_twisted.errors.MetadataVersionError: the cookie was changed in between.
+        :param version: the version of the stored cookie, as :meth:`cookie` returned it.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: the stored cookie has another version: it was changed
+            since then.
         :raises bookkeeper_twisted.errors.CookieNotFoundError: the bookie has no cookie.
         """
         check_integer("version", version)

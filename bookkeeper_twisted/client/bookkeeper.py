@@ -54,8 +54,8 @@ _LISTED_A_TURN = 500
 class BookKeeper:
     """A client of one BookKeeper cluster; :meth:`connect` makes it.
 
-    :meth:`close` closes its connections.  Every later call raises ClientClosedError, and so do appends and reads that
-    are still running.
+    After :meth:`close`, every call raises ClientClosedError.  Appends and reads that are outstanding at that time fail
+    with it, too.
     """
 
     _recovery_rules = RecoveryRules
@@ -65,7 +65,7 @@ class BookKeeper:
         config: ClientConfig | None = None, placement: IPlacementPolicy | None = None,
         quarantine: Quarantine | None = None, threads: Threads | None = None,
     ) -> None:  # fmt: skip
-        """Make a client from objects that exist already, which :meth:`close` closes, too; see also :meth:`connect`.
+        """Make a client from given objects, which :meth:`close` also closes; applications call :meth:`connect` instead.
 
         :param driver: an open metadata driver; kept as ``metadata``.
         :param quarantine: the counter of bookie errors, to which ``bookie_client`` reports the outcome of each request.
@@ -154,8 +154,7 @@ class BookKeeper:
 
     @property
     def context(self) -> ClientContext:
-        """The objects that all operations of this client share, for autorecovery and other code that repairs ledgers.
-        """
+        """The objects that all operations of this client share; autorecovery and other repairs of ledgers use them."""
         return self._context
 
     # ---- ledgers -------------------------------------------------------------------------------------
@@ -172,9 +171,9 @@ class BookKeeper:
         :param ack_quorum: number of bookies that must have an entry on disk before its append succeeds.
         :param password: bytes that readers need; bookies get a key that is derived from it.
         :param digest_type: the digest that protects entries: a type or its name.
-        :param custom_metadata: names and bytes that are kept in the ledger's metadata, unchanged.
-        :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; only ``force`` moves the last
-            add confirmed, and the failure of a bookie ends the writer.
+        :param custom_metadata: names and values (bytes) that are stored in the ledger's metadata, unchanged.
+        :param write_flags: with DEFERRED_SYNC, appends succeed before entries are on disk, and only ``force`` advances
+            the last add confirmed.  The failure of a bookie then ends the writer.
         :returns: the only writer of the ledger.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or ensemble size >=
             write quorum >= ack quorum >= 1 does not hold.
@@ -230,9 +229,10 @@ class BookKeeper:
     async def _new_key(self, custom_metadata: Mapping[str, bytes]) -> NewKey | None:
         """Make the key that encrypts the entries of a new ledger; return None if this client encrypts no ledgers.
 
-        A client that restores ledgers overrides this, because encrypted entries of an archive are encrypted already.
+        The client that imports archived ledgers overrides this method, because it writes entries that are encrypted
+        already.
 
-        :param custom_metadata: the custom metadata that the caller gives the ledger.
+        :param custom_metadata: the custom metadata that the caller sets for the ledger.
         """
         check_names(custom_metadata)
         encryption = self._context.encryption
@@ -243,14 +243,14 @@ class BookKeeper:
     ) -> "Deferred[LedgerReader]":  # fmt: skip
         """Open a ledger for reading.
 
-        A ledger that is not closed is recovered first: its writer, if it is alive, can write no more, and the ledger is
-        closed after the last entry that can have been acknowledged.  With ``recover=False`` the writer can continue.
-        The reader then reads up to the last add confirmed that the bookies report, and can follow the ledger from there
-        (:meth:`LedgerReader.tail`).
+        A ledger that is not closed is recovered first: a writer that is still alive can write no more, and the ledger
+        is closed after the last entry that can have been acknowledged.  With ``recover=False`` the writer can
+        continue.  The reader then reads up to the last add confirmed that bookies report, and can follow the ledger
+        from there (:meth:`LedgerReader.tail`).
 
         :param ledger_id: id of the ledger.
-        :param password: bytes that the ledger was created with; None takes them from the metadata, as the tools of
-            administrators do.
+        :param password: the password with which the ledger was created; None to use the password in the metadata, as
+            administrators' tools do.
         :param recover: False to let the writer of an unclosed ledger continue.
         :returns: a reader, which the caller must close.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or the id is
@@ -277,7 +277,7 @@ class BookKeeper:
         await self._ledgers.remove(check_ledger_id(ledger_id))
 
     def list_ledgers(self) -> AsyncGenerator[int, None]:
-        """Iterate over the ids of all ledgers in ascending order; if some cannot be listed, raise an error.
+        """Iterate over the ids of all ledgers in ascending order; raise an error if some ids cannot be listed.
 
         :raises bookkeeper_twisted.errors.MetadataError: raised by the iteration: the metadata store does not answer.
         """
@@ -285,7 +285,7 @@ class BookKeeper:
         return self._listed()
 
     async def _listed(self) -> AsyncGenerator[int, None]:
-        """Yield ledger ids; let the reactor run after some hundred ids, so that a fast store does not block it."""
+        """Yield ledger ids; let the reactor run after some hundred ids, so that a long list does not block it."""
         count = 0
         async for ledger_id in self._ledgers.ledger_ids():
             count += 1
@@ -355,7 +355,7 @@ class BookKeeper:
 
 
 async def _named(asked: str, work: Coroutine[Deferred[Any], Any, T]) -> T:
-    """Await ``work``; if the metadata store is unavailable, raise an error that says what was ``asked``."""
+    """Await ``work``; to the error of an unavailable metadata store, add ``asked``, which describes the work."""
     try:
         return await work
     except MetadataUnavailableError as error:
@@ -368,7 +368,7 @@ async def open_reader(
 ) -> LedgerReader:  # fmt: skip
     """Open a stored ledger as a reader; the arguments are those of :meth:`BookKeeper.open_ledger`.
 
-    :param rules: makes the rules by which a recovery decides, from the metadata of the ledger.
+    :param rules: a function that makes the decision rules of a recovery from the metadata of the ledger.
     """
     check_type("recover", recover, bool, "True or False")
     stored = await context.ledgers.read(check_ledger_id(ledger_id))

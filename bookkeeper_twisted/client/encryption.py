@@ -1,8 +1,8 @@
 """The encryption of ledgers: the key of a new ledger, the cipher of a stored one, and the change of the wrapping key.
 
-A client encrypts an entry before it makes its digest, and decrypts it after it has verified the digest.  So bookies,
-recoveries, replication and checks work on encrypted entries as on any others, without the key.  Three custom metadata
-of a ledger say that it is encrypted, and contain its wrapped key.
+A client encrypts a payload before it computes the entry's digest, and decrypts it after it has verified the digest.  So
+bookies, recoveries, replication and checks need no key.  A wrapped key is a key that a key provider has encrypted.  The
+custom metadata of an encrypted ledger contain the algorithm, the wrapped key and the id of the wrapping key.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..security.entry_cipher import EntryCipher
 
 ALGORITHM, KEY_ID, KEY = "bk-encryption", "bk-encryption-key-id", "bk-encryption-key"
-"""Names in the custom metadata of an encrypted ledger."""
+"""Names of the custom metadata that an encrypted ledger has."""
 
 _AES = b"AES-256-GCM"
 
@@ -43,16 +43,18 @@ def check_names(custom_metadata: Mapping[str, bytes]) -> None:
 
 @attrs.frozen
 class NewKey:
-    """The key that encrypts the entries of a ledger that is about to be created.
+    """A key for the entries of a ledger that does not exist yet.
 
-    :ivar custom_metadata: the custom metadata to store with the ledger, which contain the wrapped key.
+    :ivar custom_metadata: the custom metadata to store with the ledger; they contain the key, wrapped (encrypted) by
+        the key provider.
     """
 
     key: bytes = attrs.field(repr=False)
     custom_metadata: Mapping[str, bytes]
 
     def cipher(self, ledger_id: int) -> "EntryCipher":
-        """Return the cipher for the writer of the new ledger, which has got the id ``ledger_id``."""
+        """Return the cipher for the writer of the ledger that was created with this key and has the id ``ledger_id``.
+        """
         from ..security.entry_cipher import PREFIX_SIZE, EntryCipher
 
         return EntryCipher(ledger_id, self.key, random_bytes(PREFIX_SIZE))
@@ -62,7 +64,7 @@ class NewKey:
 class LedgerEncryption:
     """Encrypts and decrypts the entries of ledgers for one client.
 
-    :ivar provider: wraps and unwraps the keys of ledgers.
+    :ivar provider: the key provider, which wraps (encrypts) and unwraps the keys of ledgers.
     :ivar encrypts: whether the client encrypts the ledgers that it creates.
     """
 

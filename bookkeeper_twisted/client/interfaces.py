@@ -10,25 +10,25 @@ from ..codec.runs import BatchReply, ReadReply
 
 
 class IBookieClient(Interface):
-    """The requests to bookies of one ledger handle, or of a client; all handles share the connections.
+    """Sends requests to bookies, for one ledger handle or for the client; all handles share the connections.
 
     Every call fails with the :class:`~bookkeeper_twisted.errors.BookieError` that the bookie answered, or with
-    BookieHandleNotAvailableError (no connection, or a lost one), RequestTimeoutError or ClientClosedError.  Late
+    BookieHandleNotAvailableError (no connection, or a lost connection), RequestTimeoutError or ClientClosedError.  Late
     replies and replies to cancelled calls are dropped.
     """
 
     def add(
         bookie_id: str, adds: Adds, done: Callable[[str, Sequence[int], Exception | None], None], fresh: bool = False
     ) -> None:  # fmt: skip
-        """Send adds of new or stored entries in one write.
+        """Send adds in one write: of new entries, or of entries that another bookie has stored.
 
         When replies arrive, ``done(bookie_id, places, error)`` is called with the indexes (``places``) of the answered
         adds.  Each index occurs in exactly one call.
 
         :param adds: the add requests with the entries' headers and digests;
             :func:`~bookkeeper_twisted.codec.adds.stored_adds` makes them from entries that another bookie keeps.
-        :param fresh: whether these entries are sent to bookies for the first time, so that a reply that names them can
-            only be for this request.
+        :param fresh: whether no bookie was sent these entries before, so that a V2 reply with their ids can only belong
+            to this request.
         """
 
     def read(
@@ -39,8 +39,8 @@ class IBookieClient(Interface):
         :param entry_id: -1 for the last entry.
         :param flags: bits of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         :param master_key: the master key of the ledger; only a read that fences needs it.
-        :returns: fires with a successful reply.  It has the stored entry, of which neither ids nor digest were
-            verified.
+        :returns: fires with a successful reply, which contains the stored entry.  The ids and the digest of the entry
+            are not verified.
         """
 
     def read_many(bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
@@ -57,17 +57,18 @@ class IBookieClient(Interface):
         """Read one or more consecutive entries, beginning with ``first``.
 
         :param max_count: maximum number of entries, <= 0 for any number.
-        :param max_size: maximum number of bytes of the reply; a first entry that is longer is returned nevertheless.
+        :param max_size: maximum number of bytes of the reply; the first entry is returned even if it is longer.
         :param patience: maximum number of seconds that the bookie waits until it knows a LAC of at least ``first``.
-            Its reply has the highest LAC that it knows (``max_lac``) and the entries that it keeps, confirmed or not.
+            The reply then contains the highest LAC that the bookie knows (``max_lac``), and entries that it stores,
+            confirmed or not.  None to read without waiting.
         """
 
     def long_poll(bookie_id: str, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
         """Let a bookie wait until it knows a LAC above ``previous_lac``.
 
         :param patience: seconds that the bookie waits at most.
-        :returns: fires with a reply that has the LAC that the bookie knows (``max_lac``), and the entry after
-            ``previous_lac`` if this entry is confirmed and the bookie keeps it.  If the wait ended without a higher
+        :returns: fires with a reply that contains the LAC that the bookie knows (``max_lac``), and the entry after
+            ``previous_lac`` if this entry is confirmed and the bookie stores it.  If the wait ended without a higher
             LAC, the reply is a success without an entry.
         """
 
@@ -112,33 +113,33 @@ class IBookieClient(Interface):
     def close() -> "Deferred[None]":
         """Fail outstanding requests, in order, and all later calls with ClientClosedError.
 
-        Called on the client's own object, it closes all connections and ends the flows of all handles.  Called on the
-        flow of one handle (:meth:`open_flow`), it ends only this flow.
+        On the object for the whole client, this also closes all connections and ends the flows of all ledger handles.
+        On the flow of one handle (:meth:`open_flow`), it ends only this flow.
         """
 
 
 class IEnsembleChange(Interface):
-    """The replacement of failed bookies in the ensemble of one writer; see :mod:`.writing.ensemble_change`."""
+    """The replacement of failed bookies in the ensemble of one ledger, for its writer."""
 
     async def replace(
         failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()
     ) -> tuple[str, ...]:
         """Replace failed bookies of the newest ensemble.
 
-        The caller must complete no entry from ``first_entry_id`` upwards until this call has ended, because this is the
-        first entry of the new ensemble (safety rule S16).
+        The new ensemble begins with the entry ``first_entry_id``.  So the caller must not complete this entry or a
+        later entry before this call has ended (safety rule S16).
 
         :param failed: the ids of the failed bookies by position in the ensemble, at least one.
         :param first_entry_id: id of the first entry that has not completed.
         :param excluded: more bookies that must not be chosen.
-        :returns: the new ensemble, for the entries from ``first_entry_id`` upwards, once it is stored or remembered.
-            It still contains failed bookies if there were too few other bookies to replace all of them.
+        :returns: the new ensemble, once it is stored in the metadata or, in a recovery, in memory.  It still contains
+            failed bookies if there were too few other bookies to replace all of them.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie could be replaced; nothing has changed.
-        :raises bookkeeper_twisted.errors.BookKeeperError: the writer must end, for the reason in this error.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the writer must end with this error.
         """
 
     def has_spare(ensemble: Collection[str]) -> bool:
-        """Test whether a writable bookie is known that is not in ``ensemble``."""
+        """Test whether a known writable bookie is outside of ``ensemble``."""
 
     def stay(bookies: Collection[str], why: Exception) -> None:
         """Record that failed ``bookies`` stay in the ensemble, and ``why`` no other bookie could replace them."""

@@ -17,8 +17,8 @@ from .interfaces import IBookieClient
 class OperationContext:
     """The objects that both readers and writers of a client use; the contexts for reading and for writing extend it.
 
-    :ivar bookies: makes the requests to bookies, for the whole client or for one ledger handle.
-    :ivar encryption: the keys of encrypted ledgers; None if the client has none.
+    :ivar bookies: sends the requests to bookies, for the whole client or for one ledger handle.
+    :ivar encryption: encrypts and decrypts entries; None if no key provider is configured.
     """
 
     clock: IReactorTime
@@ -30,8 +30,8 @@ class OperationContext:
     encryption: LedgerEncryption | None = attrs.field(default=None, kw_only=True)
 
     def with_flow(self) -> Self:
-        """Return a copy of this context for one ledger handle.
+        """Return a copy of this context for one ledger handle, with ``bookies`` that serves this handle only.
 
-        Its ``bookies`` makes the requests of this handle only; the handle must close or retire it.
+        The handle must close or retire this ``bookies``.
         """
         return attrs.evolve(self, bookies=self.bookies.open_flow())

@@ -1,6 +1,6 @@
-"""Makes the client's endpoints, random numbers and rack resolver from the reactor, the system and the configuration.
+"""Makes objects for the client that access the system: TCP endpoints, random numbers, rack resolver, host name.
 
-Other modules get these objects as arguments, so that tests can pass others.
+Other modules receive these objects as arguments, so that tests can pass different objects.
 """
 
 import random
@@ -68,8 +68,8 @@ def system_chance() -> Chance:
 def rack_resolver(reactor: Any, config: ClientConfig, driver: IMetadataDriver) -> IRackResolver:
     """Make the configured resolver, which finds the rack of a bookie.
 
-    The first of these that is configured is used: a mapping file, the plugin of ``reppDnsResolverClass``, a script.
-    Without any of them, the resolver knows no racks.
+    A configured mapping file is used first, else the plugin that ``reppDnsResolverClass`` names, else a configured
+    script.  If none of them is configured, every bookie is in the default rack.
 
     :param reactor: the reactor that runs the script.
     :param config: the configuration; the files that it names are not read yet.
@@ -86,5 +86,5 @@ def rack_resolver(reactor: Any, config: ClientConfig, driver: IMetadataDriver) -
 
 
 def local_host_name(config: ClientConfig) -> str:
-    """Return the name of this machine, or an empty string if ``config`` says that placement must ignore its rack."""
+    """Return the name of this machine; an empty string if ``config`` says that placement must not prefer its rack."""
     return "" if config.ignore_local_node_in_placement_policy else socket.gethostname()

@@ -1,7 +1,8 @@
 """The change of a bookie's id in the metadata of ledgers, after its machine got another name or address.
 
-Only ids change, no entries are moved: the bookie with the new id must keep the entries of the old one.  All ensembles
-are checked before one is changed: if an ensemble names both ids, they belong to two bookies, and nothing is changed.
+No entries are moved: the bookie with the new id must have the entries of the bookie with the old id.  Before any
+metadata are changed, all ensembles are checked.  If an ensemble contains both ids, they belong to two bookies, so
+nothing is changed.
 """
 
 from collections.abc import Callable
@@ -33,7 +34,7 @@ class RenamingProgress:
 class BookieRenaming:
     """The replacement of one bookie id by another in the metadata of all ledgers.
 
-    It can be cancelled and run again; ledgers that were changed before are not changed again.
+    A cancelled or failed renaming can be run again.
 
     :param updates_per_second: maximum number of metadata updates in a second; > 0.
     :param at_once: number of ledgers that are read or changed at a time; > 0.
@@ -59,7 +60,7 @@ class BookieRenaming:
         self._examined: Callable[[RenamingProgress], object] = lambda progress: None
 
     async def run(self, examined: Callable[[RenamingProgress], object] = lambda progress: None) -> RenamingProgress:
-        """Check all ledgers, then rename the bookie in all ledgers.
+        """Check the metadata of all ledgers, then replace the bookie id in all ledgers.
 
         :param examined: called with the progress after each ledger.
         :raises bookkeeper_twisted.errors.MetadataError: the store failed; ledgers that were changed stay changed.

@@ -21,7 +21,7 @@ class SanityReport:
     """The result of a sanity check of a bookie.
 
     :ivar n_read: number of entries that were read.
-    :ivar passed: whether all written entries were read back unchanged.
+    :ivar passed: whether all written entries were read and had the written payloads.
     """
 
     ledger_id: int
@@ -55,8 +55,7 @@ async def trial_ledger(
 ) -> AsyncIterator[LedgerWriter]:
     """Create a ledger, and delete it when the context ends.
 
-    :param ensemble_size, write_quorum, ack_quorum: number of bookies of the ledger, of replicas of each entry, and of
-        acknowledgements that complete an add.
+    :param ensemble_size, write_quorum, ack_quorum: the sizes of the ensemble, the write quorum and the ack quorum.
     :raises bookkeeper_twisted.errors.BookKeeperError: the ledger could not be created or deleted.
     """
     writer = await client.create_ledger(ensemble_size, write_quorum, ack_quorum)

@@ -53,8 +53,8 @@ class BookKeeperService(Service):
 
         :raises bookkeeper_twisted.errors.ClientClosedError: the service is not running, or is stopped before it has
             connected.
-        :raises Exception: no attempt can succeed, for the reason that this error gives; for example, no plugin knows
-            the placement policy.
+        :raises Exception: connecting failed with this error, and cannot succeed later; for example, no plugin has the
+            configured placement policy.
         """
         if self._client is not None:
             return succeed(self._client)

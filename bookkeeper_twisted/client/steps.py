@@ -1,4 +1,5 @@
-"""Loops over asynchronous iterations: take the next items as a list, or work on several items at a time."""
+"""Loops over asynchronous iterations: return the next items as a list, or run coroutines for several items at a time.
+"""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from typing import Any, Protocol, TypeVar
@@ -13,7 +14,7 @@ T_co = TypeVar("T_co", covariant=True)
 class Iteration(Protocol[T_co]):
     """An asynchronous iterator with the method ``aclose``, which ends it early.
 
-    Asynchronous generators have it, too.
+    An asynchronous generator is such an iterator.
     """
 
     def __aiter__(self) -> AsyncIterator[T_co]: ...
@@ -27,8 +28,8 @@ class Iteration(Protocol[T_co]):
 async def take(items: AsyncIterator[T], count: int) -> list[T]:
     """Return the next items of an iteration as a list.
 
-    :param count: maximum number of items to take.
-    :returns: fewer than ``count`` only at the end of ``items``.
+    :param count: maximum number of items.
+    :returns: the items; fewer than ``count`` only if ``items`` has ended.
     """
     found: list[T] = []
     while len(found) < count:
@@ -44,11 +45,11 @@ async def for_each(
 ) -> None:
     """Run a coroutine for each item of an iteration, several at a time.
 
-    The first error of the iteration or of a coroutine cancels all running coroutines, and is raised.  A cancellation
-    does the same.
+    The first error of the iteration or of a coroutine cancels all running coroutines, and is raised.  If this call is
+    cancelled, it cancels them, too.
 
-    :param work: makes the coroutine for an item; called with the items in order.  The results of coroutines are
-        dropped.
+    :param work: makes the coroutine for an item; called with the items in order.  The results of the coroutines are
+        ignored.
     :param at_once: maximum number of coroutines that run at a time, at least one.
     """
     crew = _Crew()

@@ -23,7 +23,7 @@ EndpointOf = Callable[[str, int], IStreamClientEndpoint]
 
 
 class BookieAddresses:
-    """Finds the addresses of bookies: in the registration of a bookie, or in a bookie id of the form ``host:port``."""
+    """Looks up the address of a bookie in its registration, or else in its bookie id if this is ``host:port``."""
 
     def __init__(self, registration: IRegistration, endpoint_of: EndpointOf) -> None:
         self._registration = registration
@@ -48,10 +48,9 @@ class BookieAddresses:
 
 
 class NetworkBookieClient(Flow):
-    """The requests of a client that belong to no ledger handle.
+    """The sender of requests that belong to no ledger handle; it owns the connections of the client.
 
-    It also makes one flow (an object for the requests of a ledger handle) for each handle, and owns the connections
-    that all of them share.
+    It also makes a flow for each ledger handle: an object that sends the handle's requests over the same connections.
 
     :param resolve: looks up the endpoint of a bookie id; see :class:`BookieAddresses`.
     :param answered: called with the outcome of every request; None to call nothing.

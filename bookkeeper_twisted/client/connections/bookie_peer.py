@@ -1,10 +1,11 @@
 """The sockets to one bookie in one wire protocol: chooses a socket for each ledger handle, opens and closes sockets.
 
-A flow is the requests of one ledger handle.  A flow gets a new socket if every socket has a flow and the limit allows
-another socket.  Otherwise it gets the least busy socket.  Sockets that are still being connected count, and so do flows
-that have not sent a request yet.  So many new flows are spread over all sockets immediately.  After a failed attempt to
-connect no socket is made for some time, which doubles with each failure up to a limit.  Requests without a socket then
-fail immediately, because other bookies can serve them.
+A flow is the requests of one ledger handle.  A flow gets a new socket if each existing socket has a flow and the limit
+allows another socket.  Otherwise it gets the least busy socket.  A socket that is still being connected can get flows,
+too.  A flow adds to the load of its socket even before its first request.  So flows that are made at the same time are
+spread over all sockets.  After a failed attempt to connect, no socket is made for some time, which doubles with each
+failure up to a limit.  If there is no socket in this time, requests fail immediately, because other bookies can serve
+them.
 """
 
 import attrs
@@ -26,8 +27,8 @@ LOG_PAUSE = 60.0
 def least_busy(sockets: "list[BookieSocket]") -> BookieSocket:
     """Choose the least busy of several ``sockets`` to a bookie.
 
-    Sockets are compared by their unacknowledged and recently written bytes, then by the number of ledger handles on
-    them, then by the time of their last choice.
+    This is the socket with the fewest unacknowledged and recently written bytes.  Among equal sockets, it is the one
+    with the fewest ledger handles, and then the one that was not chosen for the longest time.
 
     :param sockets: the sockets, at least one.
     """
@@ -58,10 +59,11 @@ class BookiePeer:
 
     :ivar sockets: the usable sockets.
     :ivar key: bookie id and wire protocol.  All flows (ledger handles) use this same object as a key, to save memory.
-    :ivar n_lost: number of established connections that were lost: this client did not close them.
-    :ivar n_broken_tls: number of those whose TLS has broken, as by changed or cut off bytes.
+    :ivar n_lost: number of established connections that ended although this client did not close them.
+    :ivar n_broken_tls: number of connections that ended because of an error of TLS, for example because bytes were
+        changed or cut off.
     :ivar n_failed: number of attempts to connect that failed.
-    :ivar n_reconnects: number of attempts made after a lost connection or a failed attempt.
+    :ivar n_reconnects: number of attempts to connect that followed a lost connection or a failed attempt.
     """
 
     _log = Logger()
@@ -105,10 +107,9 @@ class BookiePeer:
         return socket
 
     def _least_busy(self) -> BookieSocket:
-        """Choose the least busy socket.
+        """Choose the least busy socket, and count the average bytes of a ledger handle as recently written on it.
 
-        The load of a socket includes an average amount for each new ledger handle that has not sent a request on it
-        yet.
+        So a handle counts before its first request, and handles that are made at the same time get different sockets.
         """
         sockets = self.sockets
         socket = least_busy(sockets)
@@ -143,12 +144,12 @@ class BookiePeer:
         self._last_error = socket.error
 
     def _log_lost(self, socket: BookieSocket) -> None:
-        """Log a lost socket, at most one line a minute per bookie, and one for each way in which TLS has broken."""
+        """Log a lost socket, at most one line a minute for this bookie; log each new error of TLS."""
         cause = str(socket.error) if _has_broken_tls(socket) else ""
         self._lines.log(self._log.warn, "bookie {peer}: {error}", self.key[0], cause=cause, error=socket.error)
 
     def _count_overdue(self, count: int) -> None:
-        """Log how many requests had no reply in time since the last such line, at most once in :data:`LOG_PAUSE`."""
+        """Count requests that had no reply in time; log their number at most once in :data:`LOG_PAUSE` seconds."""
         self._overdue += count
         now = self._clock.seconds()
         if now >= self._overdue_silent_until:
@@ -156,7 +157,7 @@ class BookiePeer:
             self._log.warn("bookie {bookie_id}: {n} requests had no reply in time", bookie_id=self.key[0], n=n)
 
     def leave(self, socket: BookieSocket, ids: RequestIds, error: Exception) -> None:
-        """Remove a ledger handle from a socket; close the socket if each handle has sockets of its own.
+        """Remove a ledger handle from a socket; if each handle has its own sockets, close the socket.
 
         :param ids: the request ids of the handle.
         :param error: the error with which the handle's outstanding requests fail.
@@ -194,7 +195,7 @@ class BookiePeer:
     def close(self, error: Exception, grace: float = 0.0) -> "Deferred[None]":
         """Close all sockets; return a Deferred that fires when they are closed.
 
-        :param grace: seconds that outstanding requests may still take; see :meth:`BookieSocket.close`.
+        :param grace: seconds that outstanding requests may still take.
         """
         gone = [_after(socket.gone) for socket in self._all]
         for socket in list(self.sockets):

@@ -55,7 +55,7 @@ class SocketSettings:
     :ivar authentication_is_required: whether to refuse bookies that do not authenticate their clients.
     :ivar encryption: makes the client's end of TLS connections; None for unencrypted connections.
     :ivar encryption_is_direct: whether TLS begins immediately, without StartTLS.
-    :ivar host_of: looks up the host of a bookie id, if the way to authenticate needs the host; None if it does not.
+    :ivar host_of: looks up the host of a bookie id; None if the authentication does not need the host.
     :ivar connect_timeout: seconds after which an endpoint gives up an attempt to connect.
     :ivar writes: the histograms of the sizes of writes.
     """
@@ -81,12 +81,13 @@ class _QuietFactory(Factory):
 
 
 class BookieSocket:
-    """One socket to a bookie, and the flows (the requests of one ledger handle each) that use it.
+    """One socket to a bookie, and the flows that use it; a flow is the requests of one ledger handle.
 
     :ivar key: bookie id and wire protocol.
     :ivar flows: ids of the flows.
-    :ivar ready: the connection, if it is established and no earlier request still waits for it; else None.
-    :ivar chosen: a number that increases with each choice: the socket that was chosen last has the highest number.
+    :ivar ready: the connection, if requests can be sent on it immediately; None while it is being established, or
+        earlier requests wait for it.
+    :ivar chosen: the number of the last choice of this socket; the socket that was chosen last has the highest number.
     :ivar idle_since: the time since which no ledger handle uses this socket, in seconds of the clock.
     :ivar error: the reason why this socket cannot be used any more, None while it can.
     :ivar dismissed: whether this client, not the bookie, has closed the socket.
@@ -98,8 +99,8 @@ class BookieSocket:
         self, settings: SocketSettings, key: tuple[str, IWireProtocol], ended: "Ended",
         overdue: Callable[[int], None] = lambda count: None,
     ) -> None:  # fmt: skip
-        """:param ended: called once when the socket cannot be used any more, before waiting requests fail.
-
+        """:param ended: called once, when the socket cannot be used any more; the requests that wait for the connection
+            fail after this call.
         :param overdue: called with the number of requests that had no reply in time.
         """
         self.key = key
@@ -134,16 +135,17 @@ class BookieSocket:
         return Deferred.fromCoroutine(self._dial_named(settings))
 
     async def _dial_named(self, settings: SocketSettings) -> IProtocol:
-        """Find out the bookie's host, which the encryption or the authentication needs, then connect."""
+        """Look up the bookie's host, which TLS or the authentication needs; then connect."""
         bookie_id = self._bookie_id
         creator = None if settings.encryption is None else await settings.encryption(bookie_id)
         host = "" if settings.host_of is None else await settings.host_of(bookie_id)
         return await self._dial(await settings.resolve(bookie_id), creator, host)
 
     def _dial_again(self, failure: Failure, began: float) -> "Deferred[IProtocol] | Failure":
-        """Connect once more if the time-out of an attempt came late; return any other failure.
+        """Connect once more if an attempt timed out only because this process did not run; return any other failure.
 
-        If it came late, this process did not run for some time, and the bookie may have answered meanwhile.
+        If the time-out fired too late, the process did not run for some time, and the bookie may have answered in this
+        time.
         """
         late = self._settings.clock.seconds() - began - self._settings.connect_timeout
         if failure.check(ConnectTimeout) and late > TOLERANCE and self.usable:
@@ -171,7 +173,7 @@ class BookieSocket:
         left = [waiter for flow_id, waiter in self._waiting if flow_id == ids.flow_id]
         self._waiting = deque(item for item in self._waiting if item[0] != ids.flow_id)
         for waiter in left:
-            if not waiter.called:  # the errback of an earlier request may have cancelled this request
+            if not waiter.called:  # the errback of another waiter may have cancelled this one
                 waiter.errback(error)
 
     @property
@@ -189,7 +191,7 @@ class BookieSocket:
     def connected(self, flow_id: int) -> "Deferred[ClientConnection]":
         """Return the connection once it is established.
 
-        :param flow_id: the id of the flow (ledger handle); when the flow leaves the socket, its Deferreds fail.
+        :param flow_id: the id of the flow (ledger handle); its Deferreds fail when it leaves the socket.
         :returns: a Deferred that fires with the connection.  The Deferreds of several calls fire in the order of the
             calls.  It fails with :attr:`error` if the socket cannot be used any more.
         """
@@ -293,8 +295,8 @@ class BookieSocket:
     def tick(self) -> None:
         """Test whether the connection is alive; called regularly.
 
-        If nothing was received since the last call, it sends a request that any bookie answers.  If nothing was
-        received by the next call either, it aborts the connection.
+        If nothing was received since the last call, send a request that any bookie answers.  If nothing is received
+        until the next call either, abort the connection.
         """
         connection = self.connection
         if connection is None or self.state is not ConnectionState.READY:
@@ -320,7 +322,7 @@ class BookieSocket:
         self.error, self.ready = error, None
         self.flows.clear()
         self._ended(self)
-        while self._waiting:  # remove one at a time: an errback may cancel others in the queue
+        while self._waiting:  # remove one waiter at a time, because its errback may cancel other waiters
             self._waiting.popleft()[1].errback(error)
         if state is ConnectionState.CLOSED:
             self.gone.callback(None)
@@ -329,7 +331,7 @@ class BookieSocket:
         grace_end, self._grace_end = self._grace_end, None
         if grace_end is not None and grace_end.active():
             grace_end.cancel()
-        self.connection = None  # breaks a circle of references: the connection also refers to this socket
+        self.connection = None  # break the reference cycle, because the connection refers to this socket, too
         self._enter(ConnectionState.CLOSED)
         self.gone.callback(None)
 

@@ -1,10 +1,10 @@
 """The requests of one ledger handle (a flow), on one socket to each bookie, with its own request ids.
 
-The main protocol, V2, is used for adds, reads and batch reads.  V3 is used for the operations that V2 lacks, and for
-requests whose V2 reply could be mistaken for the reply to another request.  These are fencing reads, and requests for a
-ledger id and entry id for which another request is outstanding already.  The other request may be of another handle of
-the same ledger (see :mod:`~bookkeeper_twisted.protocol.client.in_flight`).  This holds for ``wireProtocol = auto`` and
-``v2``.  V2 cannot express adds with deferred sync: ``auto`` sends them over V3, ``v2`` refuses them
+With ``wireProtocol = auto`` and ``v2``, adds, reads and batch reads use protocol V2.  Operations that V2 lacks use V3.
+V3 is also used where a V2 reply could be mistaken for the reply to another request, because V2 replies have no request
+id.  This is so for fencing reads, and for a request with the same ledger id and entry id as an outstanding request,
+perhaps of another handle of the ledger (see :mod:`~bookkeeper_twisted.protocol.client.in_flight`).  V2 cannot express
+adds with deferred sync: ``auto`` sends them over V3, ``v2`` refuses them
 (:class:`~bookkeeper_twisted.protocol.wire_protocols.ClientWires`).  With ``v3`` all requests use V3.
 
 A flow uses the same socket to a bookie until the socket is lost or the flow ends.
@@ -38,7 +38,7 @@ CountAnswer = Callable[[str, Exception | None], None]
 
 
 def _report_outcome(answered: CountAnswer, done: Callable[..., None], bookie_id: str, *outcome: Any) -> None:
-    """Count the outcome of a request to a bookie, then call ``done`` with it.
+    """Call ``answered`` and then ``done`` with the outcome of a request to a bookie.
 
     :param outcome: the arguments of ``done`` after the bookie id; the last one is the error.
     """
@@ -249,7 +249,7 @@ class Flow:
     def _with(
         self, bookie_id: str, wire: IWireProtocol, request: "Callable[[ClientConnection], Deferred[T]]"
     ) -> "Deferred[T]":
-        """Make a request on the connection to a bookie, as soon as there is a connection."""
+        """Send a request to a bookie, immediately or when the connection is established."""
         self._pending += 1
         ready = self._ready(bookie_id, wire)
         if ready is None:

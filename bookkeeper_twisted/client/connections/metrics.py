@@ -1,7 +1,7 @@
 """The metrics of a client's connections: numbers of sockets and ledger handles by bookie, and the sizes of writes.
 
-Only writes to sockets are recorded as they happen, in two histograms; all other values are read when they are exported.
-Metrics that Apache's client has, too, have the same names here.
+The sizes of writes are recorded in two histograms at each write.  All other values are computed when they are
+exported.  Metrics that Apache's client has, too, have the same names here.
 """
 
 from collections.abc import Callable

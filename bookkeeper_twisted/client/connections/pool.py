@@ -1,8 +1,8 @@
 """All connections of a client: thousands of ledger handles share a few sockets to each bookie.
 
-There are at most ``maxConnectionsPerBookie`` sockets to a bookie, for any number of requests and handles.  A connection
-uses one wire protocol.  If V2 is used for entries, one of the sockets is reserved for V3, for the operations that V2
-lacks.  If the limit is 1, the only socket uses V3.  If it is 0, every handle has sockets of its own.
+``maxConnectionsPerBookie`` is the maximum number of sockets to a bookie.  Each socket uses one wire protocol.  If V2 is
+used for entries, one of the sockets is reserved for the operations that only V3 has.  If the maximum is 1, the only
+socket uses V3.  If it is 0, every handle has its own sockets.
 """
 
 from collections.abc import Callable
@@ -91,8 +91,8 @@ class ConnectionPool:
     def _tick(self) -> None:
         """Close idle sockets, and test whether the bookies at the other sockets are alive.
 
-        If this call comes late, it does nothing: this process did not run, and may not have read replies that have
-        arrived.
+        Do nothing if this call comes late: this process did not run for some time, so replies may have arrived that it
+        has not read.
         """
         self._tick_call = None
         if not self._time.arrived():

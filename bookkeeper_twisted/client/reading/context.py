@@ -16,10 +16,11 @@ _SUPPORT = attrs.Factory(lambda self: BatchSupport(self.clock.seconds), takes_se
 
 @attrs.frozen(eq=False, slots=False)
 class ReadingContext(OperationContext):
-    """The objects that all readers of a client share, among them its records about bookies.
+    """The objects that all readers of a client share, such as its records of slow bookies.
 
     :ivar batch_support: the record of bookies that do not support batch reads.
-    :ivar poll_support: the record of bookies that do not support batch reads that wait at the bookie; these need V3.
+    :ivar poll_support: the record of bookies that do not support waiting batch reads: V3 batch reads that wait at the
+        bookie for a higher LAC.
     :ivar health: the record of bookies that failed or were slow a short time ago.
     """
 
@@ -39,7 +40,7 @@ class ReadingContext(OperationContext):
         return self.config.batch_read_enabled and not schedule.striped
 
     def read_order(self, schedule: Schedule) -> ReadOrder:
-        """Return a new order in which one reader asks the bookies of a ledger with this ``schedule``."""
+        """Return a new order in which a reader asks the bookies of a ledger with this ``schedule``."""
         config, sticky = self.config, None
         if config.sticky_reads_enabled:
             sticky = self.chance.getrandbits(_STICKY_BITS) % schedule.ensemble_size

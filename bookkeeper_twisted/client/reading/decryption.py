@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from ...security.entry_cipher import EntryCipher
 
 _HEAD, _ID, _LENGTH = (4, 4 + ENTRY_HEADER_SIZE), (12, 20), (28, 36)
-"""Where a record of a run has the header of the entry, and in it the entry id and the length of the ledger."""
+"""Slices of a stored entry in a run: of the entry's header, of the entry id, and of the ledger length."""
 
-_PREFIX_SIZE = 4  # random bytes of the writer in front of an encrypted payload
+_PREFIX_SIZE = 4  # size of the random bytes that the writer puts before each encrypted payload
 
 
 class _OpenedRun(EntryRun):
-    """A run of decrypted entries, without digests.
+    """A run (consecutive entries) whose payloads are decrypted; it has no digests.
 
     :ivar payloads: the decrypted payload of each entry.
     """
@@ -30,8 +30,7 @@ class _OpenedRun(EntryRun):
     __slots__ = ("payloads",)
 
     def __init__(self, run: EntryRun, heads: Sequence[bytes], payloads: Sequence[bytes]) -> None:
-        """:param run: the same entries, encrypted.
-
+        """:param run: the encrypted entries.
         :param heads: the header of each entry.
         """
         self.payloads = payloads
@@ -39,7 +38,7 @@ class _OpenedRun(EntryRun):
 
 
 class _OpenedDigester(Digester):
-    """The digester that returns the payloads of decrypted entries."""
+    """The digester for decrypted runs: it can return their payloads, but has no digests to verify."""
 
     __slots__ = ()
 
@@ -53,9 +52,11 @@ _OPENED = _OpenedDigester(DigestType.DUMMY, b"")
 class DecryptingDigester(Digester):
     """A digester that also tests whether entries can be decrypted, and decrypts them.
 
-    This detects a bookie that returns changed bytes with a correct CRC32C; the reader then asks the next replica.
+    So verification also fails for bytes that a bookie has changed together with their CRC32C; the reader then asks the
+    next replica.
 
-    :param cipher: the cipher of the ledger; None if the client has no key: then only reads of entries fail.
+    :param cipher: the cipher of the ledger; None if the client has no key, so that entries cannot be read, but the LAC
+        can.
     """
 
     __slots__ = ("_cipher", "_ledger_id", "_latest")
@@ -64,7 +65,7 @@ class DecryptingDigester(Digester):
         super().__init__(digest_type, password)
         self._ledger_id = ledger_id
         self._cipher = cipher
-        # The run (consecutive entries) that was verified last, and the same run decrypted, which opened() returns next.
+        # the run (consecutive entries) that was verified last, and its decrypted form, which opened() returns
         self._latest: tuple[EntryRun, EntryRun] | None = None
 
     def verify(self, run: EntryRun) -> None:
@@ -75,7 +76,7 @@ class DecryptingDigester(Digester):
     def opened(self, run: EntryRun) -> tuple[EntryRun, Digester]:
         """Decrypt the entries of a verified ``run``.
 
-        :returns: the run with the decrypted entries, and the digester whose ``payloads`` cuts out their payloads.
+        :returns: the decrypted entries, and the digester whose ``payloads`` returns their payloads.
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: the client has no key.
         """
         if self._cipher is None:

@@ -13,10 +13,12 @@ from ..interfaces import IBookieClient
 
 
 class LacCoverage:
-    """Requests for the LAC to all bookies of the last ensemble, until enough have answered (:class:`.LacAnswers`).
+    """Asks all bookies of the last ensemble for the LAC, until enough have answered.
+
+    Enough means: the bookies that have not answered are too few for an ack quorum (:class:`.LacAnswers`).
 
     :param is_covered: a function that tests whether the bookies at given positions of the ensemble are enough; None for
-        the rule of the ledger's schedule.
+        the rule above.
     """
 
     def __init__(
@@ -45,7 +47,7 @@ class LacCoverage:
             await self._covered
         finally:
             for answer in asked:
-                answer.cancel()  # enough bookies have answered, so the missing answers are not needed
+                answer.cancel()  # the other answers are not needed any more
         return self._answers.known
 
     async def _ask(self, bookie_id: str) -> None:

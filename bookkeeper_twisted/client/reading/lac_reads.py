@@ -34,8 +34,8 @@ from .speculation import Speculation
 class Confirmed:
     """The result of waiting until an entry is confirmed, and reading it.
 
-    :ivar last_add_confirmed: the LAC that is known at the end of the wait.
-    :ivar entry: the requested entry, None if it was not confirmed in time.
+    :ivar last_add_confirmed: the LAC that the reader knows at the end of the wait.
+    :ivar entry: the requested entry; None if it was not confirmed in time.
     """
 
     last_add_confirmed: int
@@ -46,7 +46,7 @@ class Confirmed:
 class _News:
     """A bookie's answer that ends the wait for an entry, because the bookie knows a higher LAC.
 
-    :ivar entries: the confirmed entries from the requested one on; None if the bookie sent none.
+    :ivar entries: confirmed entries, the first of which is the requested entry; None if the bookie sent none.
     """
 
     entries: EntryRun | None = None
@@ -71,10 +71,10 @@ class _Poll:
 
 
 class LacReads:
-    """Asks bookies for the LAC of one ledger, for the reader that has opened it.
+    """Asks bookies for the LAC of one ledger, for one reader.
 
-    Each answer is passed to the reader's view of the ledger.  The view keeps the highest LAC, so that the LAC that a
-    reader sees never decreases (safety rule S13).
+    Each answer is recorded in the :class:`.LedgerView` of the reader, which stores the highest LAC. So the LAC of a
+    reader never decreases (safety rule S13).
     """
 
     def __init__(self, context: ReadingContext, digester: Digester, view: LedgerView, order: ReadOrder) -> None:
@@ -92,12 +92,14 @@ class LacReads:
         return self._view.metadata.segments[-1].bookies
 
     async def read(self) -> int:
-        """Ask bookies for the LAC: the result is at least the last entry that was acknowledged before the call.
+        """Ask bookies for the LAC until enough have answered; return the LAC.
+
+        Enough means that the result is at least the id of the last entry that was acknowledged before the call.
 
         :raises BookKeeperError: too few bookies answered, or a bookie refused the password.
         """
         view, asked = self._view, None
-        # Ask again if the ensemble has changed meanwhile: the bookies that were asked may not have the newest entries.
+        # Ask again if the ensemble has changed meanwhile: the newest entries may be on other bookies.
         while not view.closed and asked != view.metadata.segments[-1]:
             metadata = view.metadata
             known = await LacCoverage(self._bookies, self._digester, view.ledger_id, metadata).read()
@@ -108,7 +110,7 @@ class LacReads:
     # ---- the first higher LAC ------------------------------------------------------------------------
 
     async def read_any(self) -> int:
-        """Ask all bookies for the LAC, until one answers with a higher LAC than the known one.
+        """Ask all bookies for the LAC, until one answers with a higher LAC than this reader knows; return the LAC.
 
         :raises bookkeeper_twisted.errors.LedgerRecoveryError: no bookie answered.
         """
@@ -151,15 +153,15 @@ class LacReads:
         return Confirmed(self._view.last_add_confirmed, entry)
 
     async def wait_for_batch(self, first: int, timeout: float, max_size: int) -> EntryBatch | None:
-        """Wait until the entry ``first`` is confirmed; return it, perhaps with later confirmed entries.
+        """Wait until the entry ``first`` is confirmed; return this entry and perhaps later confirmed entries.
 
-        A batch read that waits at the bookie returns these entries in one round trip.  Bookies without batch reads, and
-        bookies of striped ledgers, return one entry only.
+        A batch read that waits at the bookie returns all these entries in one round trip.  If the bookie has no batch
+        reads or the ledger is striped, only one entry is returned.
 
         :param first: id of the first entry.
         :param timeout: maximum number of seconds to wait.
-        :param max_size: maximum number of bytes of a reply; not many, because the reply may contain entries that are
-            not confirmed yet, which are dropped.
+        :param max_size: maximum number of bytes of a reply.  It should be small, because a reply may also contain
+            unconfirmed entries, which are dropped.
         :returns: None if the entry was not confirmed in time, or the ledger ended before it.
         """
         ask = self._batch_from if self._batching else self._entry_from
@@ -180,7 +182,7 @@ class LacReads:
             return (await polling).entries
         except CancelledError:
             if view.metadata is known and not view.ended:
-                raise  # there is no news, so the caller has cancelled this wait
+                raise  # this method did not cancel the poll, so the caller has cancelled the wait
             view.check()
             return None
         finally:
@@ -189,13 +191,14 @@ class LacReads:
     async def _poll(self, poll: _Poll, ask: "_Ask") -> _News:
         """Ask the bookies of the newest ensemble to wait for an entry, until one of them knows a higher LAC.
 
-        The bookies are asked one after the other.  While a bookie does not answer soon, the next one is asked as well.
+        The bookies are asked one after the other.  The next bookie is asked when a bookie has failed, knows no higher
+        LAC, or has not answered for some time.
 
-        :returns: the confirmed entries from the requested one on; without entries if the wait must end for another
-            reason, for example because the time is up.
+        :returns: the confirmed entries; or no entries if the wait must end for another reason, for example because the
+            time is up.
         :raises BookKeeperError: every bookie failed.
         """
-        # An entry is known to be confirmed when the next entry arrives, so begin with the write set of the next entry.
+        # Begin with the write set of the next entry: bookies learn from the next entry that this entry is confirmed.
         bookies = self._order.everybody(self._ensemble, poll.first + 1)
         asked = [partial(self._poll_one, bookie_id, poll, ask) for bookie_id in bookies]
         success = await Speculation(self._clock, asked, self._patience).run()
@@ -228,9 +231,7 @@ class LacReads:
         return max(0.0, poll.deadline - self._clock.seconds())
 
     async def _entry_from(self, bookie_id: str, poll: _Poll) -> "_Told":
-        """Ask a bookie to wait for one entry.
-
-        Return the entry if the bookie has it, and the LAC that the bookie knows.
+        """Ask a bookie to wait until the requested entry is confirmed; return the entry or None, and the bookie's LAC.
         """
         ledger_id = self._view.ledger_id
         reply = await self._bookies.long_poll(bookie_id, ledger_id, poll.first - 1, self._time_left(poll))
@@ -241,7 +242,7 @@ class LacReads:
         return run, reply.max_lac
 
     async def _batch_from(self, bookie_id: str, poll: _Poll) -> "_Told":
-        """Send a batch read that waits at ``bookie_id``; if it lacks batch reads, let it wait for one entry."""
+        """Send ``bookie_id`` a batch read that waits there; if the bookie lacks these, ask it to wait for one entry."""
         ledger_id = self._view.ledger_id
         if not self._support.is_expected(bookie_id):
             return await self._entry_from(bookie_id, poll)
@@ -257,11 +258,12 @@ class LacReads:
         return verified_batch(reply.entries, ledger_id, poll.first, MAX_COUNT, self._digester), reply.max_lac
 
     def _enough(self, poll: _Poll) -> _News | None:
-        """Decide, after an answer without a higher LAC, whether the wait for the entry ends.
+        """Decide whether to end the wait for an entry, after a bookie has answered that it knows no higher LAC.
 
-        It ends when the time is up, or when so many bookies have answered that every ack quorum includes one of them.
+        The wait ends when the time is up, or when so many bookies have answered this that every ack quorum includes one
+        of them.
 
-        :returns: a result without entries if the wait ends; None if it continues with the other bookies.
+        :returns: a result without entries to end the wait; None to continue with the other bookies.
         """
         metadata = self._view.metadata
         needed = metadata.ensemble_size - metadata.ack_quorum_size + 1
@@ -271,7 +273,7 @@ class LacReads:
 
 
 _Told = tuple[EntryRun | None, int | None]
-"""Verified entries, the first of which is the requested entry, or None; and the LAC that the bookie knows, or None."""
+"""A bookie's answer: verified entries from the requested entry on, or None; and the LAC that it knows, or None."""
 
 _Ask = Callable[[str, _Poll], Coroutine[Deferred[Any], Any, _Told]]
-"""A function that asks one bookie, given its id, for the entries that a ``_Poll`` requests."""
+"""A function that asks the bookie with the given id to wait for the entry that a ``_Poll`` requests."""

@@ -10,14 +10,15 @@ HANDLE_CLOSED = "close() was called"
 
 
 def _nothing() -> None:
-    """Do nothing.  Used instead of a function that ends the watch of the metadata, while there is no such watch."""
+    """Do nothing; a placeholder for the function that ends the watch of the metadata."""
 
 
 class LedgerView:
     """The metadata, the LAC and the length of a ledger that one reader knows.
 
-    The LAC never decreases.  Answers of bookies raise it.  A new ensemble raises it to the entry before the ensemble's
-    first entry, because all entries before that are acknowledged.  The close of the ledger sets it to the last entry.
+    The LAC never decreases.  Answers of bookies raise it.  If the metadata have a new ensemble, the LAC is at least the
+    entry before the ensemble's first entry, because a writer changes the ensemble only at the first entry that is not
+    acknowledged.  When the ledger is closed, the LAC is its last entry.
 
     :ivar metadata: the newest known metadata.
     :ivar last_add_confirmed: the LAC, -1 if none.
@@ -58,7 +59,8 @@ class LedgerView:
     def confirmed(self, last_add_confirmed: int, length: int = 0) -> None:
         """Raise the known LAC to ``last_add_confirmed``, which a bookie has reported; ignore it if it is lower.
 
-        :param length: bytes of all payloads up to the entry in which the LAC was found; 0 if it was found in no entry.
+        :param length: the ledger length in the header of the entry that contained this LAC; 0 if the LAC did not come
+            from an entry.
         """
         if not self.closed:
             self.length = max(self.length, length)
@@ -95,9 +97,9 @@ class LedgerView:
             self._stop_watching = ledgers.watch(self.ledger_id, self.stored)
 
     def stored(self, news: Versioned[LedgerMetadata] | None) -> None:
-        """Take over newer metadata from the metadata store, and call the listeners.
+        """Replace the known metadata by newer metadata from the metadata store, and call the listeners.
 
-        :param news: the metadata, None if the ledger was deleted; metadata older than the known one is ignored.
+        :param news: the stored metadata, which are ignored if they are not newer; None if the ledger was deleted.
         """
         if news is None:
             self._deleted = True
@@ -111,7 +113,7 @@ class LedgerView:
         self._tell()
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` whenever the reader learns of a change of the ledger.
+        """Call ``listener`` whenever the LAC or the metadata change, or the ledger is deleted, or the reader is closed.
 
         :returns: a function that ends the calls.
         """

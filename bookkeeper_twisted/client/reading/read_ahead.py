@@ -1,4 +1,4 @@
-"""Read-ahead: returns batches in order, and requests later batches while the consumer still works on an earlier one."""
+"""Read-ahead: returns batches in order, and requests later batches while the application processes earlier ones."""
 
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -22,7 +22,7 @@ class _Piece:
 
     :ivar work: the running request, None before it is made.
     :ivar cost: bytes of the budget that are reserved for the request.
-    :ivar wanted: False once the result is not needed any more.
+    :ivar wanted: False after the iteration has dropped this range, so that its result is ignored.
     """
 
     first: int
@@ -35,13 +35,13 @@ class _Piece:
 
 
 class ReadAhead:
-    """An asynchronous iterator over the entries from ``first`` to ``last``, in batches, which it reads ahead.
+    """An asynchronous iterator over the entries from ``first`` to ``last``, which reads batches of entries ahead.
 
-    Received batches that wait for the consumer and outstanding requests use at most ``budget`` bytes together.  One
-    request uses a quarter of the budget.  A larger entry is read nevertheless; then fewer requests run at a time.  The
-    number of entries in a request is estimated from earlier replies, so that the next request can be made before the
-    present one is answered.  If a reply has fewer entries than expected, the missing entries are requested before any
-    later entry; the last quarter of the budget is reserved for this.
+    ``budget`` limits the bytes of batches that the application has not taken yet, together with the expected bytes of
+    outstanding requests.  One request uses a quarter of the budget, or more if a single entry is larger.  The number of
+    entries to request is estimated from earlier replies, so that a request can be sent before the previous one is
+    answered.  If a reply has fewer entries than requested, the missing entries are requested next; a quarter of the
+    budget is reserved for this.
 
     Cancelling a step of the iteration, or calling :meth:`aclose`, cancels outstanding requests and drops received
     batches.
@@ -53,10 +53,10 @@ class ReadAhead:
         self._last = last
         self._budget = budget
         self._share = max(1, budget // _SHARES)
-        self._cost = self._share  # expected bytes of a reply: a share of the budget, or more if entries are large
+        self._cost = self._share  # expected bytes of a reply: a quarter of the budget, or more if entries are large
         self._pieces: deque[_Piece] = deque()
         self._count: int | None = None  # number of entries to request at a time; None until the first reply
-        self._used = 0  # bytes of the budget that are in use
+        self._used = 0  # bytes of received batches, and expected bytes of outstanding requests
         self._advancing = False
         self._consumer: Deferred[None] | None = None
 
@@ -81,12 +81,11 @@ class ReadAhead:
         return f"<ReadAhead asked up to entry {self._next - 1} of {self._last}, {self._used} bytes>"
 
     async def aclose(self) -> None:
-        """End the iteration, even if a caller is waiting for its next step."""
+        """End the iteration, even if a caller waits for its next step."""
         self.close()
 
     def close(self) -> None:
-        """End the iteration, even if a caller is waiting for its next step: cancel requests, and drop received batches.
-        """
+        """End the iteration, even if a caller waits for its next step; cancel requests, and drop received batches."""
         self._next = self._last + 1
         pieces, self._pieces = self._pieces, deque()
         _drop(pieces)
@@ -108,9 +107,10 @@ class ReadAhead:
     # ---- requests ------------------------------------------------------------------------------------
 
     def _advance(self) -> None:
-        """Make requests in the order of the entries, as long as the budget has room for their replies."""
+        """Send requests in the order of the entries, as long as the budget has room for their replies."""
         if self._advancing:
-            # A request in the loop below was answered immediately, and its answer led to this call: the loop goes on.
+            # This call comes from the loop below, because a request was answered immediately; the loop sends the next
+            # request.
             return
         self._advancing = True
         while (piece := self._to_ask()) is not None:
@@ -150,22 +150,22 @@ class ReadAhead:
         if self._count is None:
             self._count = len(batch)
         elif batch.last < piece.last:
-            # request slightly fewer entries than fit a reply, because a short reply costs one more request
+            # Request slightly fewer entries than this reply had: each incomplete reply costs one more request.
             self._count = max(1, len(batch) * 7 // 8)
         elif 2 * batch.size < self._share:
             self._count = max(self._count, 2 * len(batch))
 
     def _leave_gap(self, piece: _Piece, first: int) -> None:
-        """Plan a request for the rest of a range, because its reply ended before the entry ``first``."""
+        """Plan a request for the entries from ``first`` to the end of a range, because a reply lacked them."""
         if piece.last + 1 == self._next:
             self._next = first
         else:
             self._pieces.insert(self._pieces.index(piece) + 1, _Piece(first, piece.last))
 
     def _failed(self, failure: Failure, piece: _Piece) -> None:
-        """Drop all ranges behind one whose request failed.
+        """Cancel the requests for all ranges after a range whose request has failed.
 
-        The batches before it are still returned to the consumer, and then the error is raised.
+        The iteration still returns the batches before the failed range; then it raises the error.
         """
         if not piece.wanted:
             return
@@ -180,7 +180,7 @@ class ReadAhead:
 
 
 def _drop(pieces: "deque[_Piece] | list[_Piece]") -> None:
-    """Cancel the requests for some ranges of entries, because their results are not needed any more."""
+    """Cancel the requests for some ranges of entries, and ignore their results."""
     for piece in pieces:
         piece.wanted = False
         if piece.work is not None:

@@ -13,13 +13,13 @@ _HEALTHY, _FAILED, _READ_ONLY, _SLOW, _UNKNOWN = range(5)
 class ReadOrder:
     """The order in which one reader asks the bookies that keep an entry.
 
-    The order of the write set is the default, as it spreads the load.  A *sticky* reader asks the same bookie until
-    this bookie fails, which makes better use of the bookie's caches.  This is possible only if every bookie of the
-    ensemble keeps every entry.
+    By default this is the order of the write set, which spreads the load over the bookies.  A *sticky* reader asks the
+    same bookie first until this bookie fails, which makes better use of the bookie's caches.  This is possible only if
+    every bookie of the ensemble stores every entry.
 
     :ivar schedule: the distribution of entries to positions of the ensemble.
     :param reorder: whether to ask bookies last that are likely to fail or to be slow.
-    :param sticky: the position of the ensemble that a sticky reader asks first; None to spread the load.
+    :param sticky: the position in the ensemble of the bookie that a sticky reader asks first; None to spread the load.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class ReadOrder:
         self._sticky = None if schedule.striped else sticky
 
     def of(self, ensemble: Sequence[str], entry_id: int) -> list[str]:
-        """Return the ids of the bookies of an entry's write set, in the order to ask them.
+        """Return the ids of the bookies in an entry's write set; the reader asks them in this order.
 
         :param ensemble: the ensemble of the entry.
         """
@@ -40,10 +40,10 @@ class ReadOrder:
         return self.preferred([ensemble[position] for position in self.schedule.write_set(first)])
 
     def everybody(self, ensemble: Sequence[str], entry_id: int) -> list[str]:
-        """Return the ids of all bookies of an ensemble, in the order to ask them.
+        """Return the ids of all bookies of an ensemble; the reader asks them in this order.
 
-        Bookies that are likely to fail or to be slow come last; of the others, the write set of ``entry_id`` comes
-        first.
+        The write set of ``entry_id`` comes first, then the other bookies.  But bookies that are likely to fail or to be
+        slow come last.
 
         :param entry_id: id of an entry, which need not be written yet.
         """
@@ -51,7 +51,7 @@ class ReadOrder:
         return self.preferred([*ensemble[start:], *ensemble[:start]])
 
     def preferred(self, bookies: list[str]) -> list[str]:
-        """Return ``bookies`` in their order, but with those at the end that are likely to fail or to be slow."""
+        """Return ``bookies`` with those moved to the end that are likely to fail or to be slow."""
         return sorted(bookies, key=self._rank) if self._reorder else bookies
 
     def _rank(self, bookie_id: str) -> tuple[int, float]:
@@ -76,7 +76,7 @@ class ReadOrder:
         """Record that a bookie did not return an entry; a sticky reader moves to the next position in the ensemble.
 
         :param ensemble: the ensemble of the entry.
-        :param error: the error; "no such entry" and a refused batch read do not move a sticky reader.
+        :param error: the error.  After "no such entry" or a refused batch read, a sticky reader stays at its position.
         """
         self._health.failed(bookie_id, error)
         if self._sticky is None or isinstance(error, NoSuchEntryError | BadRequestError):

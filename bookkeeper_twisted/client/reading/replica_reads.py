@@ -1,9 +1,10 @@
 """Reads entries from any replica that has them undamaged.
 
-A read asks the bookies of the write set one after the other (:mod:`.read_order`).  The next bookie is asked if a bookie
-answers with an error, does not have the entry or has a damaged copy, and also if it is slow (:mod:`.speculation`).
-Verified entries before a damaged entry are returned to the caller (safety rule S18).  Many single reads at a time are
-used in two cases: the ledger is striped, or the bookies do not answer batch reads.
+A read asks the bookies of the write set in the order of :mod:`.read_order`.  It asks the next bookie if a bookie
+answers with an error, lacks the entry, has a damaged copy, or is slow (:mod:`.speculation`).  If an entry in a reply is
+damaged, only the verified entries before it are returned (safety rule S18).  Entries are requested by batch reads.  If
+the ledger is striped or the bookies do not answer batch reads, they are requested by many concurrent reads of one
+entry.
 """
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -44,7 +45,7 @@ async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
 
 
 class ReplicaReader:
-    """The reads of one ledger from its replicas; call :meth:`moved` if the ledger's metadata change.
+    """Reads the entries of one ledger from its replicas; call :meth:`moved` if the ledger's metadata change.
 
     :ivar metadata: the metadata, which say which bookies keep the entries.
     :ivar order: decides in which order bookies are asked.
@@ -70,11 +71,11 @@ class ReplicaReader:
         self._usual_size = UsualSize()
 
     async def fetch(self, first: int, max_count: int, max_size: int) -> EntryRun:
-        """Read and verify consecutive entries from ``first`` upwards: at least one, at most as many as one reply holds.
+        """Read and verify consecutive entries from ``first`` upwards: at least one, at most as many as fit one reply.
 
         :param max_count: maximum number of entries, > 0.
-        :param max_size: maximum number of bytes; if this is <= 0 or larger than a frame, the limit is the size of a
-            frame.
+        :param max_size: maximum number of bytes; if this is <= 0 or larger than the maximum frame size, the limit is
+            the maximum frame size.
         """
         ends = [segment.first_entry_id for segment in self.metadata.segments if segment.first_entry_id > first]
         count = min(max_count, ends[0] - first) if ends else max_count
@@ -117,7 +118,7 @@ class ReplicaReader:
         return run
 
     def moved(self, metadata: LedgerMetadata) -> None:
-        """Use newer ``metadata``: send all later reads to the bookies that they name."""
+        """Replace the known metadata by newer ``metadata``, so that later reads go to the bookies in them."""
         self.metadata = metadata
 
     def _failed(self, bookie_id: str, entry_id: int, error: Exception) -> None:
@@ -131,9 +132,9 @@ class ReplicaReader:
     async def _one_by_one(
         self, first: int, count: int, max_size: int, attempt: BatchAttempt | None = None
     ) -> EntryRun:
-        """Read entries by single reads, all at the same time; return the entries before the first that cannot be read.
+        """Read each entry by its own request, concurrently; return the entries before the first that cannot be read.
 
-        :param attempt: the attempt to read the entries by batch reads, if there was one.
+        :param attempt: the failed attempt to read the entries by batch reads; None if there was none.
         """
         window = self._usual_size.entries_in(max_size, min(count, MAX_SINGLE_READS))
         reads = SingleReads(self._ledger_id, range(first, first + window), self._digester)
@@ -145,10 +146,10 @@ class ReplicaReader:
         return run
 
     async def fetch_each(self, entry_ids: Sequence[int]) -> tuple[Mapping[int, bytes], Mapping[int, Exception]]:
-        """Read entries of one ensemble by single reads, and verify each entry.
+        """Read entries of one ensemble, each by its own request, and verify each entry.
 
         :param entry_ids: at most :data:`MAX_SINGLE_READS` ids.
-        :returns: the stored bytes of entries by id, and for the other entries the error by id.
+        :returns: the stored bytes of each entry that was read, and the error of each other entry; both by entry id.
         """
         reads = SingleReads(self._ledger_id, entry_ids, self._digester)
         await self._read_each(reads)
@@ -156,20 +157,21 @@ class ReplicaReader:
 
     async def _read_each(self, reads: SingleReads) -> None:
         size, replicas = self._schedule.ensemble_size, dict[int, list[str]]()
-        # The write set of an entry depends only on its id modulo the size of the ensemble, so one order of bookies for
-        # each remainder is enough.
+        # Entries with the same id modulo the size of the ensemble have the same write set, so one read order serves
+        # them all.
         for remainder, entry_id in {entry_id % size: entry_id for entry_id in reads.wanted}.items():
             replicas[remainder] = self._replicas(entry_id)
         rounds = [partial(self._round, rank, replicas, reads) for rank in range(self._schedule.write_quorum)]
         await Speculation(self._clock, rounds, self._patience).run()
 
     async def _round(self, rank: int, replicas: Mapping[int, list[str]], reads: SingleReads) -> bool | None:
-        """Ask one bookie for each entry that is still missing: the bookie with index ``rank`` in the order of asking.
+        """Read all entries that are still missing, each from the bookie with index ``rank`` in the entry's read order.
 
-        :param replicas: bookie ids in the order to ask, by entry id modulo the size of the ensemble.
+        :param replicas: the read order: bookie ids in the order to ask them, by entry id modulo the size of the
+            ensemble.
         :returns: True if no entry is missing any more, else None.
         """
-        # the requests to earlier replicas are still running, and may have received answers meanwhile
+        # check the answers that slow replicas have given since the last check
         self._check(reads)
         lacs: dict[str, int] = {}
         by_bookie = self._by_bookie(reads.missing(), {i: bookies[rank] for i, bookies in replicas.items()})
@@ -181,10 +183,11 @@ class ReplicaReader:
         return None if reads.missing() else True
 
     def _by_bookie(self, entry_ids: Sequence[int], bookie_of: Mapping[int, str]) -> Mapping[str, Sequence[int]]:
-        """Group entries by the bookie to ask for them.
+        """Group entry ids by the bookie that must be asked for the entries.
 
         :param bookie_of: bookie ids by entry id modulo the size of the ensemble.
-        :returns: by bookie id, ascending entry ids; a range if ``entry_ids`` is one and they have equal distances.
+        :returns: ascending entry ids by bookie id.  They are a ``range`` if ``entry_ids`` is a range and its ids for
+            the bookie have equal distances.
         """
         size, found = self._schedule.ensemble_size, dict[str, list[Sequence[int]]]()
         if isinstance(entry_ids, range):
@@ -203,7 +206,7 @@ class ReplicaReader:
     ) -> None:
         """Read some entries from one bookie, and record the answers in ``reads``.
 
-        :param lacs: the highest LAC in the answers of each bookie, by bookie id; this method stores that of
+        :param lacs: the highest LAC that each bookie has answered, by bookie id; this method sets the LAC of
             ``bookie_id``.
         """
         ledger_id = self._ledger_id

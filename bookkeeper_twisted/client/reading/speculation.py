@@ -18,9 +18,9 @@ Attempt = Callable[[], Coroutine[Deferred[Any], Any, T | None]]
 class Patience:
     """The time that one attempt may take before the next attempt begins as well.
 
-    :ivar first: seconds for the first attempt; 0 to wait until it has failed.
-    :ivar longest: maximum number of seconds for any attempt.
-    :ivar growth: factor by which the time grows from one attempt to the next.
+    :ivar first: seconds after which the second attempt begins; 0 to begin it only when the first attempt has failed.
+    :ivar longest: maximum number of seconds between the beginnings of two attempts.
+    :ivar growth: factor by which this time grows with each attempt.
     """
 
     first: float = 0.0
@@ -30,10 +30,10 @@ class Patience:
 
 @attrs.frozen
 class Success(Generic[T]):
-    """The outcome of attempts of which one has succeeded.
+    """The outcome of several attempts if one of them has succeeded.
 
     :ivar result: the result of the attempt that succeeded first.
-    :ivar overtaken: indexes of the attempts that began before the successful one and were still running.
+    :ivar overtaken: indexes of the attempts that began before the successful attempt and are still running.
     """
 
     result: T
@@ -96,13 +96,13 @@ class Speculation(Generic[T]):
             return
         if result is not None:
             self._outcome.callback(Success(result, tuple(i for i in self._running if i < index)))
-        # a running attempt may still succeed; if it is slow, the timer begins the next one
+        # begin the next attempt now if none is running; otherwise the timer begins it
         elif not self._running:
             self._next()
 
     def _crashed(self, failure: Failure, index: int) -> None:
         del self._running[index]
-        # When the outcome is known, the other attempts are cancelled and fail with CancelledError, which is ignored.
+        # After the outcome, run() cancels the other attempts; ignore their CancelledError.
         if not self._outcome.called:
             self._outcome.errback(failure)
 

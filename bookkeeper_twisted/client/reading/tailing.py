@@ -14,35 +14,31 @@ from .ledger_view import LedgerView
 from .read_ahead import Fetch
 
 POLL_TIME = 5.0
-"""Maximum number of seconds that one request waits at a bookie for a higher LAC.
+"""Maximum number of seconds for which a bookie holds back the reply to a poll while the LAC does not rise.
 
-It can be long, because the reader learns from the metadata store, not from this request, that the ledger is closed.
+The time can be long, because the reader learns from the metadata store when the ledger is closed.
 """
 
 POLL_BYTES = 64 << 10
-"""Maximum number of bytes of the reply to a batch read that waits at the bookie; further confirmed entries are read
-without waiting.
-"""
+"""Maximum number of bytes of the reply to a poll; the reader requests further confirmed entries by ordinary reads."""
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
-"""Seconds until the next poll if a poll ended at once without a higher LAC; this happens if a ledger is fenced or
-empty.
-"""
+"""Maximum number of seconds between two polls if polls return at once without a higher LAC, as in a fenced ledger."""
 
 PROMPT_PAUSE = 0.02
 PROMPT_TIME = 10.0
-"""Seconds between two polls of a ledger without entries, and the number of seconds for which polls are so frequent.
+"""If the ledger has no entry yet, polls are ``PROMPT_PAUSE`` seconds apart in the first ``PROMPT_TIME`` seconds.
 
-Before a bookie has the ledger's first entry, it answers a poll at once.  A writer and a reader often start at the same
-time, so the first entry usually comes soon.
+A bookie without an entry of the ledger answers a poll at once.  A writer and a reader often start at the same time, so
+the first entry usually comes soon.
 """
 
 
 class Tail:
     """An iteration over the acknowledged entries of an open ledger from ``first`` upwards, never beyond the LAC.
 
-    So each entry that it yields stays readable (safety rule S12), and entries come in id order (safety rule S13).
+    So each yielded entry stays readable (safety rule S12), and entries are yielded in id order (safety rule S13).
     """
 
     def __init__(
@@ -67,7 +63,7 @@ class Tail:
     async def batches(self) -> AsyncGenerator[EntryBatch, None]:
         """Yield batches of entries as soon as they are confirmed, until the ledger is closed.
 
-        :raises BookKeeperError: an entry cannot be read, no bookie can be asked, or the ledger was deleted.
+        :raises BookKeeperError: an entry cannot be read, no bookie answers, or the ledger was deleted.
         """
         while True:
             if self._next <= self._view.last_add_confirmed:
@@ -82,13 +78,13 @@ class Tail:
 
     @property
     def _available(self) -> int:
-        """Return the number of entries up to the known LAC that the iteration has not returned yet."""
+        """Return the number of entries up to the known LAC that the iteration has not yielded yet."""
         return self._view.last_add_confirmed - self._next + 1
 
     async def _news(self) -> EntryBatch | None:
-        """Wait for a higher LAC or the end of the ledger.
+        """Wait until the LAC is higher or the ledger has ended.
 
-        Return the next entries if a bookie sent them with its answer.
+        :returns: the next entries, if a bookie sent them with its answer.
         """
         self._view.check_growing()
         began, known, is_empty = self._clock.seconds(), self._view.last_add_confirmed, False
@@ -107,7 +103,7 @@ class Tail:
         return batch
 
     async def _rest(self, pause: float) -> None:
-        """Wait for ``pause`` seconds, or until the reader learns of a change of the ledger."""
+        """Wait for ``pause`` seconds, or until the LAC or the metadata of the ledger change."""
 
         def wake() -> None:
             if not over.called:

@@ -1,8 +1,8 @@
-"""The recovery of an unclosed ledger, which closes it after the last entry that may be acknowledged (safety rule S17).
+"""The recovery of a ledger: closes it after the last entry that its writer may have acknowledged (safety rule S17).
 
-Any client may repeat each step at any time, and several clients may recover the same ledger concurrently.  The ledger
-stays IN_RECOVERY until a client closes it, and a second client keeps the entries that the first one wrote back (safety
-rule S14).  So if a recovery fails or its process dies, nothing must be cleaned up.
+Several clients may recover the same ledger concurrently, and each client may repeat each step.  The ledger stays
+IN_RECOVERY until a client closes it.  A second client does not drop the entries that the first client has written back
+(safety rule S14).  So a recovery that fails leaves nothing to clean up.
 """
 
 from collections.abc import Callable
@@ -41,12 +41,12 @@ _KEPT = (UnauthorizedAccessError, RequestTimeoutError, ClientClosedError, Metada
 
 
 class LedgerRecovery:
-    """The recovery of one ledger by this client: :meth:`run` closes the ledger; it can be called once.
+    """The recovery of one ledger by this client; :meth:`run` may be called once.
 
     :param context: the context of the client, with its requests to bookies and its metadata store.
-    :param digester: computes and verifies the digests of the ledger's entries; it has the master key, too.
-    :param rules: makes, from the ledger's metadata, the object that makes the decisions of the recovery.  Tests pass
-        weaker rules.
+    :param digester: computes and verifies the digests of the ledger's entries; it also has the ledger's master key.
+    :param rules: a function that makes the decision rules of the recovery from the ledger's metadata; tests pass weaker
+        rules.
     """
 
     def __init__(
@@ -90,14 +90,14 @@ class LedgerRecovery:
         confirmed = rules.confirmed(heard.last_add_confirmed)
         changes = RememberedEnsembleChange(stored.value, self._context.watcher)
         last, length = await self._rescue(rules, confirmed, changes)
-        if last == confirmed:  # no entry was written back, so the length of the ledger in bytes is not known yet
+        if last == confirmed:  # no entry was written back, so the length of the ledger is not known yet
             length = await self._length_of(stored.value, confirmed, fence.lengths)
         return await self._close(stored, last, length, changes)
 
     async def _announce(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
         """Store the state IN_RECOVERY, so that the ledger's writer cannot change ensembles any more (safety rule S15).
 
-        If the ledger is IN_RECOVERY already, continue, as the client that began the recovery may be dead.
+        If the ledger is IN_RECOVERY already, do nothing: this recovery continues, because the other client may be dead.
         """
 
         def is_open(metadata: LedgerMetadata) -> bool:
@@ -111,8 +111,8 @@ class LedgerRecovery:
     async def _rescue(self, rules: RecoveryRules, confirmed: int, changes: RememberedEnsembleChange) -> tuple[int, int]:
         """Read the entries after the LAC, and write back every entry that stays in the ledger.
 
-        :returns: the id of the last entry of the ledger, and the ledger length in bytes, which is valid only if an
-            entry was written back.
+        :returns: the id of the last entry of the ledger, and the ledger length in bytes.  The length is valid only if
+            an entry was written back.
         """
         context, config = self._context, self._context.config
         batch_size = config.netty_max_frame_size_bytes if context.reads_batches(rules.schedule) else 0
@@ -135,10 +135,10 @@ class LedgerRecovery:
         return back.last_add_confirmed, back.length
 
     async def _length_of(self, metadata: LedgerMetadata, last: int, lengths: dict[int, int]) -> int:
-        """Return the length of the ledger, in bytes, up to an entry; read the entry if no bookie has reported it.
+        """Return the length of the ledger in bytes up to the entry ``last``, from the header of this entry.
 
-        The LAC came in the header of a later entry.  The length in this header cannot be used: it also counts entries
-        after the LAC, which may never have been acknowledged.
+        If no fencing read has returned this entry, read it.  The length in a later entry's header cannot be used,
+        because it also counts later payloads.
         """
         if last == INVALID_ENTRY_ID:
             return 0
@@ -165,13 +165,13 @@ class LedgerRecovery:
 
 
 class FencingCoverage(LacCoverage):
-    """The fencing reads of a recovery, to all bookies of the last ensemble; after them, no add of the writer succeeds.
+    """The fencing reads of a recovery, which go to all bookies of the last ensemble.
 
-    A fenced bookie refuses the adds of the writer.  When the bookies that have not answered are too few for an ack
-    quorum, no add can succeed.
+    A fenced bookie refuses the adds of the writer.  The reads end when the bookies that have not answered are too few
+    for an ack quorum: from then on, no add of the writer can succeed.
 
-    An answer that fails verification does not count, although its bookie has fenced the ledger.  The LAC in this answer
-    cannot be trusted, so another bookie of the write set must report the LAC.
+    An answer whose entry fails verification does not count, although its bookie has fenced the ledger, because the LAC
+    in the entry may be wrong.
 
     :ivar lengths: for each entry that a bookie reported, the bytes of the ledger up to and including this entry.
     """

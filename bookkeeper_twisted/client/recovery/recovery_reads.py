@@ -1,11 +1,11 @@
 """Reads beyond the last add confirmed, by which a recovery finds the entries to keep and the end of the ledger.
 
-For each entry, all bookies of its write set are asked and their answers count as votes: an
-:class:`~bookkeeper_twisted.ledger.recovery_rules.EntryVote` decides whether the entry stays in the ledger.  A batch
-read is only a faster way to read stored entries.  It never shows where the ledger ends: if it returns no entry, the
-bookies vote on the next entry.  A bookie that does not answer a batch read gets no further batch read in this
-recovery, so it costs only one time-out.  While no bookie answers batch reads, more and more entries are voted on at the
-same time.
+To decide whether an entry stays in the ledger, all bookies of its write set are asked for it, and their answers are
+votes (:class:`~bookkeeper_twisted.ledger.recovery_rules.EntryVote`).  The bookie that returned the entry then gets
+batch reads for the next entries, which is faster.  If a batch read returns no entry, the ledger may still have more
+entries, so the next entry is decided by votes.  A bookie that does not answer a batch read gets no further batch read
+in this recovery, so it costs only one time-out.  While no bookie answers batch reads, votes are taken on several
+entries at the same time.
 """
 
 from twisted.internet.defer import Deferred
@@ -23,11 +23,11 @@ from ..interfaces import IBookieClient
 
 
 class RecoveryReads:
-    """The reads of a recovery: they fence the ledger, and find its entries beyond the LAC on the last ensemble.
+    """The reads of a recovery, which find the entries beyond the LAC on the last ensemble, and fence the ledger.
 
     :param batch_size: maximum number of bytes of a batch read; 0 for single reads only.
-    :param max_votes: maximum number of entries about which all bookies are asked at a time, while no bookie answers
-        batch reads.
+    :param max_votes: maximum number of entries on which votes are taken at the same time, while no bookie answers batch
+        reads.
     """
 
     def __init__(
@@ -44,9 +44,8 @@ class RecoveryReads:
         self._max_votes = max_votes
         self._window = 1
         self._source: str | None = None
-        self._unanswered: set[str] = set()  # bookies that did not answer a batch read, and get no more of them
-        # bookies in _unanswered that have not answered any single read since then, either
-        self._doubted: set[str] = set()
+        self._unanswered: set[str] = set()  # bookies that did not answer a batch read, and get no other one
+        self._doubted: set[str] = set()  # those in _unanswered that have not answered a single read since then
         self._end: int | None = None
 
     async def entries_from(self, first: int) -> EntryRun | None:
@@ -62,10 +61,10 @@ class RecoveryReads:
     # ---- batches -------------------------------------------------------------------------------------
 
     async def _by_batch(self, first: int) -> EntryRun | None:
-        """Read a batch of entries, from ``first`` on, from the bookie that answered the previous read.
+        """Read a batch of entries, from ``first`` on, from the bookie that returned the previous entry.
 
-        Return None if this bookie returns none of them.  The ledger may have more entries nevertheless, so the caller
-        must then ask all bookies of the write set.
+        Return None if this bookie returns no entry.  The ledger may have more entries nevertheless, so the caller must
+        ask all bookies of the write set.
         """
         source = self._source
         if source is None or not self._gives_batches(source):
@@ -77,11 +76,11 @@ class RecoveryReads:
         except BadRequestError:
             self._support.refused(source)
         except UNANSWERED:
-            # send this bookie no more batch reads: each may cost a time-out, and single reads must then find the entry
+            # send this bookie no more batch reads, because each of them may cost a time-out
             self._unanswered.add(source)
             self._doubted.add(source)
         except BookKeeperError:
-            pass  # the caller sends single reads next; a bookie that answers one then gets the next batch read
+            pass  # the caller then reads the next entry from all bookies of its write set
         return None
 
     def _gives_batches(self, bookie_id: str) -> bool:
@@ -96,7 +95,8 @@ class RecoveryReads:
     # ---- votes ---------------------------------------------------------------------------------------
 
     async def _by_votes(self, first: int) -> EntryRun | None:
-        """Ask all bookies for the next entries; return those to keep, or None if the ledger ends before ``first``."""
+        """Decide on the next entries by votes; return the entries to keep, or None if the ledger ends before ``first``.
+        """
         votes = [Deferred.fromCoroutine(self._vote(first + i)) for i in range(self._window)]
         stored: list[bytes] = []
         try:
@@ -110,7 +110,7 @@ class RecoveryReads:
             if not stored:
                 raise
         finally:
-            # cancel the reads of entries after the end of the ledger, or after an error: they are not needed any more
+            # cancel the votes on entries after the end of the ledger or after an error
             for vote in votes:
                 vote.addErrback(lambda _: None)
                 vote.cancel()
@@ -155,7 +155,7 @@ class RecoveryReads:
 class _EntryPoll:
     """The reads of one entry from all bookies of its write set; each answer is a vote on whether to keep the entry.
 
-    :ivar decided: a Deferred that fires with the verdict as soon as the votes allow one.
+    :ivar decided: a Deferred that fires as soon as the votes decide whether to keep the entry.
     :ivar entry: the stored entry, None if no bookie returned it.
     :ivar source: the id of the bookie that returned the entry.
     """
@@ -177,7 +177,7 @@ class _EntryPoll:
         self._tell()
 
     def crashed(self, failure: Failure) -> None:
-        # Reads are cancelled after the verdict, and a cancelled read fails: this says nothing about the entry.
+        # After the decision the other reads are cancelled; ignore their CancelledError.
         if not self.decided.called:
             self.decided.errback(failure)
 

@@ -1,6 +1,6 @@
-"""The write-back of a recovery: before it closes the ledger, it sends the entries after the LAC to bookies.
+"""The write-back of a recovery: sends the entries after the LAC to bookies again, before the ledger is closed.
 
-The ledger may only be closed after an ack quorum of bookies has each of these entries (safety rule S17).
+The ledger may only be closed when an ack quorum of bookies has each of these entries (safety rule S17).
 """
 
 import struct
@@ -27,12 +27,11 @@ _LENGTH_AT = 24
 
 
 class WriteBack:
-    """The adds by which a recovery writes entries back, with the same ids, payloads and lengths as before.
+    """The adds by which a recovery sends entries to bookies again, with the same ids, payloads and lengths.
 
-    Their headers contain the LAC with which the recovery began, not a later one.  Until the ledger is closed, the
-    entries are not confirmed: its writer, or another recovery, may still close the ledger before them, and no reader
-    may have seen a LAC that includes them (safety rules S13 and S14).  If a bookie fails, the new ensemble stays in
-    memory, and is stored in the metadata only when the ledger is closed.
+    The LAC in all their headers is the LAC with which the recovery began.  A higher LAC would confirm these entries to
+    readers, but the writer or another recovery may still close the ledger without them (safety rules S13 and S14).  If
+    a bookie fails, the new ensemble stays in memory, and is stored in the metadata when the ledger is closed.
 
     :param last_add_confirmed: the id of the entry before the first entry to write back.
     """
@@ -54,7 +53,7 @@ class WriteBack:
 
     @property
     def last_add_confirmed(self) -> int:
-        """The last entry id up to which all entries have been written back."""
+        """The id of the last entry such that it and all entries before it have been written back."""
         return self._writer.completed
 
     @property
@@ -85,7 +84,7 @@ class WriteBack:
         self._check()
 
     def abandon(self) -> None:
-        """Ignore all later answers of bookies; no effect after :meth:`finish`."""
+        """Ignore all later answers of bookies; this has no effect after :meth:`finish`."""
         self._writer.stop(LedgerRecoveryError("the recovery was given up"))
 
     def _check(self) -> None:
@@ -107,12 +106,12 @@ class WriteBack:
 
 
 def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], int]]:
-    """Split entries into ranges within which the ledger lengths in the entry headers add up.
+    """Split entries into ranges in which each ledger length is the length before plus the entry's payload.
 
-    Each range is yielded with the length of the ledger before the range.
+    Yield the payloads of each range, and the length of the ledger before the range.
 
-    Usually the length in a header is the length in the entry before plus the entry's own payload.  If callers chose the
-    entry ids, Apache's writer counts payloads in the order of the calls instead.
+    Usually there is only one range.  But if callers choose the entry ids, Apache's writer counts payloads in the order
+    of the calls, so the lengths in the headers do not add up in the order of the ids.
     """
     ends = [_LENGTH.unpack_from(stored, _LENGTH_AT)[0] for stored in run.entries()]
     starts = [end - len(payload) for end, payload in zip(ends, payloads, strict=True)]
