@@ -16,12 +16,12 @@ class _Later:
 
 
 class AdvLedgerWriter(BaseWriter):
-    """The only writer of one ledger; the caller chooses the entry ids, and may write the entries in any order.
+    """The writer of a ledger whose caller chooses the entry ids, and may write the entries in any order.
 
     Entries complete without a gap: while an id is missing, entries with higher ids wait.  Unlike Apache's client, this
-    one sends an entry only once the caller has written all entries before it.  The entry could not complete earlier,
-    and the length in its header then counts exactly the payloads up to this entry.  If it counted the payloads in the
-    order of the calls, a recovery could close the ledger with a wrong length.
+    writer sends an entry only when all entries before it have been written.  The length in the entry's header then
+    counts exactly the payloads up to this entry.  Apache's client counts payloads in the order of the calls, so a
+    recovery may close the ledger with a wrong length.  The entry could not complete earlier in either case.
     """
 
     __slots__ = ("_later", "_later_size")
@@ -35,16 +35,16 @@ class AdvLedgerWriter(BaseWriter):
     def write(self, entry_id: int, data: bytes | bytearray | memoryview) -> "Deferred[int]":
         """Write one entry.
 
-        An entry with an id after a gap waits until the gap is filled.
+        The entry waits until all entries with lower ids have been written.
 
         :param entry_id: id of the entry, >= 0.
-        :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
+        :param data: bytes, a bytearray or a memoryview; the caller may change it after this call.
         :returns: the id, once the entry and all entries before it have their ack quorum.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is negative or not an integer, the data are
             not bytes, or the data are too large for an entry.
         :raises bookkeeper_twisted.errors.DuplicateEntryIdError: an entry with this id was written before.
-        :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait.  The entry that fills the gap is
-            accepted nevertheless if there is room to send it.
+        :raises bookkeeper_twisted.errors.TooManyRequestsError: entries with too many bytes wait for a missing entry, or
+            to be sent.  The missing entry itself is refused only if too many bytes wait to be sent.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries; the error says why.
         """
         try:
@@ -76,7 +76,7 @@ class AdvLedgerWriter(BaseWriter):
         return None
 
     def _release(self) -> None:
-        """Append the waiting entries whose ids now follow the last appended id without a gap."""
+        """Append the waiting entries whose ids follow the last appended id without a gap."""
         while (later := self._later.pop(self.last_add_pushed + 1, None)) is not None:
             self._later_size -= len(later.data) + self._overhead
             self._push(later.data, later.waiter)

@@ -1,8 +1,8 @@
-"""Appends: entries get their ids, and join the batch of the present reactor turn if the limits on bytes allow it.
+"""Appends: entries get their ids, and join the batch of the reactor turn unless too many bytes are in flight.
 
-The bytes in flight are limited for each writer, and by a budget for all writers of a client together.  Entries for
-which there is no room wait in the writer, in order, until enough bytes are acknowledged.  With thousands of ledgers the
-cost of an append matters, so an append is one call within this module.
+The bytes in flight are limited for each writer, and by a budget for all writers of a client together.  While a limit is
+reached, entries wait in the writer, in order, until bookies have acknowledged earlier entries.  To be fast, an append
+makes only one call within this module.
 """
 
 from bisect import bisect_right
@@ -22,18 +22,18 @@ from .quorum_writer import QuorumWriter
 
 MAX_ENTRIES = 1000
 MAX_BYTES = 256 << 10
-"""Maximum number of bytes of a batch, unless one entry is larger; larger batches are not faster."""
+"""Maximum number of bytes of a batch, unless a single entry is larger; larger batches would not be faster."""
 
 FULL = COLUMNS * MAX_ENTRIES
-"""Number of items in the list ``joined`` of a full batch, which has :data:`COLUMNS` items for each entry."""
+"""Length of the list :attr:`.Batch.joined` of a full batch; the list has :data:`COLUMNS` items for each entry."""
 
 
 @attrs.define
 class ByteBudget:
     """A limit on the bytes that all writers of a client together have in flight.
 
-    :ivar limit: maximum number of bytes; a writer with nothing in flight may exceed it by one entry, so that no writer
-        waits for ever.
+    :ivar limit: maximum number of bytes.  A writer without an entry in flight may exceed it by one entry, so that no
+        writer waits for ever.
     :ivar used: bytes in flight.
     """
 
@@ -44,8 +44,8 @@ class ByteBudget:
     def room(self, resume: Callable[[], None]) -> int:
         """Return the bytes that are left of the budget; 0 or less if it is used up.
 
-        :param resume: called once there is room again, if there is none now; a function that is waiting already is not
-            registered twice.
+        :param resume: a function to call once when bytes are left again, if none are left now.  If the function is
+            waiting already, it is not registered a second time.
         """
         left = self.limit - self.used
         if left <= 0:
@@ -53,7 +53,8 @@ class ByteBudget:
         return left
 
     def give_back(self, size: int) -> None:
-        """Subtract the ``size`` bytes of entries that have ended from the bytes in flight; wake waiting writers."""
+        """Subtract ``size`` from the bytes in flight, because entries have completed or failed; wake waiting writers.
+        """
         self.used -= size
         if size and self._waiting and self.used < self.limit:
             waiting, self._waiting = self._waiting, {}
@@ -62,9 +63,9 @@ class ByteBudget:
 
 
 class Source:
-    """The count of the bytes that the entries of one ledger have added to batches of add requests.
+    """A count of the bytes of all entries of one ledger that were added to batches.
 
-    :ivar joined_bytes: bytes of the add requests of all entries that have ever joined a batch.
+    :ivar joined_bytes: bytes of the add requests of these entries; it never decreases.
     """
 
     __slots__ = ("joined_bytes",)
@@ -74,11 +75,11 @@ class Source:
 
 
 class Gatherer:
-    """The entries that writers append in one turn of the reactor, gathered into one or more batches.
+    """The entries that writers append in one turn of the reactor, collected in one or more batches.
 
-    :ivar overhead: bytes that the frame of an add request has in addition to the payload.
-    :ivar open: the batch to which the next entry is added if it has room; None to begin another batch.
-    :ivar size: bytes of the frames in the newest batch.
+    :ivar overhead: bytes of an add request without the payload.
+    :ivar open: the batch to which the next entry is added if it fits; None if the next entry begins another batch.
+    :ivar size: bytes of the add requests in the newest batch.
     """
 
     __slots__ = ("overhead", "open", "size", "_batches", "_budget", "_settings")
@@ -145,12 +146,13 @@ class Gatherer:
     def cut(self) -> None:
         """Let the next entry begin another batch.
 
-        This is needed if the ledger length in the header of the next entry is not the sum of the payloads before it.
+        This is needed if the ledger length in the next entry's header is not the previous length plus the entry's
+        payload.
         """
         self.open = None
 
     def put(self, writer: QuorumWriter, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
-        """Add entries whose headers and digests are computed already, as a separate batch after the current batch.
+        """Add a batch of entries whose headers and digests are computed already; it is sent after the earlier batches.
 
         :param writer: the writer of all these entries.
         :param adds: the add requests of these entries.
@@ -171,7 +173,7 @@ class Gatherer:
 
 @attrs.define(eq=False)
 class _HeldBack:
-    """Entries of one writer that have got their ids, but wait until the limits on bytes leave room.
+    """Entries of one writer that have their ids, but wait to be sent because too many bytes are in flight.
 
     :ivar first: id of the first entry.
     :ivar length: bytes of the ledger before the first entry.
@@ -186,11 +188,12 @@ class _HeldBack:
 
 
 class AppendingWriter(Source):
-    """The part of a writer that accepts entries: it gives them ids, and delays them while too many bytes are in flight.
+    """The base class of writers that gives entries their ids, and delays them while too many bytes are in flight.
 
-    :ivar last_add_pushed: the last id that an entry got, -1 if there is none.  If the caller chooses the ids, the last
-        id before the first missing id.
-    :ivar length: the bytes of all payloads up to :attr:`last_add_pushed`; after the close, of all confirmed payloads.
+    :ivar last_add_pushed: the id of the last accepted entry, -1 if there is none.  If the caller chooses the ids,
+        entries that wait for a missing id do not count.
+    :ivar length: the bytes of all payloads up to :attr:`last_add_pushed`; after the close, up to the last confirmed
+        entry.
     """
 
     last_add_pushed: int
@@ -200,17 +203,16 @@ class AppendingWriter(Source):
         "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
         "_overhead", "_budget", "_most_held",
     )  # fmt: skip
-    # The attributes are in the order in which an append uses them, so that it touches few cache lines.
+    # The slots are in the order in which an append uses them, so that it touches few cache lines.
 
     def __init__(self, largest: int, max_in_flight: int, overhead: int, budget: ByteBudget) -> None:
-        """
-        :param largest: maximum number of bytes of a payload that the writer accepts.
-        :param max_in_flight: maximum number of bytes of frames in flight.  In addition, frames of twice as many bytes
-            may wait.
-        :param overhead: bytes that the frame of an add request has in addition to the payload.
+        """:param largest: maximum number of bytes of a payload that the writer accepts.
+        :param max_in_flight: maximum number of bytes of add requests in flight.  Appends are refused while the add
+            requests in flight and those that wait have more than twice as many bytes.
+        :param overhead: bytes of an add request without the payload.
         """
         super().__init__()
-        self._quorum: QuorumWriter  # the subclass BaseWriter makes the quorum writer and the batcher
+        self._quorum: QuorumWriter  # both are made by the subclass BaseWriter
         self._batcher: Gatherer
         self.last_add_pushed = INVALID_ENTRY_ID
         self.length = 0
@@ -218,18 +220,18 @@ class AppendingWriter(Source):
         self._max_in_flight = max_in_flight
         self._most_held = 2 * max_in_flight
         self._held: list[_HeldBack] = []
-        self._held_size = 0  # bytes of the frames of entries that wait because too many bytes are in flight
+        self._held_size = 0  # bytes of the add requests of the waiting entries
         self._overhead = overhead
         self._budget = budget
 
     def _refusal(self, size: int) -> Exception:
-        """Return the error that an append of ``size`` bytes raises now, because it is refused."""
+        """Return the error with which an append of ``size`` bytes is refused now."""
         raise NotImplementedError
 
     def _push(self, payload: bytes, waiter: Waiter) -> None:
-        """Give a payload the next entry id, and add it to the batch of this reactor turn, or hold it back.
+        """Make an entry with the next id; add it to the batch of this reactor turn, or let it wait to be sent.
 
-        :param waiter: a Deferred that gets the entry id once the entry is acknowledged, or None.
+        :param waiter: a Deferred that fires with the entry id once the entry is acknowledged; None to call nothing.
         """
         quorum, budget, size = self._quorum, self._budget, len(payload)
         frame = size + self._overhead
@@ -241,7 +243,7 @@ class AppendingWriter(Source):
         ):
             self._hold(_HeldBack(entry_id, length - size, (payload,), waiter), frame)
             return
-        # the code below does what join_many() does, but for one entry, to save a call per entry
+        # the rest of this method is join_many() for one entry, inlined to save a call
         batcher = self._batcher
         batch = batcher.open or batcher.begin()
         joined = batch.joined
@@ -258,10 +260,11 @@ class AppendingWriter(Source):
             batcher.open = None
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
-        """Give payloads the next entry ids, and add them to the batch of this reactor turn, or hold them back.
+        """Make entries with the next ids; add them to the batch of this reactor turn, or let them wait to be sent.
 
         :param size: bytes of all payloads together.
-        :param waiter: a Deferred that gets the last of these ids once all entries are acknowledged, or None.
+        :param waiter: a Deferred that fires with the last of these ids once all entries are acknowledged; None to call
+            nothing.
         """
         quorum, budget, first, length = self._quorum, self._budget, self.last_add_pushed + 1, self.length
         self.last_add_pushed += len(payloads)
@@ -273,7 +276,7 @@ class AppendingWriter(Source):
             self._batcher.join_many(quorum, first, length, payloads, waiter)
 
     def _hold(self, held: _HeldBack, size: int) -> None:
-        """Add entries to the batch while the limits on bytes leave room; let the other entries wait.
+        """Queue entries behind the waiting entries; then add queued entries to the batch, as many as the limits allow.
 
         :param size: bytes of the add requests of these entries.
         """
@@ -282,12 +285,12 @@ class AppendingWriter(Source):
         self._resume()
 
     def _resume(self) -> None:
-        """Add waiting entries to the batch while the limits on bytes in flight leave room."""
+        """Add waiting entries to the batch, in order, as many as the limits on bytes in flight allow."""
         held = self._held
         while held and (room := self._room()) is not None:
             head, payloads = held[0], held[0].payloads
             overhead = self._overhead
-            # more payloads than this cannot fit, because even an empty payload takes the overhead
+            # an upper bound of the payloads that fit: even an empty payload takes ``overhead`` bytes
             some = payloads[: max(room // overhead, 1)]
             ends = list(accumulate([len(payload) + overhead for payload in some], initial=0))
             count = max(bisect_right(ends, room) - 1, 1)
@@ -303,15 +306,15 @@ class AppendingWriter(Source):
             self._quorum.watch()
 
     def _room(self) -> int | None:
-        """Return the number of bytes that may be sent now; None if no entry may be sent.
+        """Return how many bytes may be sent before a limit is reached; None if no entry may be sent.
 
-        If the number is 0 or less, no entry is in flight, and one entry may be sent.
+        If the result is 0 or less, no entry of this writer is in flight, so one entry may be sent nevertheless.
         """
         room = min(self._max_in_flight - self._quorum.in_flight, self._budget.room(self._resume))
         return room if room > 0 or self._quorum.idle else None
 
     def _take_held(self) -> list[Waiter]:
-        """Remove the entries that wait for room, because they will not be sent; return their Deferreds in order."""
+        """Remove the entries that wait to be sent, because they will not be sent; return their Deferreds in order."""
         held, self._held, self._held_size = self._held, [], 0
         return [each.waiter for each in held]
 
@@ -324,11 +327,12 @@ class InOrderWriter(AppendingWriter):
     def append(self, data: bytes | bytearray | memoryview) -> "Deferred[int]":
         """Append one entry.
 
-        :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
+        :param data: bytes, a bytearray or a memoryview; the caller may change it after this call.
         :returns: the id of the entry, once this entry and all entries before it have their ack quorum.  The bookies
-            then have the entries on disk; with deferred sync, they may have them only in memory.
+            then have the entries on disk; with deferred sync, perhaps only in memory.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the data are not bytes, or too large for an entry.
-        :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait for their acknowledgement.
+        :raises bookkeeper_twisted.errors.TooManyRequestsError: the appends that are not acknowledged yet have too many
+            bytes.
         :raises bookkeeper_twisted.errors.LedgerClosedError: the writer is closed.
         :raises bookkeeper_twisted.errors.LedgerFencedError: another client has opened the ledger with recovery.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can replace a failed bookie.
@@ -351,13 +355,11 @@ class InOrderWriter(AppendingWriter):
 
         This is many times faster than appending them one by one.
 
-        :param payloads: the payload of each entry, at least one; a bytearray or memoryview may be changed after the
-            call.
+        :param payloads: the payload of each entry, at least one; the caller may change them after this call.
         :returns: the first and the last id, once all entries have their ack quorum.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: there is no entry, one is not bytes, or one is larger
-            than an entry may be.
-        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, or a bookie cannot be
-            replaced; see :meth:`append`.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: there is no payload, a payload is not bytes, or a
+            payload is too large.
+        :raises bookkeeper_twisted.errors.BookKeeperError: any of the other errors of :meth:`append`.
         """
         try:
             entries = _all_bytes(payloads)

@@ -1,8 +1,8 @@
 """The base class of all writers: it completes entries, forces syncs and closes the ledger; see also :mod:`.appends`.
 
-After an error has ended a writer, every later call fails with this error.  A writer that ends closes the ledger after
-its last confirmed entry (safety rules S12 to S16).  First all entries are synced; then a compare-and-set stores the
-state CLOSED with the last entry id and the length.
+After an error has ended a writer, every later call fails with this error.  A writer that is closed or has failed closes
+the ledger after its last confirmed entry (safety rules S12 to S16).  To do so, it first makes bookies sync all
+completed entries; then it stores the state CLOSED, the last entry id and the length by a compare-and-set.
 """
 
 from collections.abc import Sequence
@@ -37,20 +37,19 @@ from .lac_notices import LacNotice
 from .quorum_writer import QuorumWriter
 
 _rules = lru_cache(maxsize=64)(AddRules)
-"""Return the rules of a writer for failed adds.  Writers with equal rules share one cached object."""
+"""Return the rules of a writer for failed adds; writers with equal rules share one cached object, to save memory."""
 
 _CLOSED = "close() was called"
 
 _NOTHING = -1
-"""The largest payload size for a writer that accepts no more entries: every payload is larger, and so is refused."""
+"""The maximum payload size of a writer that accepts no more entries, so that every append is refused."""
 
 
 class BaseWriter(AppendingWriter):
-    """The base class of writers: the one writer of a ledger, which closes the ledger.
+    """The base class of writers; a ledger has only one writer.
 
-    Its memory is limited: frames of at most ``max_in_flight_bytes`` are in flight, entries of the same size may wait to
-    be sent, and further appends fail with TooManyRequestsError.  Cancelling an append only ends the wait for its
-    result; the entry is written nevertheless.
+    At most ``max_in_flight_bytes`` are in flight; as many bytes may wait to be sent; further appends fail with
+    TooManyRequestsError.  Cancelling an append only ends the wait for its result; the entry is written nevertheless.
 
     :ivar ledger_id: the id of the ledger.
     """
@@ -99,10 +98,7 @@ class BaseWriter(AppendingWriter):
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id such that this entry and all entries before it are acknowledged and synced.
-
-        -1 if there is none.
-        """
+        """The last entry id up to which all entries are acknowledged and synced; -1 if there is none."""
         return self._quorum.confirmed
 
     @property
@@ -116,13 +112,13 @@ class BaseWriter(AppendingWriter):
         return LedgerClosedError(f"the writer of ledger {self.ledger_id} is closed: {_CLOSED}")
 
     def _end_reason(self) -> Exception | None:
-        """Return the error with which every further append is refused; None while entries can be appended."""
+        """Return the error with which every append is refused from now on; None while entries can be appended."""
         if self._failure is not None:
             return self._failure
         return None if self._quorum.state.appends else self._closed_error()
 
     def _refusal(self, size: int) -> Exception:
-        """Return the error that an append of ``size`` bytes raises now, because it is refused."""
+        """Return the error with which an append of ``size`` bytes is refused now."""
         reason = self._end_reason()
         if reason is not None:
             return reason
@@ -139,9 +135,9 @@ class BaseWriter(AppendingWriter):
     # ---- completing ----------------------------------------------------------------------------------
 
     def _advanced(self) -> bool:
-        """Send entries that waited for room; if no entry is left to send or acknowledge, let a waiting close continue.
+        """Send waiting entries as far as the limits allow; if all entries are acknowledged, continue a waiting close.
 
-        :returns: whether this method must be called again when entries complete.
+        :returns: whether to call this method again when further entries complete.
         """
         if self._held:
             self._resume()
@@ -157,7 +153,7 @@ class BaseWriter(AppendingWriter):
                 waiter.errback(error)
         self._drop_later(error)
         self._notify_drained()
-        # The close fails, too.  Its error is dropped here, because a later call of close() returns it to the caller.
+        # ignore the error of the close here: a later call of close() returns it
         self.close().addErrback(lambda _: None)
 
     def _drop_later(self, error: Exception) -> None:
@@ -169,7 +165,7 @@ class BaseWriter(AppendingWriter):
     def force(self) -> "Deferred[None]":
         """Make bookies sync every acknowledged entry; needed with deferred sync only.
 
-        Afterwards the last add confirmed is at least the last entry that was acknowledged before the call.
+        When it has succeeded, the last add confirmed includes every entry that was acknowledged before the call.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
         """
@@ -185,7 +181,7 @@ class BaseWriter(AppendingWriter):
         completed, length = quorum.completed, quorum.length
         await force_ensemble(self._ledger.bookies, self.ledger_id, quorum.ensemble)
         if self._failure is not None:
-            raise self._failure  # the ledger may have been closed without these entries, so the sync may be useless
+            raise self._failure  # the ledger may have been closed without the synced entries
         if completed > quorum.confirmed:
             quorum.confirm(completed)
             self._synced_length = length
@@ -204,8 +200,8 @@ class BaseWriter(AppendingWriter):
         Earlier appends are completed (and synced) first; later appends raise LedgerClosedError.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: an append has failed, or the metadata could not be written.
-            If an append has failed, the ledger is closed at the last confirmed entry nevertheless, unless the client
-            was closed or the ledger is being recovered.  So if the close succeeds, every append is in the ledger.
+            After a failed append, the ledger is closed at the last confirmed entry nevertheless, unless the client was
+            closed or the ledger is being recovered.  If the close succeeds, every appended entry is in the ledger.
         """
         if self._closing is None:
             self._quorum.drain()
@@ -225,7 +221,7 @@ class BaseWriter(AppendingWriter):
     async def _close(self, drained: "Deferred[None]") -> None:
         await drained
         self._quorum.close()
-        del self._batcher  # this writer sends nothing more; the batcher is freed when no other writer uses it
+        del self._batcher  # the batcher is freed when no writer refers to it
         await self._sync_all()
         if self._may_store_end():
             end = self._quorum.confirmed, self._confirmed_length
@@ -270,7 +266,7 @@ class BaseWriter(AppendingWriter):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the writer; an error in the body of the ``with`` statement hides an error of the close."""
+        """Close the writer; if the body of the ``with`` statement failed, raise its error and not that of the close."""
         closed = self.close()
         if error is not None:
             closed.addErrback(lambda _: None)
@@ -278,7 +274,7 @@ class BaseWriter(AppendingWriter):
 
 
 async def force_ensemble(bookies: IBookieClient, ledger_id: int, ensemble: Sequence[str]) -> None:
-    """Make all bookies of an ensemble sync their entries, because any of the replicas may be needed later.
+    """Make all bookies of an ensemble sync their entries of a ledger; wait for all of them, not only for an ack quorum.
 
     :param ensemble: ids of the bookies.
     :raises bookkeeper_twisted.errors.BookKeeperError: the error of the first bookie that did not sync.
@@ -295,8 +291,8 @@ async def close_ledger(
 ) -> Versioned[LedgerMetadata]:
     """Close a ledger at the last entry of its writer.
 
-    This also closes a ledger that another client is recovering.  That is safe: no acknowledged entry is after the
-    writer's last entry, and the recovery accepts the stored metadata.
+    The ledger is also closed if another client is recovering it.  This is safe, because no acknowledged entry follows
+    ``last_entry_id``, and the recovery accepts that the ledger is closed.
 
     :param known: the newest known metadata; they may be out of date.
     :param last_entry_id: id of the last entry, -1 if the ledger is empty.

@@ -1,14 +1,15 @@
 """A batch: the entries that one turn of the reactor appends to one or more ledgers, and the requests that send them.
 
 Theory of operation.  Appended entries *join* the open batch of their batcher (:mod:`.batchers`).  At the end of the
-turn the batcher seals the batch (:mod:`~bookkeeper_twisted.codec.adds`) and chooses the bookies of each entry.  The
-index of an entry in its batch is called its *place*.  Acknowledgements are counted for sets of places
-(:mod:`~bookkeeper_twisted.ledger.tally`), so the only object for an entry is the Deferred of its caller.
+turn the batcher *seals* the batch: it computes the headers and digests of the entries
+(:mod:`~bookkeeper_twisted.codec.adds`).  The index of an entry in its batch is called its *place*. Acknowledgements are
+counted for sets of places (:mod:`~bookkeeper_twisted.ledger.tally`); a set is an integer with a bit for each place.  So
+no object is needed for an entry, except the Deferred of its caller.
 
 The *owners* of a batch are the writers of its entries.  The batch tells them which entries have their ack quorum, and
 which entries a bookie failed to store; only the owners complete entries (:mod:`.quorum_writer`).  The batch keeps the
-sealed frames in memory until each entry has completed or failed, so that another bookie gets the same bytes (safety
-rule S14).
+add requests in memory until all its entries have completed or failed, so that a substitute bookie gets the same bytes
+(safety rule S14).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,10 +23,10 @@ from ...ledger.tally import AckTally, items_at, leading, set_of
 from ..interfaces import IBookieClient
 
 COLUMNS = 5
-"""Number of values for each entry of a batch: owner (writer), entry id, ledger length up to it, payload, waiter."""
+"""Number of values for an entry in ``Batch.joined``: owner (writer), entry id, ledger length, payload, waiter."""
 
 Waiter = Deferred[int] | None
-"""A Deferred that fires with the entry id once the entry has completed; None if nobody waits for it."""
+"""A Deferred that fires with the entry id once the entry has completed; None if no caller waits for the entry."""
 
 Owner = TypeVar("Owner")
 
@@ -35,10 +36,9 @@ class BatchSettings(Generic[Owner]):
     """The settings that all batches of a batcher share.
 
     :ivar bookies: sends the requests to bookies.
-    :ivar give_back: called with a number of bytes that are no longer in flight, when every entry of a batch has
-        completed or failed.
-    :ivar fresh: whether the entries are sent to bookies for the first time; False for the entries of a recovery.
-    :ivar overhead: bytes of an add request's frame without the payload.
+    :ivar give_back: called when all entries of a batch have completed or failed, with their number of bytes.
+    :ivar fresh: whether no bookie was sent these entries before; False for the entries of a recovery.
+    :ivar overhead: bytes of an add request without the payload.
     :ivar reached: called with the batch, and the set of the entries that have just got their ack quorum: an integer
         whose bit ``n`` stands for the entry with index ``n`` in the batch.
     :ivar failed: called with the batch, the id of a bookie, the set of the entries that it failed to store (bits, as
@@ -56,11 +56,12 @@ class BatchSettings(Generic[Owner]):
 
 
 class BatchRequest:
-    """The request that adds some entries of a batch on one bookie; it is called with the bookie's answers.
+    """The add requests of a batch to one bookie; the object is called with the answers of the bookie.
 
-    :ivar number: the number of the request in its batch, by which answers are counted.
+    :ivar number: the number of this object in its batch, by which the tally identifies the bookie.
     :ivar places: the indexes of the entries in the batch.
-    :ivar bits: the same entries as an integer whose bit ``n`` stands for the entry with index ``n`` in the batch.
+    :ivar bits: the same indexes as a set: an integer whose bit ``n`` stands for the entry with index ``n`` in the
+        batch.
     """
 
     __slots__ = ("number", "bookie_id", "places", "bits", "_batch")
@@ -84,14 +85,15 @@ class BatchRequest:
 class Batch(Generic[Owner]):
     """The entries of one turn of the reactor, and the requests that add them to bookies.
 
-    :ivar joined: five values (:data:`COLUMNS`) for each entry that has joined, one entry after the other; the batcher
-        appends them.  Empty once the batch is sent.
-    :ivar size: bytes of all frames; set when the batch is sent.
+    :ivar joined: the entries to send: a flat list with five values for each entry (:data:`COLUMNS`).  Empty after the
+        batch was sent.
+    :ivar size: bytes of all add requests; set when the batch is sent.
     :ivar sent: whether the batch was sent.
-    :ivar left: number of entries that have not ended: neither completed nor failed.
-    :ivar adds: the add requests of the entries; None before their headers and digests are computed, and after each
-        entry has completed or failed.
-    :ivar only: the owner (writer) of all entries if the batch has several entries of a single owner; else None.
+    :ivar left: number of entries that have neither completed nor failed.
+    :ivar adds: the add requests of the entries; None before they are made, and after all entries have completed or
+        failed.
+    :ivar only: the owner (writer) of all entries if the batch has at least two entries and they have the same owner;
+        else None.
     :ivar owners: the owner (the writer) of each entry, by the entry's index in the batch.
     :ivar entry_ids: the id of each entry, by the same index.
     :ivar lengths: bytes of the ledger up to and including each entry, by the same index.
@@ -118,8 +120,8 @@ class Batch(Generic[Owner]):
         self._waiters: list[Waiter]
         self._tally: AckTally
         self._requests: list[BatchRequest] = []
-        self._next = 0  # if one writer owns all entries: the index of the first entry that has not completed
-        self._ended = 0  # if there are several writers: the set (bits by index) of entries that completed or failed
+        self._next = 0  # if ``only`` is set: the index of the first entry that has not completed
+        self._ended = 0  # if ``only`` is None: the set (bits by index) of entries that have completed or failed
 
     # ---- joining -------------------------------------------------------------------------------------
 
@@ -129,7 +131,7 @@ class Batch(Generic[Owner]):
         """Add entries of one ``owner`` (a writer) to this batch.
 
         :param lengths: bytes of the ledger up to each entry.
-        :param waiter: a Deferred that fires once the last entry has completed, or None.
+        :param waiter: a Deferred that fires once the last of these entries has completed, or None.
         """
         rows: list[Any] = [owner, 0, 0, b"", None] * len(entry_ids)
         rows[1::COLUMNS] = entry_ids
@@ -144,13 +146,13 @@ class Batch(Generic[Owner]):
         No other entries join this batch.
 
         :param lengths: bytes of the ledger up to each entry.
-        :param waiter: a Deferred that fires once the last entry has completed, or None.
+        :param waiter: a Deferred that fires once the last of these entries has completed, or None.
         """
         self.adds = adds
         self.join_many(owner, adds.entry_ids, lengths, [b""] * len(adds), waiter)
 
     def drop(self, owner: Owner) -> list[Waiter]:
-        """Remove the joined entries of the writer ``owner`` before the batch is sent.
+        """Remove the entries of the writer ``owner`` from a batch that was not sent yet.
 
         :returns: for each of these entries, in order, the Deferred that waits for it, or None.
         """
@@ -173,7 +175,7 @@ class Batch(Generic[Owner]):
         self, owners: list[Owner], entry_ids: list[int], lengths: list[int], waiters: list[Waiter], adds: Adds,
         kept: Mapping[str, Sequence[int]], of_one: bool,
     ) -> None:  # fmt: skip
-        """Send to each bookie those entries of the batch that it stores.
+        """Send each bookie the entries of the batch that it must store.
 
         All request objects are made before the first request is sent, because a bookie may answer immediately.
 
@@ -203,9 +205,9 @@ class Batch(Generic[Owner]):
     # ---- answers -------------------------------------------------------------------------------------
 
     def acknowledged(self, request: BatchRequest, places: int) -> None:
-        """Count a bookie's acknowledgement of some entries; tell the writers which entries now have their ack quorum.
+        """Count a bookie's acknowledgement of some entries; report the entries with a new ack quorum to their writers.
 
-        :param request: the request that the bookie has answered.
+        :param request: the requests that the bookie has answered.
         :param places: the acknowledged entries: bit ``n`` stands for the entry with index ``n`` in the batch.
         """
         reached = self._tally.acknowledge(request.number, places)
@@ -213,9 +215,9 @@ class Batch(Generic[Owner]):
             self._settings.reached(self, reached)
 
     def failed(self, request: BatchRequest, places: int, error: Exception) -> None:
-        """Count the failure of a bookie to store some entries; tell the ``error`` to the writers of these entries.
+        """Count the failure of a bookie to store some entries; report the ``error`` to the writers of these entries.
 
-        :param request: the request in which the bookie did not store these entries.
+        :param request: the requests that the bookie has answered with the error.
         :param places: the failed entries: bit ``n`` stands for the entry with index ``n`` in the batch.
         """
         places = self._tally.fail(request.number, places)
@@ -243,7 +245,8 @@ class Batch(Generic[Owner]):
         return sum(self.adds.sizes(places))
 
     def acked_next(self, owner: Owner) -> Sequence[int]:
-        """Return the indexes of the next entries of ``owner``, a writer, before the first one without an ack quorum."""
+        """Return the indexes of the open entries of writer ``owner`` before its first entry that lacks its ack quorum.
+        """
         if self.adds is None or not self.sent:
             return ()
         acked = self._tally.reached
@@ -258,11 +261,11 @@ class Batch(Generic[Owner]):
 
     @property
     def has_acked_later(self) -> bool:
-        """Test, in a batch of one writer, whether an entry has its ack quorum although an earlier entry lacks it."""
+        """Whether an entry of a batch of one writer has its ack quorum although an earlier entry lacks it."""
         return bool(self._tally.reached >> self._next)
 
     def take(self, places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Remove the completed entries with the indexes ``places``; the caller must call :meth:`ended` next.
+        """Mark the entries with the indexes ``places`` as completed; the caller must call :meth:`ended` next.
 
         :returns: the ids of these entries, and their Deferreds in reverse order.
         """
@@ -284,15 +287,15 @@ class Batch(Generic[Owner]):
         return ids, taken
 
     def ended(self, count: int) -> None:
-        """Record that ``count`` more entries have completed or failed; after the last one, free the frames."""
+        """Record that ``count`` more entries have completed or failed; after the last entry, free the add requests."""
         self.left -= count
         if not self.left:
-            # free the frames now: the requests of slow bookies would keep them in memory
+            # free the memory now, because requests to slow bookies still refer to this batch
             self.adds, self._requests = None, []
             self._settings.give_back(self.size)
 
     def abandon(self, owner: Owner) -> list[Waiter]:
-        """Remove all entries of the writer ``owner`` that have neither completed nor failed, because this writer ends.
+        """Remove the entries of the writer ``owner`` that have neither completed nor failed, because the writer ends.
 
         :returns: for each of these entries, in order, the Deferred that waits for it, or None.
         """
@@ -339,12 +342,12 @@ class Batch(Generic[Owner]):
         return {request.bookie_id for request in self._requests if self._tally.failed(request.number, places)}
 
     def replace(self, changes: Iterable[tuple[str, str, Sequence[int]]]) -> list[BatchRequest]:
-        """Make new requests for some entries: to other bookies, or once more to the same bookies.
+        """Make new requests for some entries, to substitute bookies or again to the same bookies.
 
-        Acknowledgements of the replaced requests do not count any more (safety rule S16).
+        From now on, answers to the replaced requests are ignored (safety rule S16).
 
-        :param changes: for each new request: the replaced bookie, its substitute, and the indexes in the batch of its
-            entries.  No such entry may have completed or failed.
+        :param changes: for each new request: the replaced bookie, its substitute, and the indexes of the entries to
+            send.  None of these entries may have completed or failed.
         :returns: the new requests, which the caller must send by :meth:`ask_again`.
         """
         if not self.sent or self.adds is None:

@@ -1,8 +1,7 @@
-"""Batchers: each gathers the entries that some writers append in one reactor turn, and sends them at the end of the
-turn.
+"""Batchers: a batcher collects the entries that writers append in one reactor turn, and sends them at its end.
 
-A batcher *seals* the gathered entries: it computes their headers (with id, LAC and ledger length) and digests.  It also
-chooses the bookies of each entry.  Then the batch sends the requests and receives the answers.
+A batcher *seals* the collected entries: it computes their headers (with id, LAC and ledger length) and digests.  It
+also finds the bookies that must store each entry.  Then the batch sends the requests and receives the answers.
 """
 
 import struct
@@ -32,13 +31,12 @@ _HEADER = struct.Struct(">qqqq")
 
 @attrs.frozen(eq=False)
 class SealSettings:
-    """The settings with which a batcher seals entries, that is computes their headers and digests.
+    """The settings with which a batcher seals and sends entries; to seal is to compute headers and digests.
 
-    :ivar notices: sends notices of the LAC for writers without new entries; the batcher tells it which writers have
-        sent entries.
+    :ivar notices: sends explicit LACs for idle writers; the batcher tells it which writers have sent entries.
     :ivar flags: the flags of the adds on the wire.
-    :ivar deferred_sync: whether bookies acknowledge before they sync.
-    :ivar watches_time: whether entries must get their ack quorum within a time limit.
+    :ivar deferred_sync: whether bookies acknowledge entries before they sync them.
+    :ivar watches_time: whether there is a time limit for the ack quorum of an entry.
     """
 
     clock: IReactorTime
@@ -50,7 +48,7 @@ class SealSettings:
 
 
 class Batcher(Gatherer):
-    """The sender of batches for all writers that have the same digest type, password, quorums and flags."""
+    """Collects and sends the entries of writers that have the same digest type, password, quorums and flags."""
 
     __slots__ = ("_seals", "__weakref__")
     _log = Logger()
@@ -79,7 +77,7 @@ class Batcher(Gatherer):
         for writer in writers:
             if writer.failures is not None:
                 writer.replace_late()
-        # Read the entries of the batch after the loop above: it may end writers, whose entries then leave the batch.
+        # read ``joined`` only now: the loop above may end writers, whose entries are then removed from the batch
         joined, seals = batch.joined, self._seals
         if not joined:
             return
@@ -124,7 +122,7 @@ class Batcher(Gatherer):
 def _kept(
     writers: Sequence[QuorumWriter], entry_ids: Sequence[int], of_one: bool
 ) -> Mapping[str, Sequence[int]]:
-    """Return, for each bookie id, the indexes in the batch of the entries that the bookie keeps."""
+    """Return, for each bookie id, the indexes in the batch of the entries that the bookie must store."""
     first, count = writers[0], len(writers)
     ensemble, striped = first.ensemble, first.schedule.striped
     if not striped and (of_one or [writer.ensemble for writer in writers].count(ensemble) == count):
@@ -140,11 +138,10 @@ def _kept(
 
 
 class Batchers:
-    """The batchers of one client, which send the appends of a reactor turn together.
+    """The batchers of one client; a batcher sends the appends of one reactor turn to bookies.
 
-    A batcher uses one socket to each bookie.  So for writers with the same settings there are as many batchers as the
-    client may open sockets to a bookie.  If each ledger handle has sockets of its own, it has a batcher of its own,
-    too.
+    A batcher uses one socket to each bookie.  So writers with the same settings share as many batchers as the client
+    may open sockets to a bookie.  If each ledger handle has its own sockets, it also has its own batcher.
     """
 
     def __init__(
@@ -166,13 +163,13 @@ class Batchers:
     def batcher(
         self, own: IBookieClient, digester: Digester, schedule: Schedule, flags: int = 0, deferred_sync: bool = False
     ) -> Batcher:  # fmt: skip
-        """Return a batcher, which sends the entries of one reactor turn, for a writer.
+        """Return the batcher that a new writer must use.
 
-        Writers with the same digest type, password, quorums and flags share it.
+        Writers with the same digest type, password, quorums and flags share batchers.
 
-        :param own: makes the requests of the writer's handle; used if each handle has sockets of its own.
+        :param own: sends the requests of the writer's handle; used if each handle has its own sockets.
         :param flags: the flags of the adds on the wire.
-        :param deferred_sync: whether bookies acknowledge before they sync.
+        :param deferred_sync: whether bookies acknowledge entries before they sync them.
         """
         kind = (
             digester.digest_type, digester.master_key, schedule.write_quorum, schedule.ack_quorum, flags, deferred_sync
@@ -188,10 +185,7 @@ class Batchers:
         return batcher
 
     def _unused(self, key: object, flow: IBookieClient, batcher: "ref[Batcher]") -> None:
-        """Retire the flow that made the requests of a batcher, so that its sockets can be closed.
-
-        Called when no writer uses the batcher any more.
-        """
+        """Retire the flow that sent the requests of a batcher, because no writer uses the batcher any more."""
         if self._batchers.get(key) is batcher:
             del self._batchers[key]
         flow.retire()
@@ -201,8 +195,8 @@ class Batchers:
     ) -> Batcher:  # fmt: skip
         settings = BatchSettings[QuorumWriter](
             bookies, self._budget.give_back, schedule.write_quorum, schedule.ack_quorum,
-            # Adds with flags are those of a recovery.  They are not fresh: a writer of this client may have sent the
-            # same entries before.
+            # Only a recovery sends adds with flags.  They are not fresh, because a writer of this client may have sent
+            # the same entries before.
             fresh=not flags, overhead=FRAME_OVERHEAD + digester.size,
             reached=QuorumWriter.reached, failed=QuorumWriter.failed_at,
         )  # fmt: skip

@@ -25,11 +25,11 @@ class WritingContext(OperationContext):
     """The objects that a client makes once, and that the writers of all its ledgers use.
 
     :ivar budget: the limit on the bytes that all writers together have in flight.
-    :ivar terms: the pool of memory for claim logs.  A claim log is a queue that other threads fill with entries, and
-        from which the reactor thread sends them.
-    :ivar batchers: gather the appends of one turn of the reactor, also of several ledgers, to send them together.
-    :ivar notices: sends the last add confirmed of idle writers to bookies.
-    :ivar threads: the operations on threads and locks that claim logs (see ``terms``) need; tests may replace them.
+    :ivar terms: the pool of memory for claim logs.  A claim log is a queue that other threads fill with entries for the
+        reactor's thread to send.
+    :ivar batchers: collect the appends of one reactor turn, also of several ledgers, and send them together.
+    :ivar notices: sends explicit LACs for idle writers to bookies.
+    :ivar threads: the operations on threads and locks that claim logs need; tests may replace them.
     """
 
     budget: ByteBudget = attrs.field(kw_only=True)
@@ -57,12 +57,12 @@ class WritingContext(OperationContext):
 
 @attrs.frozen(kw_only=True)
 class OpenLedger:
-    """The values and objects that one ledger's writer uses; they stay the same while the ledger is open.
+    """The values and objects that the writer of one ledger needs; they do not change.
 
     :ivar context: the objects that all writers of the client share.
-    :ivar bookies: makes the requests to bookies for this ledger only.
+    :ivar bookies: sends the requests to bookies for this ledger only.
     :ivar metadata: the metadata with which the ledger was created.
-    :ivar write_flags: the write flags, which are sent with adds and not stored in the metadata.
+    :ivar write_flags: the write flags; they are sent with each add, and are not stored in the metadata.
     :ivar cipher: encrypts the payloads; None if the ledger is not encrypted.
     """
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _EncryptingWriter(AppendingWriter):
-    """A base class of writers that encrypt payloads.  The length of the ledger counts the encrypted payloads."""
+    """A base class of writers that encrypt payloads.  The length of the ledger is the sum of the encrypted payloads."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ class EncryptedLedgerWriter(_EncryptingWriter, LedgerWriter):
     __slots__ = ()
 
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
-        """Raise an error: threads write into memory that is sent as it is, without encryption.
+        """Raise an error, because entries that threads append cannot be encrypted.
 
         :raises bookkeeper_twisted.errors.IllegalOperationError: always.
         """
@@ -55,10 +55,11 @@ class EncryptedAdvLedgerWriter(_EncryptingWriter, AdvLedgerWriter):
 
 
 def writer_of(ledger: OpenLedger) -> LedgerWriter:
-    """Return the writer of a new ``ledger``."""
+    """Return the writer of a new ``ledger``; it encrypts payloads if the ledger is encrypted."""
     return LedgerWriter(ledger) if ledger.cipher is None else EncryptedLedgerWriter(ledger)
 
 
 def adv_writer_of(ledger: OpenLedger) -> AdvLedgerWriter:
-    """Return the writer of a new ``ledger`` whose entries are numbered by the caller."""
+    """Return the writer of a new ``ledger`` whose entries are numbered by the caller; it encrypts if the ledger does.
+    """
     return AdvLedgerWriter(ledger) if ledger.cipher is None else EncryptedAdvLedgerWriter(ledger)

@@ -1,8 +1,8 @@
 """Ensemble changes: failed bookies of an ensemble are replaced by other bookies.
 
-A writer stores the new ensemble by a compare-and-set of the metadata (safety rule S15), before any further entry
-completes (safety rule S16).  A recovery keeps the new ensemble in memory, and stores it when it closes the ledger.  A
-writer with deferred sync cannot replace bookies at all.
+A writer stores the new ensemble by a compare-and-set of the metadata (safety rule S15).  Only then may further entries
+complete (safety rule S16).  A recovery keeps the new ensemble in memory, and stores it when it closes the ledger.  A
+writer with deferred sync cannot replace bookies.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -19,12 +19,12 @@ from ..interfaces import IEnsembleChange
 
 
 def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segment, ...]:
-    """Return the segments of a ledger after an ensemble change that begins with the entry ``change.first_entry_id``.
+    """Return the segments of a ledger after an ensemble change, whose new segment is ``change``.
 
-    If the change begins with the first entry of the newest segment, it replaces this segment: no entry of the segment
-    has completed.  Otherwise the change adds a segment.
+    If both begin with the same entry, the new segment replaces the newest segment, of which no entry has completed.
+    Otherwise the new segment is added.
 
-    :raises bookkeeper_twisted.errors.UnexpectedConditionError: the change begins before the newest segment.
+    :raises bookkeeper_twisted.errors.UnexpectedConditionError: the new segment begins before the newest segment.
     """
     newest = segments[-1].first_entry_id
     if change.first_entry_id < newest:
@@ -33,11 +33,11 @@ def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segmen
 
 
 def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes: Mapping[int, str]) -> tuple[str, ...]:
-    """Return the ensemble with ``substitutes`` at the positions of failed bookies that are still in the ensemble.
+    """Return the ensemble with failed bookies replaced by ``substitutes``.
 
-    :param failed: ids of the failed bookies by position in the ensemble.  If a position has another bookie now, this
-        bookie stays.
-    :param substitutes: ids of the new bookies by position in the ensemble; other positions keep their bookies.
+    :param failed: ids of the failed bookies by position in the ensemble.  If another bookie is at a position now, it is
+        not replaced.
+    :param substitutes: ids of the new bookies by position in the ensemble, perhaps not for all failed bookies.
     """
     return tuple(
         substitutes[position] if position in substitutes and failed[position] == bookie_id else bookie_id
@@ -48,7 +48,7 @@ def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes:
 async def find_substitutes(
     bookies: BookieWatcher, metadata: LedgerMetadata, failed: Mapping[int, str], excluded: Collection[str]
 ) -> dict[int, str]:
-    """Choose substitutes for failed bookies, at as many positions of the ensemble as possible.
+    """Choose substitutes for as many failed bookies as possible.
 
     :param metadata: the metadata whose newest ensemble is to be changed.
     :param failed: ids of the failed bookies by position in the ensemble, at least one.
@@ -76,7 +76,7 @@ async def find_substitutes(
 
 @implementer(IEnsembleChange)
 class StoredEnsembleChange:
-    """Ensemble changes by the writer of an open ledger, which are stored by compare-and-set.
+    """The ensemble changes of a ledger's writer; each is stored by a compare-and-set of the metadata.
 
     :ivar metadata: the newest known metadata.
     """
@@ -98,7 +98,7 @@ class StoredEnsembleChange:
 
         See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.replace` for parameters and errors.
 
-        :raises bookkeeper_twisted.errors.WriteError: the ensemble was changed too often.
+        :raises bookkeeper_twisted.errors.WriteError: the maximum number of ensemble changes of a ledger is reached.
         :raises bookkeeper_twisted.errors.LedgerFencedError: the ledger is being recovered.
         :raises bookkeeper_twisted.errors.LedgerClosedError: the ledger was closed by another client.
         """
@@ -120,11 +120,11 @@ class StoredEnsembleChange:
         return self.metadata.value.segments[-1].bookies
 
     def closed(self, metadata: Versioned[LedgerMetadata]) -> None:
-        """Set the known metadata to the ``metadata`` that the close of the ledger has stored."""
+        """Remember the ``metadata`` with which the writer has closed the ledger."""
         self.metadata = metadata
 
     def has_spare(self, ensemble: Collection[str]) -> bool:
-        """Test whether a writable bookie is known that is not in ``ensemble``."""
+        """Test whether a known writable bookie is outside of ``ensemble``."""
         return not self._bookies.writable.issubset(ensemble)
 
     def stay(self, bookies: Collection[str], why: Exception) -> None:
@@ -132,7 +132,7 @@ class StoredEnsembleChange:
         self._bookies.missed(bookies, why)
 
     def _check_stored(self, first_entry_id: int) -> None:
-        """Raise an error if the stored ledger is not open any more: then its writer must stop (safety rule S15)."""
+        """Raise an error if the stored ledger is no longer open, so that its writer must stop (safety rule S15)."""
         state, newest = self.metadata.value.state, self.metadata.value.segments[-1]
         if state is LedgerState.IN_RECOVERY:
             raise LedgerFencedError(self._ledger_id, detail="it is being recovered")
@@ -144,11 +144,11 @@ class StoredEnsembleChange:
 
 @implementer(IEnsembleChange)
 class RememberedEnsembleChange:
-    """Ensemble changes by a recovery, which are kept in memory and stored when the ledger is closed.
+    """The ensemble changes of a recovery, which are kept in memory and stored when the ledger is closed.
 
-    A bookie that has failed is never chosen again, so the recovery ends at the latest when all bookies have failed.
+    A failed bookie is never chosen as a substitute, so the recovery ends at the latest when all bookies have failed.
 
-    :ivar changes: the segments that this recovery has added to those in the stored metadata.
+    :ivar changes: the segments to add to the stored metadata.
     """
 
     def __init__(self, metadata: LedgerMetadata, bookies: BookieWatcher) -> None:
@@ -172,7 +172,7 @@ class RememberedEnsembleChange:
         return change.bookies
 
     def has_spare(self, ensemble: Collection[str]) -> bool:
-        """Return False: a recovery asks only after it has found no other bookie."""
+        """Return False, because a recovery does not look for substitutes a second time."""
         return False
 
     def stay(self, bookies: Collection[str], why: Exception) -> None:
@@ -182,7 +182,8 @@ class RememberedEnsembleChange:
     def applied_to(self, metadata: LedgerMetadata) -> LedgerMetadata:
         """Return ``metadata`` with the remembered changes.
 
-        :raises bookkeeper_twisted.errors.UnexpectedConditionError: the newest segment begins after a change.
+        :raises bookkeeper_twisted.errors.UnexpectedConditionError: the newest segment of ``metadata`` begins after a
+            change.
         """
         segments = metadata.segments
         for change in self.changes:
@@ -192,10 +193,10 @@ class RememberedEnsembleChange:
 
 @implementer(IEnsembleChange)
 class NoEnsembleChange:
-    """The ensemble change of writers with deferred sync: it always fails, and then the writer ends.
+    """The ensemble changes of a writer with deferred sync: each fails, so that the writer ends.
 
-    A failed bookie may have lost entries that were acknowledged before they were on disk; a new bookie would not have
-    them either.
+    The failed bookie may have acknowledged entries and lost them before they were on disk, and a substitute would not
+    have these entries.
     """
 
     async def replace(
@@ -213,4 +214,4 @@ class NoEnsembleChange:
         return False
 
     def stay(self, bookies: Collection[str], why: Exception) -> None:
-        """Do nothing.  This is never called, because :meth:`replace` has ended the writer before."""
+        """Do nothing; never called, because :meth:`replace` has ended the writer."""

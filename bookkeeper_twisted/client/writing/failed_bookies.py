@@ -1,4 +1,5 @@
-"""The record of the bookies that failed to store entries of one ledger: which to replace, and which to keep."""
+"""The record of the bookies that failed to store entries of one ledger: which to replace, and which cannot be replaced.
+"""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -10,19 +11,21 @@ RETRY_SECONDS = 0.5
 """Seconds between two attempts to send entries again to failed bookies that no other bookie can replace."""
 
 SPARE_SECONDS = 10.0
-"""Seconds for which a failed bookie without a substitute stays in the ensemble, even if a spare bookie appears."""
+"""Seconds for which a failed bookie without a substitute stays in the ensemble, even if another bookie appears."""
 
 
 @attrs.frozen
 class AddRules:
     """The rules of a writer for adds that fail or are slow.
 
-    :ivar confirms: whether the last add confirmed advances when an entry completes.  False with deferred sync, because
-        the entry may not be on disk yet; and False in a recovery, which confirms its entries by closing the ledger.
+    :ivar confirms: whether the last add confirmed advances when an entry completes.  It is False with deferred sync,
+        because the entry may not be on disk yet.  It is also False in a recovery, which confirms its entries by closing
+        the ledger.
     :ivar delay_change: whether a failed bookie stays in the ensemble as long as all entries can reach their ack quorums
         without it.
-    :ivar quorum_timeout: seconds in which an entry must reach its ack quorum, None to wait for ever.
-    :ivar patience: seconds for which entries are sent again to failed bookies that no other bookie can replace.
+    :ivar quorum_timeout: seconds within which an entry must reach its ack quorum, None to wait for ever.
+    :ivar patience: maximum number of seconds for which entries are sent again and again to failed bookies that no other
+        bookie can replace.
     """
 
     confirms: bool = True
@@ -34,9 +37,10 @@ class AddRules:
 class FailedBookies:
     """The failed bookies of one ledger; the writer makes this object at the first failure.
 
-    :ivar late: bookies that failed to store only entries which reached their ack quorum nevertheless; they are replaced
+    :ivar late: bookies that failed, but only with entries that have their ack quorum without them.  They are replaced
         before the next entries are sent.
-    :ivar useless: bookies that have failed since an entry last completed.  They must not be chosen as substitutes.
+    :ivar useless: bookies that have failed since the last completion of an entry.  They must not be chosen as
+        substitutes.
     """
 
     __slots__ = ("late", "useless", "_failed", "_staying", "_errors", "_deadline")
@@ -48,8 +52,7 @@ class FailedBookies:
         # for each failed bookie without a substitute: the time until which it stays in the ensemble
         self._staying: dict[str, float] = {}
         self._errors: dict[str, Exception] = {}  # the first error of each bookie since it joined the ensemble
-        # the time after which no entry is sent again to bookies without a substitute
-        self._deadline: float | None = None
+        self._deadline: float | None = None  # time after which no entry is sent again to failed bookies
 
     def note(self, bookie_id: str, error: Exception) -> bool:
         """Record the ``error`` of a bookie of the ensemble.
@@ -59,13 +62,14 @@ class FailedBookies:
         return self._errors.setdefault(bookie_id, error) is error
 
     def add(self, failed: Iterable[str]) -> None:
-        """Add ``failed`` bookies to those that the ensemble change tries to replace next."""
+        """Add ``failed`` bookies to those that the next ensemble change must try to replace."""
         self._failed.update(dict.fromkeys(failed))
 
     def take(self, ensemble: Sequence[str], tried: Collection[tuple[int, str]]) -> dict[int, str]:
-        """Return the failed bookies that an ensemble change must try to replace next, and remove them from this record.
+        """Return the failed bookies that an ensemble change must try to replace; the next call does not return them.
 
-        :param tried: (position in the ensemble, bookie id) of each bookie that this change has tried to replace before.
+        :param tried: position in the ensemble and id of each bookie that the same change has tried to replace already;
+            these are left out.
         :returns: ids of failed bookies by position in the ensemble.
         """
         failed = {**self._failed, **self.late}
@@ -76,7 +80,7 @@ class FailedBookies:
 
     @property
     def waiting(self) -> bool:
-        """Whether failed bookies wait until the ensemble change tries to replace them."""
+        """Whether there are failed bookies that an ensemble change has not tried to replace yet."""
         return bool(self._failed)
 
     def forget(self) -> None:
@@ -91,7 +95,7 @@ class FailedBookies:
         self._staying.update(dict.fromkeys(bookies, now + SPARE_SECONDS))
 
     def stays_until(self, bookie_id: str) -> float | None:
-        """Return the time until which the failed ``bookie_id`` stays in the ensemble, None if it must be replaced."""
+        """Return the time until which a failed ``bookie_id`` stays in the ensemble; None if it must be replaced."""
         return self._staying.get(bookie_id)
 
     def changed(self, ensemble: Collection[str]) -> None:
@@ -104,9 +108,9 @@ class FailedBookies:
         self.useless, self._deadline = {}, None
 
     def pause(self, now: float, patience: float) -> float | None:
-        """Return the seconds to wait before entries are sent again to bookies without a substitute; None to give up.
+        """Return the seconds to wait before entries are sent again to failed bookies; None if the writer must give up.
 
-        :param patience: seconds from the first call until this method returns None.
+        :param patience: seconds after the first call at which this method begins to return None.
         """
         if self._deadline is None:
             self._deadline = now + patience
@@ -115,9 +119,9 @@ class FailedBookies:
     def explained(
         self, shortage: NotEnoughBookiesError, ensemble: Iterable[str], failed: Collection[str]
     ) -> NotEnoughBookiesError:
-        """Return ``shortage`` with the errors of the ``failed`` bookies in the ``ensemble`` added to its message.
+        """Return ``shortage`` with a message that also has the errors of ``failed`` bookies in the ``ensemble``.
 
-        The first of these errors becomes the cause of the returned error.
+        The first of these errors is the cause of the returned error.
         """
         failures = {name: self._errors[name] for name in ensemble if name in self._errors and name in failed}
         said = "".join(f"; {bookie_id}: {error}" for bookie_id, error in failures.items())

@@ -1,10 +1,9 @@
 """Notices of the last add confirmed (explicit LACs, BP-7), which idle writers send to bookies for tailing readers.
 
-An entry contains the last add confirmed at the time when it is sent, so never its own id.  Readers therefore learn that
-the newest entries are confirmed only from a later entry, from the close of the ledger, or from a notice.  One timer
-serves all writers of a client; it is stopped while no writer needs a notice.  A batch reports its writers once, when it
-is sent, so that notices cost nothing per entry.  Each call of the timer checks a limited number of writers and sends a
-limited number of notices.
+The LAC in an entry is always lower than the entry's own id.  So readers learn that the newest entry is confirmed only
+from a later entry, from the close of the ledger, or from a notice.  One timer serves all writers of a client; it is
+stopped while no writer needs a notice.  A batch reports its writers once, when it is sent, so that there is no cost per
+entry.  Each call of the timer checks a limited number of writers and sends a limited number of notices.
 """
 
 from collections.abc import Iterable
@@ -23,18 +22,14 @@ from ...model import INVALID_ENTRY_ID
 from ..interfaces import IBookieClient
 
 MOST_LOOKS = 256
-"""Maximum number of writers that one call of the timer checks, so that thousands of writers do not block the
-reactor.
-"""
+"""Maximum number of writers that one call of the timer checks, so that it does not block the reactor."""
 
 MOST_SENT = 16
-"""Maximum number of notices (explicit LACs) that one call of the timer sends: many writers with rare appends must not
-flood bookies.
-"""
+"""Maximum number of notices (explicit LACs) that one call of the timer sends, so that bookies are not flooded."""
 
 FIRST_REST = 1.0
 LONGEST_REST = 60.0
-"""Seconds until a notice is sent again after bookies did not accept it: first ``FIRST_REST``, at most ``LONGEST_REST``.
+"""Seconds after which a notice that bookies did not accept is sent again: from ``FIRST_REST`` to ``LONGEST_REST``.
 
 Each failure doubles the time.
 """
@@ -42,12 +37,12 @@ Each failure doubles the time.
 
 @attrs.define(eq=False)
 class LacNotice:
-    """The state of one ledger's notices: explicit LACs that its idle writer sends to bookies.
+    """The state of the notices (explicit LACs) of one ledger.
 
-    :ivar bookies: makes the requests to bookies for this ledger.
-    :ivar told: the highest last add confirmed that was sent in a notice and accepted by enough bookies.
+    :ivar bookies: sends the requests to bookies for this ledger.
+    :ivar told: the highest LAC that was sent in a notice and that enough bookies have accepted.
     :ivar due: time before which no notice is sent, in seconds of the clock.
-    :ivar rest: seconds until the next notice is sent again if bookies do not accept it.
+    :ivar rest: seconds after which a notice is sent again if too few bookies accept it.
     """
 
     bookies: IBookieClient
@@ -72,10 +67,10 @@ class NoticedWriter(Protocol):
 
 
 class LacNotices:
-    """The sender of the notices (explicit LACs) of all idle writers of one client.
+    """Sends notices (explicit LACs) for all idle writers of one client.
 
-    :param interval: seconds without a new entry after which a writer's notice is sent; it may take up to twice this
-        time.  With 0, no notices are sent.
+    :param interval: a notice is sent when a writer has sent no entry for this number of seconds, or up to twice as
+        many.  With 0, no notices are sent.
     """
 
     _log = Logger()
@@ -83,7 +78,7 @@ class LacNotices:
     def __init__(self, clock: IReactorTime, interval: float) -> None:
         self._clock = clock
         self._interval = interval
-        # writers that sent entries since the last call of the timer; no set, because a set has no stable order
+        # writers that sent entries since the last call of the timer, in order; a set would have no order
         self._sent: dict[NoticedWriter, None] = {}
         # writers that may need a notice; the timer checks them in this order
         self._quiet: dict[NoticedWriter, None] = {}
@@ -147,10 +142,7 @@ class LacNotices:
     def _answered(
         self, outcomes: Any, writer: NoticedWriter, notice: LacNotice, lac: int
     ) -> None:  # fmt: skip
-        """Record that a notice succeeded if an ack quorum of every write set accepted it.
-
-        Otherwise send it again later.
-        """
+        """Record that an ack quorum of every write set has accepted a notice; if not, send the notice again later."""
         errors = [failure.value for ok, failure in outcomes if not ok]
         schedule = writer.schedule
         if len(errors) <= schedule.write_quorum - schedule.ack_quorum:

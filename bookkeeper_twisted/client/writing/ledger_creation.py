@@ -13,9 +13,7 @@ from ...model import DigestType, LedgerMetadata, Segment, WriteFlag, check_ledge
 from ...placement.bookie_watcher import BookieWatcher
 
 LARGEST_ENSEMBLE = 1000
-"""Maximum number of bookies of an ensemble, because the distribution schedule in memory has (ensemble size * write
-quorum) items.
-"""
+"""Maximum number of bookies of an ensemble; it limits the memory for the tables of write sets."""
 
 _WRITE_FLAGS = (WriteFlag.NONE, WriteFlag.DEFERRED_SYNC)
 
@@ -41,7 +39,7 @@ class NewLedger:
     def __attrs_post_init__(self) -> None:
         for name in ("ensemble_size", "write_quorum", "ack_quorum"):
             check_integer(name, getattr(self, name), 1, LARGEST_ENSEMBLE)
-        # this raises an error if the sizes are in the wrong order
+        # raises an error unless ensemble size >= write quorum >= ack quorum
         Schedule(self.ensemble_size, self.write_quorum, self.ack_quorum)
         if self.ledger_id is not None:
             check_ledger_id(self.ledger_id)
@@ -51,7 +49,7 @@ class NewLedger:
     def metadata(self, ensemble: tuple[str, ...], token: int) -> LedgerMetadata:
         """Make the metadata of the new ledger.
 
-        :param token: a random number, by which this client later recognizes that stored metadata are its own.
+        :param token: a random number in the metadata, by which this client recognizes that it has stored them.
         """
         return LedgerMetadata(
             len(ensemble), self.write_quorum, self.ack_quorum, (Segment(0, ensemble),), digest_type=self.digest_type,
@@ -63,8 +61,9 @@ async def choose_ensemble(wanted: NewLedger, watcher: BookieWatcher, opportunist
     """Choose the bookies of a new ledger.
 
     :param wanted: the properties of the ledger, with sizes and custom metadata.
-    :param watcher: knows the available bookies, and asks the placement policy.
-    :param opportunistic: whether fewer bookies than the ensemble size are allowed, but at least a write quorum.
+    :param watcher: chooses among the available bookies by the placement policy.
+    :param opportunistic: whether a smaller ensemble, of at least the write quorum, is allowed if there are too few
+        bookies.
     :returns: ids of the bookies, in the order of their positions in the ensemble.
     :raises bookkeeper_twisted.errors.NotEnoughBookiesError: too few bookies are writable.
     """
@@ -81,7 +80,7 @@ async def choose_ensemble(wanted: NewLedger, watcher: BookieWatcher, opportunist
 async def store_ledger(
     wanted: NewLedger, ledgers: ILedgerManager, metadata: LedgerMetadata
 ) -> tuple[int, Versioned[LedgerMetadata]]:
-    """Store the metadata of a new ledger, under the wanted id or an id that no ledger has had.
+    """Store the metadata of a new ledger under the wanted id, or under an id that no ledger has had.
 
     :param wanted: the properties of the ledger, with the id or None.
     :param metadata: the metadata of the ledger.

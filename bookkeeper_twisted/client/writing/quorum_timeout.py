@@ -8,18 +8,18 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from ...limits.attended_time import AttendedTime
 
 _MOST_LOOKS = 4
-"""Number of checks of a waiting batch within the time limit; each check notices whether this process did not run."""
+"""Number of times that the timer checks a batch within the time limit, to notice when this process did not run."""
 
 Item = TypeVar("Item")
 
 
 class QuorumTimeout(Generic[Item]):
-    """A time limit for items (batches) that wait, with one timer, which is set for the oldest item.
+    """A time limit for waiting items (batches); one timer checks the oldest item.
 
-    The clock must be monotonic, because a wall clock may jump.
+    The clock must be monotonic.
 
     :param waits: tests whether an item still waits.
-    :param expired: called when an item has waited for ``seconds``; time in which the process was held up does not
+    :param expired: called when an item has waited for ``seconds``; time in which this process did not run does not
         count.
     """
 
@@ -35,7 +35,7 @@ class QuorumTimeout(Generic[Item]):
         self._begun: dict[Item, float] = {}
 
     def watch(self, item: Item) -> None:
-        """Start the time limit of an ``item`` (a batch), which begins to wait now."""
+        """Start the time limit of an ``item`` (a batch)."""
         self._begun = {each: time for each, time in self._begun.items() if self._waits(each)}
         self._begun[item] = self._time.seconds()
         if self._call is None:

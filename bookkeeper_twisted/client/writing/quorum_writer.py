@@ -1,13 +1,13 @@
 """The state machine of one ledger's writer: it completes entries and replaces bookies that fail.
 
-Its state is one of :mod:`.states`.  All entries that have not completed belong to the current ensemble.  A change of
-the ensemble applies to all of them at once, and acknowledgements of a replaced bookie no longer count.  During a change
-no entry completes (safety rule S16): entries that reach their ack quorum wait.  Once the change is stored, they
-complete, or are sent to the new bookies.
+Its state is one of :mod:`.states`.  All entries that have not completed belong to the current ensemble.  An ensemble
+change applies to all of them, and acknowledgements of a replaced bookie no longer count.  During a change no entry
+completes (safety rule S16), even if it reaches its ack quorum.  Once the change is stored, the entries are sent to the
+new bookies, and those that have their ack quorum complete.
 
 An :class:`~bookkeeper_twisted.client.interfaces.IEnsembleChange` replaces failed bookies.  If no other bookie can
-replace a failed bookie, the failed bookie stays in the ensemble.  The writer then goes on as long as each entry can
-reach its ack quorum.  Otherwise the writer ends: it calls the callbacks of completed entries, and completes no more.
+replace a failed bookie, the failed bookie stays in the ensemble, and the writer continues as long as each entry can
+reach its ack quorum.  Otherwise the writer ends, and all entries that have not completed fail.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -43,13 +43,13 @@ from .quorum_timeout import QuorumTimeout
 from .states import OPEN, Event, following
 
 _FATAL = (LedgerFencedError, UnauthorizedAccessError, IllegalOperationError, ClientClosedError)
-"""Errors that end a writer when one bookie answers with them, because any other bookie should answer the same."""
+"""Errors that end a writer if any bookie answers with them, because other bookies will answer the same."""
 
 _OF_CONNECTIONS = (BookieHandleNotAvailableError, RequestTimeoutError)
 
 
 class JoinedBytes(Protocol):
-    """A count of the bytes of all entries of a ledger that were ever added to batches of add requests."""
+    """A count of the bytes of all entries of a ledger that were ever added to batches."""
 
     joined_bytes: int
 
@@ -66,13 +66,13 @@ class QuorumWriter:
     :ivar completed: the id of the last completed entry: it and all entries before it have their ack quorum.
     :ivar length: bytes of the ledger up to and including the entry ``completed``.
     :ivar confirmed: the last add confirmed.
-    :ivar source: counts the bytes of all entries that have joined batches.
-    :ivar ended_bytes: bytes of the frames of all entries that are no longer in flight.
+    :ivar source: counts the bytes of all entries that were added to batches.
+    :ivar ended_bytes: bytes of the add requests of all entries that have completed or failed.
     :ivar batches: batches with entries in flight, in order.
     :ivar ensemble: the current ensemble.
     :ivar state: the present state, one of :mod:`.states`.
-    :ivar alert: whether the callback ``advanced`` is called the next time entries complete.
-    :ivar failures: the failures of bookies, None as long as no bookie has failed.
+    :ivar alert: whether to call the callback ``advanced`` the next time entries complete.
+    :ivar failures: the record of failed bookies, None as long as no bookie has failed.
     :ivar failure: the error that ended the writer, else None.
     :ivar notice: the state of the explicit LACs that this writer sends; None if it sends none.
     """
@@ -125,7 +125,7 @@ class QuorumWriter:
 
     @property
     def in_flight(self) -> int:
-        """The bytes in add requests of entries that have joined a batch and have neither completed nor failed."""
+        """The bytes of the add requests of entries that were added to batches and have not completed or failed."""
         return self.source.joined_bytes - self.ended_bytes
 
     @property
@@ -134,9 +134,9 @@ class QuorumWriter:
         return self.source.joined_bytes == self.ended_bytes
 
     def follow(self, batch: "Batch[QuorumWriter]") -> None:
-        """Add ``batch`` to the batches in flight, because the next entries of this writer join it.
+        """Add ``batch`` to the batches in flight, because this writer has added entries to it.
 
-        Remove the oldest batches whose entries have all completed or failed.
+        Remove the oldest batches if all their entries have completed or failed.
         """
         batches = self.batches
         while batches and batches[0].sent and not batches[0].left:
@@ -149,7 +149,7 @@ class QuorumWriter:
             self._timeout.watch(batch)
 
     def replace_late(self) -> None:
-        """Replace failed bookies that no entry needs for its ack quorum; called before other entries are sent."""
+        """Replace failed bookies that no sent entry needs for its ack quorum; called before more entries are sent."""
         if self.failures is not None and self.failures.late:
             self._replace(self.failures, ())
 
@@ -182,19 +182,19 @@ class QuorumWriter:
         return self.failures
 
     def _may_wait(self, failures: FailedBookies, bookie_id: str, error: Exception) -> bool:
-        """Test whether a failed bookie may stay in the ensemble as long as all entries can reach their ack quorums."""
+        """Test whether a failed bookie may stay in the ensemble while all entries can reach their ack quorums."""
         delayed = self._rules.delay_change and not isinstance(error, WriteOnReadOnlyBookieError)
         return delayed or self._stays(failures, bookie_id)
 
     def _stays(self, failures: FailedBookies, bookie_id: str) -> bool:
-        """Test whether a failed bookie stays for now, because an attempt to replace it failed a short time ago."""
+        """Test whether not to replace a failed bookie now, because an attempt to replace it failed a short time ago."""
         until = failures.stays_until(bookie_id)
         return until is not None and (self._clock.seconds() < until or not self._changes.has_spare(self.ensemble))
 
     def _warn(self, bookie_id: str, error: Exception) -> None:
         self.alert = True
         if self._account().note(bookie_id, error):
-            # The connections log the loss of a bookie once, for all ledgers, so no warning is needed here.
+            # the connections have logged a warning already, once for all ledgers
             level = LogLevel.debug if isinstance(error, _OF_CONNECTIONS) else LogLevel.warn
             self._log.emit(
                 level, "{bookie_id} does not take entries of ledger {ledger_id}: {error}",
@@ -204,7 +204,7 @@ class QuorumWriter:
     # ---- completing ----------------------------------------------------------------------------------
 
     def watch(self) -> None:
-        """Call the callback ``advanced`` the next time entries complete."""
+        """Make the next completion of entries call the callback ``advanced``."""
         self.alert = True
 
     def confirm(self, entry_id: int) -> None:
@@ -223,7 +223,7 @@ class QuorumWriter:
                 completed.append(self._take(batch, places))
             if self.idle:
                 batches.clear()
-            # Read the next batch again: follow() has removed this one, and waiting entries may have been sent.
+            # compare first: sending waiting entries may have called follow(), which removes completed batches
             elif batches[0] is batch:
                 if not batch.sent or batch.has_open(self):
                     break
@@ -237,7 +237,9 @@ class QuorumWriter:
                 self._look_around()
 
     def _take(self, batch: "Batch[QuorumWriter]", places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Complete entries of a batch, given their indexes; return their ids, and their Deferreds in reverse order."""
+        """Mark entries of a batch, given by index, as completed; return their ids, and their Deferreds in reverse
+        order.
+        """
         self.ended_bytes += batch.size_of(places)
         ids, waiters = batch.take(places)
         self.completed, self.length = ids[-1], batch.lengths[places[-1]]
@@ -245,8 +247,8 @@ class QuorumWriter:
         return ids, waiters
 
     def _look_around(self) -> None:
-        """Complete entries that waited for an earlier entry's ack quorum, then call the callback ``advanced``."""
-        if self._ahead:  # stays True while entries are in flight: more may be acknowledged out of order
+        """Complete entries that had to wait for an earlier entry's ack quorum; then call the callback ``advanced``."""
+        if self._ahead:  # keep it True while entries are in flight, because more may be acknowledged out of order
             self.advance()
             self._ahead = not self.idle
         if self.failures is not None:
@@ -255,7 +257,7 @@ class QuorumWriter:
 
     @staticmethod
     def reached(batch: "Batch[QuorumWriter]", bits: int) -> None:
-        """Complete entries that have just reached their ack quorum; in each ledger, stop at the first entry without it.
+        """Complete entries that have just reached their ack quorum, unless an earlier entry of the ledger lacks it.
 
         :param bits: the entries, as a set of bits.
         """
@@ -286,7 +288,7 @@ class QuorumWriter:
     # ---- ensemble changes ----------------------------------------------------------------------------
 
     def _replace(self, failures: FailedBookies, failed: Iterable[str]) -> None:
-        """Replace the bookies in ``failed`` and ``failures.late``, in the running ensemble change or in a new one."""
+        """Start an ensemble change to replace ``failed`` and ``failures.late``, or let the running change do it."""
         failures.add(failed)
         if self._enter(Event.BOOKIES_FAILED):
             Deferred.fromCoroutine(self._change(failures)).addErrback(self._change_failed)
@@ -303,12 +305,12 @@ class QuorumWriter:
                 self._end_change(error)
                 return
             self._send_again(failures)
-            if not failures.waiting:  # replace bookies that have failed meanwhile, too
+            if not failures.waiting:  # otherwise the loop also replaces bookies that have failed meanwhile
                 self._end_change(None)
                 return
 
     async def _replace_failed(self, failures: FailedBookies) -> Exception | None:
-        """Replace failed bookies until none is left; return an error if an entry cannot reach its ack quorum."""
+        """Try to replace all failed bookies; return an error if an entry cannot reach its ack quorum afterwards."""
         tried: set[tuple[int, str]] = set()
         shortage: NotEnoughBookiesError | None = None
         staying: dict[int, str] = {}
@@ -329,12 +331,12 @@ class QuorumWriter:
         return out_of_reach
 
     def _go_on_without(self, failures: FailedBookies, staying: Collection[str], why: NotEnoughBookiesError) -> None:
-        """Keep failed bookies in the ensemble: the other bookies are enough for all ack quorums (safety rule S16)."""
+        """Record that failed bookies stay in the ensemble, because the other bookies are enough for all ack quorums."""
         failures.stay(staying, self._clock.seconds())
         self._changes.stay(staying, failures.explained(why, self.ensemble, staying))
 
     async def _may_try_again(self, failures: FailedBookies) -> bool:
-        """Wait before entries are sent again to bookies without a substitute; return False to end the writer."""
+        """Wait some time before entries are sent again to failed bookies; return False if the writer must end."""
         seconds = failures.pause(self._clock.seconds(), self._rules.patience)
         if seconds is None or not self.state.listens:
             return False
@@ -347,7 +349,7 @@ class QuorumWriter:
         return True
 
     def _send_again(self, failures: FailedBookies) -> None:
-        """Send entries again to the bookies that failed to store them, because these bookies may work again."""
+        """Send entries again to the bookies that failed to store them and that no other bookie can replace."""
         failures.forget()
         failed = self._failed_bookies()
         self._resend([(position, member, member) for position, member in enumerate(self.ensemble) if member in failed])
@@ -357,30 +359,31 @@ class QuorumWriter:
         return {bookie_id for batch in self.batches for bookie_id in batch.failed_bookies(self)}
 
     def _resend(self, changes: Sequence[tuple[int, str, str]]) -> None:
-        """Send all unfinished entries once more, to other bookies or to the same bookies.
+        """Send all entries in flight again, to substitute bookies or to the same bookies.
 
-        :param changes: position in the ensemble, id of the old bookie, id of the new one.
+        :param changes: for each bookie to send to: position in the ensemble, id of the previous bookie, id of the
+            bookie.
         """
         for batch in list(self.batches):
             if self.failure is None and batch.sent and batch.left:
                 moves = [(old, new, self._kept_at(batch, position)) for position, old, new in changes]
                 for request in batch.replace(moves):
-                    if self.failure is None:  # a bookie that answers immediately may end this writer
+                    if self.failure is None:  # an immediate answer to an earlier request may have ended this writer
                         batch.ask_again(request)
 
     def _kept_at(self, batch: "Batch[QuorumWriter]", position: int) -> Sequence[int]:
-        """Return the indexes of a batch's unfinished entries that the bookie at ``position`` in the ensemble stores."""
+        """Return the indexes of a batch's open entries that the bookie at ``position`` in the ensemble must store."""
         places, schedule = batch.open_places(self), self.schedule
         if not schedule.striped:
             return places
         return [place for place in places if position in schedule.write_set(batch.entry_ids[place])]
 
     def _change_start(self) -> int:
-        """Return the first entry id of a new ensemble; it stays the same during the change, as no entry completes."""
+        """Return the first entry id of the new ensemble: the first id that has not completed."""
         return self.completed + 1
 
     def _adopt(self, failures: FailedBookies, ensemble: Sequence[str]) -> None:
-        """Use a new ensemble for all entries that have not completed: send these entries to the new bookies in it."""
+        """Use a new ensemble for all entries that have not completed; send these entries to its new bookies."""
         before, self.ensemble = self.ensemble, _shared(tuple(ensemble))
         changes = [(n, *pair) for n, pair in enumerate(zip(before, ensemble, strict=True)) if pair[0] != pair[1]]
         failures.changed(ensemble)
@@ -388,9 +391,9 @@ class QuorumWriter:
         self._resend(changes)
 
     def _out_of_reach(self, failures: FailedBookies, shortage: NotEnoughBookiesError | None) -> Exception | None:
-        """Return the error if an entry cannot reach its ack quorum after an ensemble change; None if all entries can.
+        """Return an error if an entry cannot reach its ack quorum after an ensemble change, else None.
 
-        :param shortage: the error that explains why the failed bookies were not replaced.
+        :param shortage: the error that says why failed bookies were not replaced; None if all were replaced.
         """
         for batch in self.batches:
             entry_id = batch.unreachable(self)
@@ -400,7 +403,7 @@ class QuorumWriter:
         return None
 
     def _end_change(self, error: Exception | None) -> None:
-        """End an ensemble change: complete entries that waited for it, then end the writer if there is an ``error``."""
+        """End an ensemble change: complete entries that have their ack quorum, then end the writer on an ``error``."""
         if self.state.listens:
             self._enter(Event.CHANGED)
             self.advance()
@@ -425,7 +428,8 @@ class QuorumWriter:
         self.stop(AddEntryQuorumTimeoutError(f"entry {entry_id} had no ack quorum in {self._rules.quorum_timeout} s"))
 
     def drain(self) -> None:
-        """Begin to close: accept no more entries, and send no LAC notices, because the metadata will have the LAC."""
+        """Begin to close: accept no more entries, and send no more explicit LACs, because the close publishes the LAC.
+        """
         self._enter(Event.CLOSE)
         self.notice, self.alert = None, True
 
@@ -441,7 +445,7 @@ class QuorumWriter:
         self._ended(error, waiters)
 
     def close(self) -> None:
-        """Ignore all later answers of bookies, because no more entries are sent."""
+        """Ignore all later answers of bookies, and stop the timers."""
         self._enter(Event.END)
         if self._pause is not None:
             self._pause.cancel()
@@ -450,7 +454,7 @@ class QuorumWriter:
 
 
 def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
-    """Complete entries of a batch, in each ledger up to the first entry that lacks its ack quorum (safety rule S13)."""
+    """Complete entries of a batch, unless an earlier entry of the ledger lacks its ack quorum (safety rule S13)."""
     if batch.adds is None:
         return  # all entries of the batch have completed or failed already
     late, alerted = set[int](), list[QuorumWriter]()
@@ -487,8 +491,8 @@ def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
 def _call_back(entry_ids: Sequence[int], waiters: list[Waiter]) -> None:
     """Call the callbacks of completed entries.
 
-    :param waiters: the waiters in reverse order.  The list is emptied one by one, so that an append that a callback
-        makes can reuse the memory of the waiter.
+    :param waiters: the waiters in reverse order.  Each is removed from the list before it is called, so that its memory
+        is free for an append that the callback makes.
     """
     if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:  # append_many() has only one waiter
         del waiters[:]

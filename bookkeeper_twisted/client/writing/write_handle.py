@@ -15,7 +15,7 @@ from .context import OpenLedger
 
 
 class LedgerWriter(InOrderWriter, BaseWriter):
-    """The only writer of one ledger; entries get their ids in the order of the calls.
+    """The writer of a ledger whose entries get their ids in the order of the calls.
 
     A program that regularly waits for the result of an :meth:`append` does not get TooManyRequestsError.  Other threads
     append through :meth:`appender`.
@@ -31,15 +31,15 @@ class LedgerWriter(InOrderWriter, BaseWriter):
     # ---- threads -------------------------------------------------------------------------------------
 
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
-        """Return an appender that any thread can use; its offers return before the entry is acknowledged.
+        """Return an appender, by which any thread can append entries without waiting for their acknowledgement.
 
         Call this method on the thread of the reactor or event loop; the blocking client may call it on any thread.  The
-        entries of all threads and of this writer's own appends get consecutive ids.  If entries of both kinds wait to
-        be sent, the writer's own entries are sent first.  :meth:`close` waits until all offered entries are
+        entries of all threads and of :meth:`append` get consecutive ids.  If too many bytes are in flight, waiting
+        entries of :meth:`append` are sent before entries of threads.  :meth:`close` waits until all offered entries are
         acknowledged; later offers fail.
 
-        :param when_full: what an offer does while its entry has no room, because ``maxInFlightBytes`` of offered
-            entries are not acknowledged yet.
+        :param when_full: what an offer does while ``maxInFlightBytes`` of offered entries are not acknowledged, so that
+            there is no room for its entry.
         :param patience: maximum number of seconds that an offer waits for room with ``WhenFull.BLOCK``; None for ever.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or is negative.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries; the error says why.
@@ -63,9 +63,9 @@ class LedgerWriter(InOrderWriter, BaseWriter):
         return ClaimLog(layout, context.terms, context.threads, wake, max(window, 2 * self._largest), 0, max_terms)
 
     def _drain_appends(self) -> None:
-        """Send the entries that threads have committed, but first the queued entries of this writer's own appends."""
+        """Send the waiting entries of this writer's own appends, then the entries that threads have committed."""
         self._resume()
-        if self._at_rest:  # nothing is left to send: threads have aborted all entries in their queue
+        if self._at_rest:  # possible without a completion if threads have aborted all their claims
             self._notify_drained()
 
     def _resume(self) -> None:
