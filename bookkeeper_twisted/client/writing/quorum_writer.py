@@ -237,9 +237,7 @@ class QuorumWriter:
                 self._look_around()
 
     def _take(self, batch: "Batch[QuorumWriter]", places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Mark entries of a batch, given by index, as completed; return their ids, and their Deferreds in reverse
-        order.
-        """
+        """Mark entries of a batch as completed; return their ids, and their Deferreds in reverse order."""
         self.ended_bytes += batch.size_of(places)
         ids, waiters = batch.take(places)
         self.completed, self.length = ids[-1], batch.lengths[places[-1]]
@@ -331,7 +329,8 @@ class QuorumWriter:
         return out_of_reach
 
     def _go_on_without(self, failures: FailedBookies, staying: Collection[str], why: NotEnoughBookiesError) -> None:
-        """Record that failed bookies stay in the ensemble, because the other bookies are enough for all ack quorums."""
+        """Record that failed bookies stay in the ensemble; the others are enough for all ack quorums (safety rule S16).
+        """
         failures.stay(staying, self._clock.seconds())
         self._changes.stay(staying, failures.explained(why, self.ensemble, staying))
 
@@ -361,8 +360,7 @@ class QuorumWriter:
     def _resend(self, changes: Sequence[tuple[int, str, str]]) -> None:
         """Send all entries in flight again, to substitute bookies or to the same bookies.
 
-        :param changes: for each bookie to send to: position in the ensemble, id of the previous bookie, id of the
-            bookie.
+        :param changes: for each bookie to send to: its position in the ensemble, the bookie that it replaces, its id.
         """
         for batch in list(self.batches):
             if self.failure is None and batch.sent and batch.left:
@@ -428,8 +426,7 @@ class QuorumWriter:
         self.stop(AddEntryQuorumTimeoutError(f"entry {entry_id} had no ack quorum in {self._rules.quorum_timeout} s"))
 
     def drain(self) -> None:
-        """Begin to close: accept no more entries, and send no more explicit LACs, because the close publishes the LAC.
-        """
+        """Begin to close: accept no more entries, and send no more explicit LACs, because the metadata get the LAC."""
         self._enter(Event.CLOSE)
         self.notice, self.alert = None, True
 
@@ -491,8 +488,7 @@ def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
 def _call_back(entry_ids: Sequence[int], waiters: list[Waiter]) -> None:
     """Call the callbacks of completed entries.
 
-    :param waiters: the waiters in reverse order.  Each is removed from the list before it is called, so that its memory
-        is free for an append that the callback makes.
+    :param waiters: the waiters in reverse order; each is removed from the list before it is called, to free its memory.
     """
     if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:  # append_many() has only one waiter
         del waiters[:]
