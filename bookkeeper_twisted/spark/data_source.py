@@ -1,8 +1,9 @@
 """The class that Spark calls for the format ``bookkeeper``: it makes the readers and writers of batches and streams.
 
-Readers (:mod:`.source.readers`) and writers (:mod:`.sink.writers`) run in Python processes that Spark starts.  On
-Spark's driver they plan reads and commit writes; in tasks, Spark calls their :meth:`read` and :meth:`write`.  The
-modules for writing are imported only by the methods that write, so that a task that reads does not load Twisted.
+Readers (:mod:`.source.readers`) and writers (:mod:`.sink.writers`) run in Python processes that Spark starts.  On the
+driver, readers plan a read and writers commit or abort a write.  In tasks, Spark calls the method ``read`` of readers
+and ``write`` of writers.  The modules for writing are imported only when they are needed, so that a task that reads
+does not load Twisted.
 """
 
 import sys
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     from .sink.writers import BatchSink, RestoringSink, StreamSink
 
 _PUSHDOWN = "pyspark.sql.worker.data_source_pushdown_filters"
-"""A module that Spark loads in its planning process only if the session has filter pushdown switched on."""
+"""A module of Spark that is loaded in its planning process only if the session has filter pushdown switched on."""
 
 
 class BookKeeperDataSource(DataSource):
-    """The data source behind ``format("bookkeeper")`` in Spark; :mod:`.options` describes its options."""
+    """The data source that Spark uses for ``format("bookkeeper")``; :mod:`.options` describes its options."""
 
     @classmethod
     def name(cls) -> str:
@@ -32,7 +33,7 @@ class BookKeeperDataSource(DataSource):
         return "bookkeeper"
 
     def schema(self) -> str:
-        """Return the columns of the rows that the options ask for, in Spark's notation."""
+        """Return the columns of the rows that the options select, as DDL, Spark's notation for schemas."""
         with plain_errors():
             return schema_of(SourceOptions.parse(self.options))
 

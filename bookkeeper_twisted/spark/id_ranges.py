@@ -1,4 +1,4 @@
-"""Sets of ledger ids, stored as ranges; used for options, for filters, and for the position of a stream."""
+"""Sets of ledger ids, stored as ranges; used for options, for filters, and in the offsets of a stream."""
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
@@ -14,7 +14,7 @@ from ..model import MAX_LEDGER_ID
 class IdRanges:
     """A set of ledger ids, kept as ranges.
 
-    :ivar ranges: first and last id of each range, ascending; ranges neither overlap nor touch.
+    :ivar ranges: first and last id of each range, ascending; there is a gap between any two ranges.
     """
 
     ranges: tuple[tuple[int, int], ...] = ()
@@ -26,7 +26,7 @@ class IdRanges:
 
     @classmethod
     def of_ranges(cls, ranges: Iterable[tuple[int, int]]) -> Self:
-        """Return the set of all ids in ``ranges``, each a first and a last id; ranges may overlap and be unordered."""
+        """Return the set of all ids in ``ranges``: pairs of first and last id, in any order, which may overlap."""
         return cls(_joined(sorted(ranges)))
 
     def __bool__(self) -> bool:

@@ -1,8 +1,8 @@
 """``bookkeeper-spark verify | replicate | usage | compaction-plan | export | import``: the pipelines as commands.
 
-Each command prints its results, and exits with status 1 if it finds something wrong with the ledgers.  With
-``--picture`` it also writes an HTML page with a chart.  ``--master``, ``spark-submit`` or ``SPARK_REMOTE`` decide where
-Spark runs the command.
+Each command prints its results, and exits with status 1 if ledgers are damaged or were not repaired.  With
+``--picture``, ``verify`` and ``usage`` also write an HTML page with a chart.  The argument ``--master``, the program
+``spark-submit`` or the variable ``SPARK_REMOTE`` say which Spark cluster runs the command.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def _new_file(text: str) -> Path:
 
 
 _WORK = ("verify", "replicate", "export", "import")
-"""The commands that read or write entries."""
+"""The commands that read or write entries, and so have arguments for passwords and for speed limits."""
 
 _ARGUMENTS: tuple[tuple[str, Collection[str], dict[str, Any]], ...] = (
     ("uri", (*_WORK, "compaction-plan"), {
@@ -88,7 +88,7 @@ _ARGUMENTS: tuple[tuple[str, Collection[str], dict[str, Any]], ...] = (
         "metavar": "N", "type": _rate, "default": 0.0, "help": "of all tasks together; default: no limit",
     }),
 )  # fmt: skip
-"""For each argument: its name, the commands that take it, and the keyword arguments of argparse for it."""
+"""Each argument: its name, the commands that have it, and the keyword arguments for ``argparse``."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -132,7 +132,7 @@ def session(arguments: argparse.Namespace) -> Any:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # if the root logger had no handler, PySpark's bridge to the JVM would print a stack trace at Ctrl-C
+    # without a handler of the root logger, PySpark's bridge to the JVM prints a stack trace at Ctrl-C
     logging.getLogger().addHandler(logging.NullHandler())
     builder = SparkSession.builder.appName(f"bookkeeper-spark {arguments.command}")
     if not os.environ.get("SPARK_REMOTE"):
@@ -141,8 +141,8 @@ def session(arguments: argparse.Namespace) -> Any:
     spark = builder.getOrCreate()
     if not _is_remote(spark):
         spark.sparkContext.setLogLevel(arguments.log)
-    # Spark masks, in the plans that it shows, the options whose names it knows as secret.  It does not know the option
-    # with the credentials for ZooKeeper (``zkauth``), so its name is added.
+    # When Spark shows a plan, it masks options whose names match a setting.  Add ``zkauth``, the option with the
+    # credentials for ZooKeeper, to this setting.
     masked = spark.conf.get(_REDACTED)
     if "zkauth" not in masked:
         spark.conf.set(_REDACTED, f"{masked}|zkauth")
@@ -152,7 +152,7 @@ def session(arguments: argparse.Namespace) -> Any:
 
 
 _REDACTED = "spark.sql.redaction.options.regex"
-"""The name of the setting of Spark with a regular expression for keys of options that plans show masked."""
+"""The name of Spark's setting for a regular expression: Spark masks the options that match it when it shows a plan."""
 
 
 def _is_remote(spark: Any) -> bool:
@@ -166,8 +166,7 @@ def _password(arguments: argparse.Namespace) -> bytes:
 def client_options(name: str | None) -> dict[str, str]:
     """Read the settings of the client from a file; return them as options of the source and of the sink.
 
-    Keys that only other programs use, for example bookies, are left out.  Each is reported by a line on the standard
-    error.
+    Keys that only bookies or other programs use are left out, with a warning for each on the standard error.
 
     :param name: path of the file, in the format of ``bk_server.conf``; None for no settings.
     :raises ConfigError: the file cannot be read, or a setting in it is wrong.
@@ -280,7 +279,8 @@ def _replicate(spark: Any, arguments: argparse.Namespace) -> int:
 
 
 def _speed(measured: Rate, limit: Rate) -> str:
-    """Describe the speed at which bookies were read, and by how many percent it differs from the speed limits."""
+    """Describe the speed at which entries were read from bookies, and its difference from the speed limits in percent.
+    """
     from .pipelines.pictures import human
 
     text = f"{measured.entries:,.0f} entries/s, {human(measured.bytes)}/s while bookies were read"
@@ -393,13 +393,11 @@ _AS_ARGUMENTS = {
     "option ledgers": "--ledgers",
     "; with failOnDataLoss = false it is passed over": "",
 }
-"""Parts of the error texts of the source that name its options; for each, the argument of this command to print
-instead.
-"""
+"""Texts in errors of the source that name an option; for each, the command-line argument to print instead."""
 
 
 def _sentence(text: str) -> str:
-    """Extract the text of this package's error from an error of Spark; without one, return Spark's own cause."""
+    """Return the message of this package's error inside an error of Spark; if there is none, Spark's own cause."""
     own, causes = _OWN_ERROR.search(text), _CAUSE.findall(text)
     if own is None:
         return str(causes[-1] if causes else text.partition("\n")[0])

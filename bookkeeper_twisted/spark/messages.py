@@ -1,7 +1,7 @@
 """Errors of this package in Spark: users see one sentence, without the traceback of Spark's Python worker.
 
-Spark adds the traceback to the message of an exception.  An environment variable of the worker forbids this, if it is
-set when the error is reported.  Only this module sets that variable.
+Spark adds the traceback to the message of an exception, unless the environment variable ``SPARK_HIDE_TRACEBACK`` is set
+in the worker.  This module sets it only when the exception is an error of this package.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""The options of the data source: parses and checks them.  The documentation is generated from the same declarations.
+"""The options of the data source: declares, parses and checks them; the documentation is generated from here.
 
-Spark passes options as text, with keys in lower case.  An unknown key is an error: if a misspelt option were ignored,
-the result would be wrong.  Keys that begin with ``bookkeeper.`` configure the client: ``bookkeeper.password``,
+Spark passes options as text, with keys in lower case.  An unknown key is an error, because ignoring a misspelt option
+would give a wrong result.  Keys that begin with ``bookkeeper.`` configure the client: ``bookkeeper.password``,
 ``bookkeeper.digestType`` and every key of :class:`~bookkeeper_twisted.config.client.ClientConfig`.
 
 Spark shows the options of a write in the logical plan, but masks options whose keys contain ``password``.  So the
@@ -67,7 +67,7 @@ def _pattern(text: str) -> tuple[tuple[str, str], ...]:
 
 
 Offsets = str | Mapping[int, int]
-"""``earliest``, ``latest``, or an entry id for each ledger id."""
+"""The value of an option with offsets: ``earliest``, ``latest``, or an entry id for each ledger id."""
 
 
 _OFFSETS_WANTED = 'expected earliest, latest or JSON such as {"17": 4000}'
@@ -117,7 +117,7 @@ _NO_IDS = IdRanges()
 
 @attrs.frozen(kw_only=True)
 class _Limits(Config):
-    """The options that limit the speed of all tasks together; reads and writes both have them."""
+    """The options of reads and of writes that limit the speed of all tasks together."""
 
     max_bytes_per_second: int = setting(
         "maxBytesPerSecond", 0, _at_least(0), "maximum bytes per second of all tasks together; 0: no limit",
@@ -142,7 +142,7 @@ class _Limits(Config):
 
 @attrs.frozen(kw_only=True)
 class ReadOptions(_Limits):
-    """The options of a read, except those that configure the client."""
+    """The options of a read, without the options that configure the client."""
 
     metadata_service_uri: str = setting("metadataServiceUri", "", TEXT, "where the metadata of the cluster are")
     ledger: IdRanges = setting("ledger", _NO_IDS, LEDGER_IDS, "the ledger to read")  # noqa: RUF009
@@ -232,7 +232,7 @@ _SELECTIONS = {
 
 @attrs.frozen(kw_only=True)
 class WriteOptions(_Limits):
-    """The options of a write, except those that configure the client."""
+    """The options of a write, without the options that configure the client."""
 
     metadata_service_uri: str = setting("metadataServiceUri", "", TEXT, "where the metadata of the cluster are")
     manifest: str = setting(
@@ -270,7 +270,7 @@ C = TypeVar("C", bound=Config)
 
 
 class Secret:
-    """A password that repr() and str() do not show."""
+    """A password, which repr() and str() of this object do not show."""
 
     __slots__ = ("value",)
 
@@ -301,7 +301,7 @@ class SourceOptions:
         """
         own, client, password, _ = _split(options)
         for key in _SELECTIONS.values():
-            # An empty selection is an error: if it were ignored, the whole cluster would be read by mistake.
+            # an empty value is an error: otherwise the whole cluster would be read by mistake
             if not own.get(key.lower(), key).strip():
                 raise ConfigError(f"option {key} is empty")
         return cls(_loaded(ReadOptions, own), client, password)
@@ -330,7 +330,7 @@ class SinkOptions:
 
 
 def _split(options: Mapping[str, str]) -> tuple[dict[str, str], ClientConfig, Secret, DigestType]:
-    """Split Spark's options into the options of this source (keys in lower case), client, password and digest type."""
+    """Split Spark's options into options of this source (keys in lower case), client, password and digest type."""
     given = {key.lower(): value for key, value in options.items() if key.lower() not in _SPARK_OWN}
     password = Secret(_password(given).encode())
     try:
@@ -343,7 +343,8 @@ def _split(options: Mapping[str, str]) -> tuple[dict[str, str], ClientConfig, Se
 
 
 def _password(given: dict[str, str]) -> str:
-    """Remove the password of ledgers from options (keys in lower case), and return it; empty if there is none."""
+    """Remove the ledgers' password from the options in ``given`` (keys in lower case); return it, or an empty string.
+    """
     found = [given.pop(key) for key in _PASSWORDS if key in given]
     if len(found) > 1:
         raise ConfigError(f"options {' and '.join(_PASSWORDS)} are two names of one option: set one of them")
@@ -351,7 +352,7 @@ def _password(given: dict[str, str]) -> str:
 
 
 def without_password(options: Mapping[str, str]) -> tuple[dict[str, str], str]:
-    """Return ``options`` without the password of ledgers, and the password; the case of keys does not matter.
+    """Return a copy of ``options`` without the ledgers' password, and the password; ignore the case of keys.
 
     :raises ConfigError: the options contain the password under both of its names.
     """
@@ -362,9 +363,9 @@ def without_password(options: Mapping[str, str]) -> tuple[dict[str, str], str]:
 def client_config(options: Mapping[str, str] | None) -> ClientConfig:
     """Return the configuration of the client from the options of a source or a sink.
 
-    :param options: options of a source or sink; only those that begin with ``bookkeeper.`` are used.  None: the default
-        configuration.
-    :raises ConfigError: such an option is unknown or wrong.
+    :param options: options of a source or sink, of which only keys that begin with ``bookkeeper.`` are used; None for
+        the defaults.
+    :raises ConfigError: an option whose key begins with ``bookkeeper.`` is unknown or wrong.
     """
     given = {key: value for key, value in (options or {}).items() if key.lower().startswith(PREFIX)}
     return _split(given)[1]

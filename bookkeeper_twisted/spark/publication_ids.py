@@ -1,7 +1,7 @@
-"""The ids of the sink's records in the metadata store, and a test whether a ledger is such a record.
+"""The ledger ids of the sink's records, and a test whether a ledger is such a record.
 
-A record is a ledger without entries, whose custom metadata contain what the sink records about a batch or a query.  A
-user's ledger may have an id in the same range, so the test looks at the custom metadata too.
+The sink stores a record about a batch or a query as the custom metadata of a ledger without entries.  A user's ledger
+may have an id in the same range, so the test also reads the custom metadata.
 """
 
 import hashlib
@@ -12,9 +12,9 @@ ROLE, MANIFEST = "spark.role", "spark.manifest"
 PUBLICATION_ROLE, QUERY_ROLE = b"publication", b"query"
 
 FIRST_PUBLICATION = 1 << 62
-"""The lowest id of a record of the sink; the ids that the metadata store generates for ledgers stay far below it.
+"""The lowest ledger id of a record of the sink; it is far above all ids that the metadata store generates.
 
-If the layout of the metadata store has only 32-bit ledger ids, records cannot be stored.
+If the metadata store has a layout with 32-bit ledger ids, it cannot store records.
 """
 
 _NAME_BITS = 24
@@ -28,24 +28,24 @@ def _bits(count: int, *parts: str) -> int:
 
 
 def range_of(manifest: str) -> tuple[int, int]:
-    """Return the first and the last id (inclusive) that records of a ``manifest`` may have.
+    """Return the first and the last ledger id (inclusive) that records of a ``manifest`` may have.
 
-    Two manifests may have the same range, because it is derived from a hash of the name.
+    The range is computed from a hash of the manifest's name, so two manifests may have the same range.
     """
     first = FIRST_PUBLICATION | _bits(_NAME_BITS, manifest) << _KEY_BITS
     return first, first + (1 << _KEY_BITS) - 1
 
 
 def id_of(manifest: str, *key: str) -> int:
-    """Compute the id of a record of a ``manifest`` by a hash; two records may get the same id.
+    """Compute the ledger id of a record of a ``manifest`` from a hash; two records may get the same id.
 
-    :param key: words that distinguish the records of the manifest.
+    :param key: strings that distinguish the record from other records of the manifest.
     """
     return range_of(manifest)[0] + _bits(_KEY_BITS, manifest, *key)
 
 
 def is_record(ledger_id: int, metadata: LedgerMetadata) -> bool:
-    """Test whether a ledger is a record of the sink; all other ledgers belong to users, whatever their ids.
+    """Test, by id and metadata, whether a ledger is a record of the sink.
 
     :param metadata: metadata of the ledger.
     """

@@ -17,12 +17,12 @@ V = TypeVar("V")
 
 
 async def results_of(keys: Iterable[K], work: Callable[[K], Awaitable[V]]) -> dict[K, V]:
-    """Call a coroutine function for many arguments, a limited number at a time, and wait for all results.
+    """Call a coroutine function once for each argument, a limited number of calls at a time; wait for all results.
 
     :param keys: the arguments.
-    :param work: the coroutine function; if one call fails, the others still run to their end.
+    :param work: the coroutine function.
     :returns: the result for each argument.
-    :raises Exception: the first error of ``work``.
+    :raises Exception: the first error of ``work``.  The other calls are not cancelled.
     """
     wanted = list(keys)
     turn = DeferredSemaphore(_AT_ONCE)

@@ -1,7 +1,7 @@
-"""A cluster as the driver of a Spark application sees it: metadata of ledgers, addresses of bookies.
+"""The view that Spark's driver has of a cluster: the metadata of ledgers and the addresses of bookies.
 
-All calls block; a metadata driver in the reactor thread of the process does the work.  Tasks never connect to the
-metadata store: their partitions contain the metadata that they need.
+All calls block.  A metadata driver (the client of a metadata store) does their work in the reactor thread of the
+process.
 """
 
 from bisect import bisect_left
@@ -25,12 +25,12 @@ V = TypeVar("V")
 
 
 class ClusterView:
-    """A cluster as Spark's driver sees it: its ledgers and registered bookies, over an open connection to the metadata.
+    """Access of Spark's driver to the ledgers, marks and bookies in the metadata store, over an open connection.
 
-    :func:`connected` makes it.
+    :func:`connect` and :func:`connected` make it.
 
     :ivar security: settings of TLS and of authentication, for connections to the bookies of the cluster.
-    :ivar keys: settings of the key provider of encrypted ledgers.
+    :ivar keys: settings of the key provider, which has the keys of encrypted ledgers.
     """
 
     def __init__(self, driver: IMetadataDriver, security: SecuritySettings, keys: KeySettings = ()) -> None:
@@ -40,14 +40,13 @@ class ClusterView:
         self.underreplication = driver.underreplication
         self.registration = driver.registration
         self._driver = driver
-        # A cache: for each known ledger whose id is in the range of the sink's records, whether the ledger is such a
-        # record.
+        # cache: for each ledger with an id in the range of the sink's records, whether it is such a record
         self._high_ids: dict[int, bool] = {}
 
     def wait(self, work: Callable[[], Awaitable[V]]) -> V:
         """Run the coroutine function ``work`` in the reactor thread and wait for its result.
 
-        It must not be called on the reactor thread itself, which it would block for ever.
+        Do not call it on the reactor thread itself: it would block this thread for ever.
 
         :raises Exception: the error that ``work`` raised.
         """
@@ -56,9 +55,9 @@ class ClusterView:
     def ledger_ids(self, first: int = 0, last: int = MAX_LEDGER_ID) -> list[int]:
         """Return the ids of ledgers from ``first`` to ``last`` (inclusive), ascending; leave out the sink's records.
 
-        A record of the sink is a ledger without entries, see :mod:`..publication_ids`.  A user's ledger may also have
-        an id in the range of such records.  So the metadata of each ledger in this range are read once, to tell them
-        apart.
+        A record of the sink is the metadata of a ledger without entries (:mod:`..publication_ids`).  Its id is in a
+        certain range, but a user's ledger may have an id in this range, too.  So the metadata of each ledger in the
+        range are read once.
 
         :raises MetadataError: the metadata store failed.
         """
@@ -67,7 +66,7 @@ class ClusterView:
         high = found[split:]
         fresh = self.metadata(n for n in high if n not in self._high_ids)
         known = self._high_ids | {n: is_record(n, metadata) for n, metadata in fresh.items()}
-        # ``known`` lacks ledgers that were deleted after the ids were listed
+        # ledgers that were deleted after the listing are not in ``known``
         listed = {n: known[n] for n in high if n in known}
         self._high_ids = listed | {n: known[n] for n in known if not first <= n <= last}
         return [*found[:split], *(n for n in listed if not listed[n])]
@@ -80,7 +79,7 @@ class ClusterView:
         return self.wait(partial(_listed, self.ledgers.ledger_ids(first, last)))
 
     def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
-        """Read the metadata of ledgers, many at a time; return them by id, without ledgers that do not exist.
+        """Read the metadata of ledgers concurrently; return them by ledger id, and leave out ledgers that do not exist.
 
         :param ledger_ids: ids of the ledgers, in any order.
         :raises MetadataError: the metadata store failed.
@@ -100,9 +99,10 @@ class ClusterView:
     def _read(
         self, ledger_ids: Iterable[int], read: Callable[[int], Awaitable[V]], none: type[Exception]
     ) -> dict[int, V]:
-        """Call ``read``, a read of the metadata store, for each ledger.
+        """Call ``read``, which reads a ledger's data from the metadata store, for each ledger.
 
-        Return the results by ledger id; leave out ledgers for which ``read`` raises the exception ``none``.
+        Return the results by ledger id; leave out ledgers for which ``read`` raises ``none``, the error for missing
+        data.
         """
 
         async def found_or_none(ledger_id: int) -> V | None:
@@ -115,9 +115,9 @@ class ClusterView:
         return {ledger_id: one for ledger_id, one in found.items() if one is not None}
 
     def addresses(self, bookie_ids: Collection[str]) -> dict[str, Address]:
-        """Return the addresses of bookies by id; a bookie whose address is unknown gets port 0.
+        """Return the addresses of bookies by bookie id; an unknown address has port 0.
 
-        The address is unknown if the bookie is not registered and its id does not contain an address.
+        An address is unknown if the bookie is not registered and its id is not of the form ``host:port``.
 
         :param bookie_ids: ids of the bookies, in any order.
         :raises MetadataError: the metadata store failed.
@@ -174,5 +174,5 @@ def connected(uri: str, config: ClientConfig) -> Iterator[ClusterView]:
 
 
 def bookies_of(ledgers: Iterable[LedgerMetadata]) -> set[str]:
-    """Return the ids of all bookies in all ensembles of ``ledgers``."""
+    """Return the ids of all bookies in the ensembles of ``ledgers``."""
     return set().union(*(metadata.bookies for metadata in ledgers))

@@ -1,9 +1,9 @@
 """Divides ranges of entries into partitions of about equal cost; does no I/O.
 
-A range is cut into pieces in two cases: at each ensemble change, because other bookies keep the entries after it, and
-where a piece would be larger than a partition may be.  The size of an entry is unknown before it is read, so the
-average size of the ledger's entries is used.  Several small pieces make up one partition.  The most expensive
-partitions come first, so that all cores have work until the end.
+A range of entries is cut into pieces at each ensemble change, because the entries after it are on other bookies.
+Pieces that are too large for a partition are cut again.  A partition is one large piece or several small pieces.  Sizes
+are estimated from the average size of the ledger's entries.  The most expensive partitions come first, so that all
+cores have work until the end.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,22 +17,18 @@ from ...model import LedgerMetadata
 from ..task.partition import FragmentPart
 
 PIECE_COST = 32 << 10
-"""The fixed cost of a piece (a range of entries that is read by itself), in bytes: it is added to the size of the
-entries and stands for a round trip to the bookie.
-"""
+"""The fixed cost of reading a piece (a range of entries), in bytes; it stands for one round trip to a bookie."""
 
 MAX_PIECES = 2000
-"""Maximum number of pieces (ranges of entries) of a partition, so that the message that describes a task's work stays
-small.
-"""
+"""Maximum number of pieces (ranges of entries) of a partition, because the partition is sent to its task."""
 
 USUAL_PARTITIONS, WORTH_A_TASK = 16, 8 << 20
-"""Used if the user sets no number of partitions: the number to aim at, and the least bytes of a partition."""
+"""If the user sets no number of partitions: the usual number, and the minimum number of bytes of a partition."""
 
 
 @attrs.frozen
 class EntryRange:
-    """A range of entries of one ledger to read.
+    """The entries to read of one ledger: all entries from ``first`` to ``last``.
 
     :ivar last: id of the last entry, inclusive.
     :ivar entry_bytes: average bytes of a payload in this ledger.
@@ -68,7 +64,7 @@ def ensembles(metadata: LedgerMetadata, first: int, last: int) -> Iterator[tuple
 
 
 def pieces(entries: EntryRange, addresses: Mapping[str, Address], max_bytes: float) -> Iterator[FragmentPart]:
-    """Cut a range of entries at ensemble changes, and into pieces of at most ``max_bytes``.
+    """Cut a range of entries at ensemble changes, and then into pieces of at most ``max_bytes``.
 
     :param addresses: addresses of the bookies of all ensembles, by bookie id.
     :param max_bytes: maximum number of bytes of a piece, estimated from the average entry size of the ledger.
@@ -94,7 +90,7 @@ def partitions(
     :param ranges: the entries to read; empty ranges are left out.
     :param addresses: addresses of the bookies of all ensembles, by bookie id.
     :param max_bytes: maximum number of bytes of a partition.
-    :param at_least: the least number of partitions, unless there are fewer entries; 0 for any number.
+    :param at_least: the wanted minimum number of partitions; 0 to choose the number by the size of the entries.
     """
     wanted = [entries for entries in ranges if entries.count > 0]
     total = sum(entries.size + PIECE_COST for entries in wanted)
@@ -108,7 +104,7 @@ def partitions(
 
 
 def _packed(small: Sequence[FragmentPart], target: float) -> list[Sequence[FragmentPart]]:
-    """Put small ranges of entries into partitions in the given order, so that neighbouring ledgers stay together."""
+    """Pack small ranges of entries into partitions, in the given order, so that ranges of a ledger stay together."""
     packed: list[list[FragmentPart]] = []
     cost = target
     for piece in small:

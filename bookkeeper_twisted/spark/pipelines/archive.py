@@ -1,10 +1,10 @@
-"""Export of ledgers to Parquet and their import, with ledger ids, entries and metadata.
+"""Exports ledgers to Parquet files (an archive), and imports them again with the same ids, entries and metadata.
 
-An archive is a directory with two tables: ``entries``, and ``ledgers``, which has the rows of the source's view
-``ledgers``.  An export writes ``ledgers`` last, so an archive without it is incomplete.  An archive contains no
-passwords.  An export reads each ledger with the password in its metadata, and with the option ``bookkeeper.password``
-if there is none.  An import writes all ledgers with the password in that option.  An archive has the entries of
-encrypted ledgers as bookies store them, so export and import need no key.
+An archive is a directory with two tables: ``entries``, and ``ledgers`` with the metadata of each ledger.  An export
+writes the table ``ledgers`` last, so an archive without it is incomplete.  An archive contains no passwords.  An export
+reads each ledger with the password in its metadata; if there is none, with the option ``bookkeeper.password``.  An
+import gives all ledgers the password in this option.  The entries of encrypted ledgers stay encrypted in the archive,
+so export and import need no key.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,10 +22,10 @@ _FACTS = ("ensemble_size", "write_quorum", "ack_quorum", "digest_type", "last_en
 
 
 def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFrame:
-    """Write closed ledgers to an archive: the ledgers that ``options`` select, or all closed ledgers.
+    """Write the closed ledgers that ``options`` select, or else all closed ledgers, to a new archive.
 
-    :param options: options of the source, which select ledgers and set the password of those without one in their
-        metadata.
+    :param options: options of the source, to select ledgers, and to set the password of ledgers whose metadata contain
+        none.
     :returns: the exported ledgers.
     :raises bookkeeper_twisted.errors.ConfigError: the password of a ledger is not UTF-8, so no option can contain it.
     """
@@ -38,7 +38,7 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
 
     closed = read(view="ledgers").where("state = 'CLOSED'").persist()
     ids = [row.ledger_id for row in closed.where("last_entry_id >= 0").select("ledger_id").collect()]
-    # Drop the options that select ledgers: from here on, each group of ledgers is selected by its ids.
+    # drop the options that select ledgers, because each group of ledgers is read by its ids
     options = {key: value for key, value in options.items() if not key.startswith("ledger")}
     groups = _by_password(uri, ids, usual, options)
     spark.createDataFrame([], _ENTRIES).write.mode("errorifexists").parquet(f"{path}/entries")
@@ -53,7 +53,7 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
 def _by_password(
     uri: str, ledger_ids: Iterable[int], usual: str, options: Mapping[str, str]
 ) -> Mapping[str, list[int]]:  # fmt: skip
-    """Group ledgers by the passwords in their metadata, because one read of the source uses one password.
+    """Group ledgers by their passwords, because one read of the source uses one password for all its ledgers.
 
     :param usual: password of ledgers whose metadata have none.
     :param options: options of the source.
@@ -71,11 +71,11 @@ def _by_password(
 
 
 def archived(spark: SparkSession, path: str) -> DataFrame:
-    """Read an archive for :func:`restore`: return one row with the properties of each ledger, and one per entry.
+    """Read an archive for :func:`restore`: return a row for each ledger and a row for each entry.
 
-    The row with the properties has entry id -1; its payload is the properties as JSON.
+    The row of a ledger has entry id -1, and its payload is the properties of the ledger as JSON.
 
-    :param path: directory of the archive, in a notation that Spark knows.
+    :param path: directory of the archive, as a path or URL that Spark can read.
     """
     ledgers, entries = spark.read.parquet(f"{path}/ledgers"), spark.read.parquet(f"{path}/entries")
     custom = f.expr("transform_values(custom_metadata, (k, v) -> base64(v))").alias("custom_metadata")
@@ -85,9 +85,10 @@ def archived(spark: SparkSession, path: str) -> DataFrame:
 
 
 def restore(rows: DataFrame, uri: str, parallelism: int = 8, **options: str) -> None:
-    """Write the ledgers of an archive under their old ids.
+    """Write the ledgers of an archive to a cluster, with the archived ids.
 
-    If a ledger exists already, the import fails, unless an earlier attempt of the same import has written it.
+    If a ledger with such an id exists already, the import fails, unless an earlier attempt of this import has written
+    it.
 
     :param rows: result of :func:`archived`.
     """

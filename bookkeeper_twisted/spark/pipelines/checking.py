@@ -1,4 +1,4 @@
-"""Checks one replica of a range of entries in a task, by blocking reads one after the other."""
+"""Checks the entries of one replica in a Spark task, by blocking reads."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -14,21 +14,21 @@ from ...ledger.replica_scan import Answer, BatchQuestion, Finding, Question, Rep
 from ...ledger.schedule import Schedule
 
 BATCH_BYTES, BATCH_ENTRIES = 2 << 20, 1 << 20
-"""Maximum number of bytes and the most entries that one batch read asks for."""
+"""Maximum number of bytes, and of entries, of one batch read."""
 
 Spend = Callable[[int, int], None]
-"""A function that is called with the numbers of entries and bytes read; it returns when the speed limit permits more.
+"""A function that is called with the numbers of entries and bytes read; it blocks until the speed limit permits more.
 """
 
 
 class PositionCheck:
-    """The check of the entries that a bookie should keep at its position in an ensemble.
+    """The check of a replica: of the entries that a bookie should have, because it is at some position in an ensemble.
 
     :param wire: version of the protocol for reads, 2 or 3.
-    :param batch_bytes: maximum number of bytes of one batch read; under a speed limit, the bytes that a task may read
-        in a tenth of a second.
-    :param batch_entries: maximum number of entries of one batch read; under a speed limit, the number that a task may
-        read in a tenth of a second.
+    :param batch_bytes: maximum number of bytes of one batch read; with a speed limit, as many as the task may read in
+        0.1 seconds.
+    :param batch_entries: maximum number of entries of one batch read; with a speed limit, as many as the task may read
+        in 0.1 seconds.
     """
 
     def __init__(
@@ -48,9 +48,9 @@ class PositionCheck:
         self._batch_entries = batch_entries
 
     def findings(self, first: int, last: int) -> list[Finding]:
-        """Check the entries from ``first`` to ``last`` (inclusive) that the bookie should have.
+        """Check those entries from ``first`` to ``last`` (inclusive) that the bookie should have.
 
-        A finding is a range of entries in the same state.  An error of the bookie is a state, too.
+        :returns: findings: ranges of entries in the same state, such as ok, missing, damaged or unreachable.
         """
         scan = ReplicaScan(self._ledger_id, self._schedule, self._position, self._digester)
         questions = scan.whole(first, last)
@@ -76,8 +76,7 @@ class PositionCheck:
         return answers
 
     def _batch(self, first: int, count: int) -> EntryRun:
-        """Send a batch read.  If no reply comes, but the bookie then answers a read of one entry, send the batch read
-        again.
+        """Send a batch read; send it again if no reply comes although the bookie then answers a read of one entry.
 
         :raises BadRequestError: the bookie does not support batch reads.
         """
@@ -101,12 +100,12 @@ class PositionCheck:
         raise BadRequestError(self._ledger_id, first)
 
     def _lost(self, answers: Mapping[int, bytes | Exception]) -> dict[int, bytes | Exception]:
-        """Read again, over protocol V3, the entries for which the bookie answered an I/O error over V2.
+        """Find the entries that the bookie has lost among those for which it answered an I/O error over protocol V2.
 
-        Return, by entry id, the V3 answers that say that the bookie has lost the entry; empty if there are none.
+        V2 has no status for a lost entry (for example, its entry log is missing), so the bookie answers with an I/O
+        error.  V3 has such a status, so these entries are read again over V3.
 
-        V2 has no status for a lost entry, for example if its entry log is missing: a bookie then answers with an I/O
-        error.  V3 has such a status.
+        :returns: by entry id, the V3 errors of lost entries.
         """
         failed = [entry_id for entry_id, answer in answers.items() if isinstance(answer, BookieIOError)]
         if not failed or self._wire == 3:

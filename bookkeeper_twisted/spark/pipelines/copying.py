@@ -1,7 +1,7 @@
-"""Copies entries of a fragment to the bookies that lack them, in a task, over blocking sockets.
+"""Copies entries of a fragment to the bookies that lack them, in a Spark task, over blocking sockets.
 
-The bookies that get an entry are chosen as replication workers choose them (:mod:`...ledger.copy_plan`).  Entries are
-read in batches from any intact replica and verified.  They are sent unchanged, with their digest.
+Entries are read in batches from any intact replica and verified.  They are sent unchanged, with their digest.  Which
+entries a bookie gets is decided by the rules of replication workers (:mod:`...ledger.copy_plan`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,21 +20,19 @@ from ...ledger.findings import ReplicaLoss
 from ...ledger.fragments import LedgerFragment
 
 MAX_UNREADABLE = 100
-"""Number of unreadable entries after which the copying of a part of a fragment is given up."""
+"""Number of unreadable entries after which the copying of a part of a fragment ends."""
 
 READ_ALONG = 16
-"""If at most this many entries lie between two ranges to read, one request reads these entries and both ranges: a
-second request would cost more.
-"""
+"""Maximum number of unneeded entries that are read between two needed ranges, to save a second request."""
 
 
 @attrs.frozen
 class LackingPart:
-    """Consecutive entries of a fragment, some of which are missing or damaged on a bookie.
+    """A part of a fragment (consecutive entries), some entries of which are missing or damaged on bookies.
 
     :ivar number: number of the fragment in its ledger.
-    :ivar fragment: the fragment, cut to the first and the last id of the part.
-    :ivar losses: the entries that bookies lack; each item names the bookie and its position in the ensemble.
+    :ivar fragment: the fragment with the first and the last entry id of the part.
+    :ivar losses: the lost entries, with the bookie that lacks them and its position in the ensemble.
     :ivar targets: for each position in ``losses``, the bookie to which the entries are copied.
     :ivar addresses: addresses of the bookies of the ensemble and of the targets, by id.
     """
@@ -46,7 +44,7 @@ class LackingPart:
     addresses: Mapping[str, Address]
 
     def plan(self, first: int, last: int) -> Iterator[CopyRun]:
-        """Return the runs (consecutive entries) from ``first`` to ``last`` to copy, each with its target bookies.
+        """Return the entries from ``first`` to ``last`` to copy, as runs of consecutive entries with the same targets.
 
         :param first: id of the first entry.
         :param last: id of the last entry, inclusive.
@@ -54,7 +52,8 @@ class LackingPart:
         return copy_plan(attrs.evolve(self.fragment, first=first, last=last), self.losses, self.targets)
 
     def reads(self) -> Iterator[Fragment]:
-        """Yield the ranges of entries that must be read, because a target needs entries in them."""
+        """Yield the ranges of entries that must be read from replicas, because a target bookie needs entries in them.
+        """
         fragment = self.fragment
         bookies = tuple(self.addresses[bookie_id] for bookie_id in fragment.ensemble)
         for first, last in _close(self.plan(fragment.first, fragment.last)):
@@ -62,7 +61,8 @@ class LackingPart:
 
 
 def _close(plan: Iterable[CopyRun]) -> Iterator[tuple[int, int]]:
-    """Join runs (consecutive entries) with small gaps between them; yield first and last id of each joined range."""
+    """Join runs (consecutive entries) that are separated by small gaps; yield first and last id of each joined range.
+    """
     first = last = -1
     for run in plan:
         if first >= 0 and run.first > last + 1 + READ_ALONG:
@@ -90,8 +90,8 @@ class CopyResult:
 class LackingPartCopier:
     """Copies the entries of one part of a fragment to the bookies that lack them, or to their substitutes.
 
-    :param spend: called with the numbers of entries and bytes that were read and that will be written.  It returns when
-        the speed limit permits more reads and writes.
+    :param spend: called before a write, with the numbers of entries and bytes read and to be written; blocks while the
+        speed limit forbids them.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class LackingPartCopier:
         return done
 
     def _pay(self, run: EntryRun, loads: Iterable[Load]) -> None:
-        """Wait until the speed limit permits reading the entries of a ``run`` and writing them to the targets."""
+        """Wait until the speed limit permits the read of a ``run``, which is done, and its writes, which come next."""
         entries, n_bytes = run.count, run.size - 4 * run.count
         for adds, targets in loads:
             entries += len(adds) * len(targets)
@@ -128,7 +128,7 @@ class LackingPartCopier:
     def _runs(self, done: CopyResult) -> Iterator[EntryRun]:
         """Read the entries of the :class:`LackingPart` from any replica; yield them as runs (consecutive entries).
 
-        Entries that no replica has are recorded in ``done``.
+        Entries that no replica returns are recorded in ``done``.
         """
         for fragment in self._part.reads():
             rest: Fragment | None = fragment
@@ -140,7 +140,7 @@ class LackingPartCopier:
                         yield run
                     break
                 except (NoSuchEntryError, ReadError) as error:
-                    if any(self._part.plan(at, at)):  # an unreadable entry that no target needs is no error
+                    if any(self._part.plan(at, at)):  # ignore an unreadable entry that no target needs
                         done.unreadable[at] = str(error)
                 except BookKeeperError as error:
                     done.unreadable[at] = str(error)
@@ -148,9 +148,9 @@ class LackingPartCopier:
                 rest = attrs.evolve(rest, first=at + 1) if at < rest.last else None
 
     def _loads(self, run: EntryRun, done: CopyResult) -> Iterator[Load]:
-        """Yield the requests that write the entries of a ``run``, each with its targets.
+        """Yield add requests for the entries of a ``run``, each with the target bookies to send it to.
 
-        All targets that need the whole run share one bytes object.
+        Targets that need all entries of the run get the same bytes object.
         """
         key, addresses = self._digester.master_key, self._part.addresses
         ids_of: dict[str, list[int]] = {}

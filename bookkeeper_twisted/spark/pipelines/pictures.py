@@ -1,4 +1,4 @@
-"""Makes HTML pages with bar charts (SVG) and tables of the results of pipelines, without scripts."""
+"""Draws the results of pipelines as HTML pages with bar charts (SVG) and tables; the pages need no scripts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -15,7 +15,7 @@ _OTHER = ("#1565c0", "#00838f", "#9e9d24", "#ad1457", "#4e342e")
 _WIDTH, _BAR, _GAP, _LEFT, _RIGHT = 720, 22, 8, 180, 300
 
 _SEEN = 4.0
-"""The least width in pixels of a part of a bar, so that one damaged entry among a million can be seen."""
+"""Minimum width of a part of a bar in pixels, so that one damaged entry among a million is visible."""
 
 
 @attrs.frozen
@@ -106,7 +106,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 
 def findings(rows: Iterable[Any]) -> str:
-    """Draw a table of damaged ranges of entries as HTML; return an empty text if there are none.
+    """Draw a table of damaged ranges of entries as HTML; return an empty string if there are none.
 
     :param rows: rows that :func:`~.verify.damages` returns.
     """
@@ -130,7 +130,10 @@ def page(title: str, charts: Sequence[str]) -> str:
 
 
 def human(n_bytes: float) -> str:
-    """Format ``n_bytes``, a number of bytes, in the largest unit that gives at least one: ``1.5 MiB``."""
+    """Format a number of bytes in the largest unit in which it is at least 1, for example ``1.5 MiB``.
+
+    :param n_bytes: number of bytes.
+    """
     for unit in ("B", "KiB", "MiB", "GiB"):
         if n_bytes < 1024:
             return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"

@@ -1,16 +1,15 @@
-"""The driver's part of a repair: it takes replication locks, chooses targets, and updates metadata and marks.
+"""The part of a repair that Spark's driver does: replication locks, choice of target bookies, metadata and marks.
 
 Theory of operation.  The driver takes the replication lock of a ledger, so that no replication worker repairs it at the
-same time, and reads its metadata.  If the bookie at a position of an ensemble lacks entries, the driver chooses a
+same time, and reads its metadata.  For each position in an ensemble whose bookie lacks entries, the driver chooses a
 target: this bookie itself if it is writable, otherwise another bookie, which then gets all entries of the position.
-Tasks copy the entries.  When all targets of a fragment have stored theirs, the driver replaces bookies in the metadata,
-with one write for all fragments of the ledger (safety rule S19).  It removes the underreplicated mark by the rule of
-replication workers (:mod:`...metadata.mark_removal`).  This rule needs the version of the mark before the check of the
-ledger, so marks are read before the check.
+Tasks copy the entries.  When the targets have stored them, the driver replaces the bookies in the metadata, by one
+write for all fragments of the ledger (safety rule S19).  Then it removes the underreplicated mark, under the same
+conditions as replication workers (:mod:`...metadata.mark_removal`).  A condition is that the mark has not changed since
+the check of the ledger began, so marks are read before the check.
 
-After a crash at any moment there may be extra copies, but nothing else is wrong.  The same holds if the session of the
-metadata store is lost: all work on a ledger stops when its lock is lost.  A fragment whose writer may be alive is not
-repaired.
+A crash at any moment leaves at most extra copies of entries.  If the session of the metadata store is lost, locks are
+lost, and the work on their ledgers stops.  A fragment whose writer may be alive is not repaired.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -37,7 +36,7 @@ from ...model import LedgerMetadata, UnderreplicatedLedger
 REPAIRED, FAILED, LOST, LOCKED, OPEN, NO_TARGET = "repaired", "failed", "lost", "locked", "open", "no target"
 
 Losses = Mapping[int, Mapping[int, Sequence[ReplicaLoss]]]
-"""The lost entries, by ledger id and by number of the fragment; each loss names its position in the ensemble."""
+"""Lost entries, by ledger id and by number of the fragment; each item also has the position in the ensemble."""
 
 Marks = Mapping[int, Versioned[UnderreplicatedLedger]]
 """Underreplicated marks, by ledger id."""
@@ -50,16 +49,16 @@ _HOLDER = "bookkeeper-spark"
 
 @attrs.define
 class FragmentRepair:
-    """The repair of one fragment (entries with the same ensemble): the plan, and the results so far.
+    """The plan and the results of the repair of one fragment (entries with the same ensemble).
 
-    The keys of most mappings are positions: indexes of bookies in the ensemble of the fragment.
+    A position is the index of a bookie in the ensemble of the fragment.
 
     :ivar number: index of the fragment in its ledger.
-    :ivar lost: for each position whose bookie lacks entries, these entries.
-    :ivar targets: for each of these positions, the bookie that gets the entries: the same bookie or a new one.
-    :ivar copied: for each target (bookie id), the number of entries that were sent to it.
-    :ivar problems: for each position that was not repaired, its state in the report and the reason.
-    :ivar named: for each repaired position, the bookie that the ledger's metadata contain there after the repair.
+    :ivar lost: by position, the entries that the bookie at this position lacks.
+    :ivar targets: by position, the bookie that gets these entries: the same bookie or a new one.
+    :ivar copied: by id of the target bookie, the number of entries that were sent to it.
+    :ivar problems: by position that was not repaired, its state in the report and the reason.
+    :ivar named: by repaired position, the bookie that the ledger's metadata name there after the repair.
     """
 
     number: int
@@ -71,7 +70,7 @@ class FragmentRepair:
     named: dict[int, str] = attrs.field(factory=dict)
 
     def losses(self) -> list[ReplicaLoss]:
-        """Return the lost entries that tasks must copy to targets."""
+        """Return the lost entries that have a target bookie, for the tasks that copy them."""
         return losses_of_targets(self.fragment, self.lost, self.targets)
 
     def fail(self, state: str, why: str) -> None:
@@ -84,7 +83,8 @@ class FragmentRepair:
 
     @property
     def repaired(self) -> dict[int, str]:
-        """Return, by position in the ensemble, the targets that now have all entries of the position."""
+        """Return, by repaired position in the ensemble, the target bookie, which now has all entries of the position.
+        """
         return {position: target for position, target in self.targets.items() if position not in self.problems}
 
     def outcomes(self) -> Iterator[Outcome]:
@@ -99,11 +99,11 @@ class FragmentRepair:
 
 @attrs.frozen
 class Check:
-    """The result of a check of ledgers: the lost entries that a repair must copy.
+    """The result of a check of ledgers, on which a repair is based.
 
-    :ivar unsure: by ledger id, the bookies whose entries could not all be checked.  None if the check has read no
-        entries, so that it does not know whether registered bookies have their entries.
-    :ivar marks: the underreplicated marks that were read before the check.  The repair removes no other marks.
+    :ivar unsure: by ledger id, the bookies of which not all entries could be checked.  None if the check has read no
+        entries at all, so that entries of any registered bookie may be missing.
+    :ivar marks: the underreplicated marks that were read before the check; the repair removes only these marks.
     """
 
     losses: Losses
@@ -121,13 +121,13 @@ class LockedLedger:
     fragments: dict[int, FragmentRepair] = attrs.field(factory=dict)
 
     def completes(self, replicas: Collection[str], check: Check) -> bool:
-        """Test whether all replicas that an underreplicated mark names are complete after the repair.
+        """Test whether the repair has completed all replicas that an underreplicated mark names.
 
-        :param replicas: the bookies that the mark names.  If it names no bookie, any replica may be missing, so the
-            result is False.
-        :param check: the check that was made before the repair.
+        :param replicas: the bookies that the mark names.  If there are none, any replica may be missing, so the result
+            is False.
+        :param check: the check on which the repair is based.
         """
-        # A bookie that is no longer in the ledger's metadata was replaced, so no entries are missing on it.
+        # ignore bookies that are no longer in the ledger's metadata, because they were replaced
         unsure = self.stored.value.bookies.intersection(replicas)
         if check.unsure is not None:
             unsure = unsure.intersection(check.unsure.get(self.ledger_id, ()))
@@ -136,14 +136,14 @@ class LockedLedger:
 
 @attrs.frozen
 class Refusal:
-    """The reason why the repair of a ledger did not begin, and the state of the ledger in the report."""
+    """The state in the report, and the reason, of a ledger whose repair did not begin."""
 
     state: str
     why: str
 
 
 class Repairs:
-    """Begins and ends the repair of each ledger that has lost entries, according to a check."""
+    """The driver's work before and after the entries of a ledger are copied: plans the repair, and finishes it."""
 
     def __init__(self, client: BookKeeper, check: Check) -> None:
         self._check = check
@@ -190,7 +190,7 @@ class Repairs:
                 repair.fragments[number] = one
 
     async def _choose(self, one: FragmentRepair, metadata: LedgerMetadata, writable: Collection[str]) -> None:
-        """Choose a target bookie for each position of a fragment whose present bookie lacks entries."""
+        """Choose a target bookie for each position of a fragment whose bookie lacks entries."""
         ensemble = list(one.fragment.ensemble)
         excluded = set(ensemble).difference(writable)
         for position in one.lost:
@@ -208,13 +208,13 @@ class Repairs:
     async def end(self, repair: LockedLedger) -> None:
         """Write the targets to the metadata, remove the mark of a fully replicated ledger, and release the lock.
 
-        :param repair: the ledger that :meth:`begin` locked; its fragments contain the results of the copies, and get
-            the errors of this call.
+        :param repair: the ledger that :meth:`begin` returned, with the results of the copies; errors of this call are
+            recorded in it.
         """
         try:
             await repair.lock.run(partial(self._finish, repair))
         except NoSuchLedgerMetadataError:
-            pass  # the ledger was deleted during its repair, so nothing is left to do
+            pass  # the ledger was deleted during its repair
         except BookKeeperError as error:
             for one in repair.fragments.values():
                 for position in one.targets:

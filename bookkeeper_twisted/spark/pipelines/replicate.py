@@ -1,9 +1,9 @@
-"""Repairs ledgers after a check, or after the loss of bookies: tasks copy entries, the driver writes metadata.
+"""Repairs ledgers after a check or the loss of bookies: Spark tasks copy entries, the driver updates the metadata.
 
-Theory of operation.  The driver repairs some hundreds of ledgers at a time: :mod:`.repairs` locks them and chooses
-targets, tasks copy their entries (:mod:`.copying`), and :mod:`.repairs` writes the targets to the metadata.  While
-tasks copy one group of ledgers, the driver already locks the next group, and releases the locks of the previous group.
-So tasks hardly wait for the driver.
+Theory of operation.  The driver repairs a group of some hundreds of ledgers at a time: :mod:`.repairs` locks them and
+chooses target bookies, tasks copy their entries (:mod:`.copying`), and :mod:`.repairs` writes the targets to the
+metadata.  While tasks copy one group, the driver locks the next group and finishes the previous group, so that tasks
+need not wait for it.
 """
 
 import pickle
@@ -34,8 +34,7 @@ from .copying import CopyResult, LackingPart, LackingPartCopier
 from .repairs import FAILED, LOST, Check, FragmentRepair, LockedLedger, Losses, Marks, Outcome, Refusal, Repairs
 
 LEDGERS_AT_ONCE = 500
-"""Number of ledgers whose entries one Spark job copies; while it runs, the driver locks as many ledgers for the next
-job.
+"""Number of ledgers whose entries one Spark job copies; meanwhile, the driver locks as many ledgers for the next job.
 """
 
 PART_BYTES = 16 << 20
@@ -51,11 +50,12 @@ _PARTITIONS_PER_TASK, _WITH_A_LIMIT = 4, 16
 
 
 _Row = tuple[tuple[Any, ...], LossKind, tuple[int, int] | None]
-"""The values of the columns :data:`_KEYS`, the kind of loss, and the first and the last id of the lost entries."""
+"""A range of lost entries: values of the columns :data:`_KEYS`, kind of loss, first and last id (None for no entries).
+"""
 
 
 def read_marks(uri: str, options: Mapping[str, str] | None = None) -> Marks:
-    """Return all underreplicated marks, by ledger id; call this before the fragments to check are listed.
+    """Return all underreplicated marks, by ledger id; call this before the check of the ledgers begins.
 
     :param uri: metadata service URI.
     :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.
@@ -65,22 +65,22 @@ def read_marks(uri: str, options: Mapping[str, str] | None = None) -> Marks:
 
 
 def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
-    """Make a check without reading entries: only the entries of bookies that are not registered count as lost.
+    """Make a check without reading entries: it only finds the entries of bookies that are not registered.
 
     :param replicas: rows of the source's view ``fragments``.
-    :param marks: underreplicated marks, read before the replicas were listed.
+    :param marks: underreplicated marks, which :func:`read_marks` returned before ``replicas`` were read.
     """
     return Check(_by_fragment(_gone(replicas)), None, marks)
 
 
 def check_of_entries(findings: DataFrame, replicas: DataFrame, marks: Marks) -> Check:
-    """Make a check from a verification's findings (ranges of entries in one state).
+    """Make a check from the findings of a verification; a finding is a range of entries in the same state.
 
-    Missing entries, damaged entries and all entries of lost bookies count as lost.
+    Missing entries, damaged entries and all entries of bookies that are not registered count as lost.
 
     :param findings: result of :func:`~.verify.verify`.
     :param replicas: rows of the source's view ``fragments``.
-    :param marks: underreplicated marks, read before the replicas were listed.
+    :param marks: underreplicated marks, which :func:`read_marks` returned before ``replicas`` were read.
     """
     rows = _gone(replicas)
     gone = {key for key, _, _ in rows}
@@ -118,14 +118,14 @@ def replicate(
 ) -> DataFrame:  # fmt: skip
     """Copy lost entries to bookies; return the repair report.
 
-    The report has a row for each position of an ensemble whose bookie lacked entries, with its state after the repair.
+    The report has a row for each bookie in an ensemble that lacked entries, with its state after the repair.
 
     :param check: result of :func:`check_of_entries` or :func:`check_of_bookies`.
     :param password: password of ledgers whose metadata contain none.
     :param limit: maximum number of entries and bytes a second that all tasks together read and write.
     :param parallelism: tasks that run at a time; each gets an equal share of the limit.
-    :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.
-        With options for TLS and authentication, the connections to bookies are secured.
+    :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.  With options
+        for TLS and authentication, the connections to bookies are secured.
     """
     config = client_config(options)
     copying = _Copying(spark, password, limit, parallelism, security_settings(config))
@@ -136,7 +136,7 @@ def replicate(
     try:
         for n, batch in enumerate(batches):
             for one in batches[n : n + 2]:
-                # lock the next batch of ledgers now, so that its copies can begin right after those of this batch
+                # lock the next batch of ledgers, too, so that it can be copied without delay
                 one.begin()
             batch.copy(copying, cluster)
             batch.end()
@@ -151,7 +151,7 @@ def replicate(
 
 @attrs.define
 class _RepairBatch:
-    """A group of ledgers whose entries one Spark job copies."""
+    """A group of ledgers that are repaired together: one Spark job copies their entries."""
 
     _repairs: Repairs
     _losses: Losses
@@ -178,7 +178,7 @@ class _RepairBatch:
     def end(self) -> None:
         """Begin to update the metadata and to release the locks; return without waiting.
 
-        If the copying did not end, the metadata are not changed.
+        If the copying has failed or was not begun, the metadata are not changed.
         """
         if self._begun is None or self._ended is not None or self._begun.exception() is not None:
             return
@@ -195,7 +195,7 @@ class _RepairBatch:
             self._ended.result()
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield one row of the repair report for each position of an ensemble whose bookie lacked entries."""
+        """Yield the rows of the repair report: one for each bookie in an ensemble that lacked entries."""
         assert self._begun is not None
         for ledger_id, one in self._begun.result().items():
             if isinstance(one, LockedLedger):
@@ -229,9 +229,9 @@ class _Copying:
 
     @property
     def part_bytes(self) -> int:
-        """Return how many bytes of entries one task copies; under a speed limit, as many as it may copy in a second.
+        """Return the bytes of a :class:`LackingPart`; with a speed limit, as many as a task may copy in a second.
 
-        Small parts let all tasks end at about the same time.
+        With small parts, all tasks end at about the same time.
         """
         return min(PART_BYTES, int(self.share.bytes)) if self.share.bytes else PART_BYTES
 
@@ -244,7 +244,7 @@ class _Copying:
     ) -> Iterator[tuple[int, int, CopyResult]]:
         """Copy the entries of ``parts`` (ranges of entries that bookies lack) in one Spark job.
 
-        Yield, for each part, the ledger id, the number of its fragment, and the result.
+        Yield the ledger id, the number of the fragment and the result of each part.
         """
         if not parts:
             return
@@ -268,9 +268,9 @@ class _Copying:
 
 
 def _parts(repair: LockedLedger, known: Mapping[str, Address], part_bytes: int) -> Iterator[LackingPart]:
-    """Cut the fragments under repair into ranges of about ``part_bytes``; leave out ranges without lost entries."""
+    """Cut the fragments under repair into parts of about ``part_bytes``; leave out parts without lost entries."""
     metadata = repair.stored.value
-    count = metadata.last_entry_id + 1  # 0 for an open ledger: its metadata contain -1 as the last entry id
+    count = metadata.last_entry_id + 1  # 0 for an open ledger, whose last entry id in the metadata is -1
     average = metadata.length / count if count else 0.0
     step = max(1, int(part_bytes / (average + ENTRY_OVERHEAD)))
     for one in repair.fragments.values():
@@ -288,13 +288,13 @@ def _parts(repair: LockedLedger, known: Mapping[str, Address], part_bytes: int) 
 
 
 def _clipped(loss: ReplicaLoss, first: int, last: int) -> ReplicaLoss:
-    """Return ``loss`` without entries outside of ``first .. last``."""
+    """Return ``loss`` with only the entries from ``first`` to ``last``."""
     ends = ((max(low, first), min(high, last)) for low, high in loss.ranges if low <= last and high >= first)
     return attrs.evolve(loss, ranges=tuple(ends))
 
 
 def _note(one: FragmentRepair, copied: CopyResult) -> None:
-    """Add the result of copying a range of entries to the results of its fragment's repair."""
+    """Add the result of copying a part of a fragment to the results of the fragment's repair."""
     for target, entries in copied.entries_of.items():
         one.copied[target] = one.copied.get(target, 0) + entries
     for position, target in one.targets.items():

@@ -1,10 +1,9 @@
-"""The bytes that ledgers take up in the entry logs of bookies, and what a compaction would gain.
+"""Computes the bytes of each ledger in the entry logs of bookies, and the bytes that a compaction would free.
 
-A *place* says where entry logs are: a ledger directory on a disk that the tasks can read, or ``http://HOST:PORT`` or
-``https://HOST:PORT``, the HTTP server of a bookie.  Tasks read the ledgers map of each complete entry log in a ledger
-directory; the map contains the bytes of each ledger.  If a log has no map, they read all its records.  A bookie does
-the same when it answers over HTTP.  Requests to bookies use the TLS settings, the certificate and the token that the
-options of the client name.
+Entry logs are read from a ledger directory on a disk that the tasks can read, or by the HTTP server of a bookie, given
+as ``http://HOST:PORT`` or ``https://HOST:PORT``.  A complete entry log has a ledgers map, which contains the bytes of
+each ledger.  If a log has no map, all its records are read.  Requests to bookies use the TLS settings, the certificate
+and the token that the options of the client name.
 """
 
 import json
@@ -33,13 +32,13 @@ THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 Spend = Callable[[int, int], None]
 
 _PAID_AT_ONCE = 1 << 20
-"""Bytes that a scan of an entry log reads before it waits for the speed limit."""
+"""Bytes of an entry log to read before each wait for the speed limit."""
 
 _USED = "array<struct<ledger_id:bigint,bytes:bigint>>"
 
 
 def _unlimited(entries: int, n_bytes: int) -> None:
-    """Return immediately; used as the function ``spend`` of a reader without a speed limit."""
+    """Return immediately; the default of ``spend``, for reads without a speed limit."""
 
 
 _SCHEMES = ("http://", "https://")
@@ -49,20 +48,17 @@ _PATIENCE = 60.0
 """Seconds within which the HTTP server of a bookie must answer."""
 
 _MOST_BYTES = 64 << 20
-"""Maximum number of bytes that the HTTP server of a bookie may answer; enough for an entry log with two million
-ledgers.
-"""
+"""Maximum number of bytes of an answer of a bookie's HTTP server; enough for a log with two million ledgers."""
 
 
 def entry_logs(
     spark: SparkSession, places: Sequence[str], options: Mapping[str, str] | None = None
 ) -> DataFrame:  # fmt: skip
-    """List the entry logs of ledger directories, in columns ``directory``, ``log_id`` and ``file_bytes``.
+    """List entry logs; return rows with columns ``directory``, ``log_id`` and ``file_bytes``.
 
-    :param places: ledger directories, or ``http://HOST:PORT`` or ``https://HOST:PORT`` for all directories of a bookie.
-        If a URL is given, the column ``directory`` contains the URL followed by the path of the directory.
-    :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.  Requests to
-        bookies use its TLS settings and its token.
+    :param places: ledger directories, or ``http://HOST:PORT`` or ``https://HOST:PORT`` for all directories of a
+        bookie.  If a URL is given, the column ``directory`` contains the URL followed by the path of the directory.
+    :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.
     :raises BookieHandleNotAvailableError: a bookie does not answer, or one side does not trust the other side's
         certificate.
     :raises UnauthorizedAccessError: a bookie needs a certificate or a token.
@@ -94,14 +90,13 @@ def _logs_of_bookie(address: str, security: SecuritySettings) -> list[tuple[str,
 
 
 def _asked(url: str, security: SecuritySettings) -> Any:
-    """Send a GET request to the HTTP server of a bookie; return the JSON of the answer, parsed.
+    """Send a GET request to the HTTP server of a bookie; return the parsed JSON of the answer.
 
-    :param security: settings of TLS and of authentication.  They contain names of files, but no secrets, so the driver
-        can send them to tasks.
+    :param security: settings of TLS and of authentication.
     :raises BookieHandleNotAvailableError: no answer came, or the answer is an error.
     :raises UnauthorizedAccessError: the bookie needs a certificate or a token, or has refused them.
     """
-    # imported here, because only requests to HTTP servers need Twisted
+    # imported here, so that tasks that read directories do not load Twisted
     from ...cli.http_requests import send
     from ..reactor import THREAD
 
@@ -123,7 +118,7 @@ def _asked(url: str, security: SecuritySettings) -> Any:
 
 
 def _reason(answer: bytes) -> str:
-    """Return the reason in the answer of a server that refuses a request, or the whole answer if it has none."""
+    """Return the reason in the JSON answer of a server that refuses a request, or else the whole answer."""
     text = answer.decode("utf-8", "replace").strip()
     try:
         return str(json.loads(text)["reason"])
@@ -134,12 +129,11 @@ def _reason(answer: bytes) -> str:
 def used_in(
     directory: str, log_id: int, spend: Spend = _unlimited, security: SecuritySettings = ()
 ) -> dict[int, int]:  # fmt: skip
-    """Return the bytes that each ledger takes up in one entry log, by ledger id, including the length fields.
+    """Return the bytes of each ledger in one entry log, with the length fields of its entries, by ledger id.
 
-    :param directory: value of the column ``directory`` of :func:`entry_logs`.
-    :param spend: called with the numbers of entries and bytes that were read; it returns when the speed limit permits
-        more.
-    :param security: settings of TLS and of authentication, with which the HTTP server of a bookie is asked.
+    :param directory: value of the column ``directory`` in the rows of :func:`entry_logs`: a path or a URL.
+    :param spend: called with the numbers of entries and bytes read; it blocks until the speed limit permits more.
+    :param security: settings of TLS and of authentication for requests to the HTTP server of a bookie.
     """
     if directory.startswith(_SCHEMES):
         url = urlsplit(directory)
@@ -205,9 +199,9 @@ def by_ledger(used: DataFrame) -> DataFrame:
 
 
 def compaction_plan(used: DataFrame, ledgers: DataFrame, thresholds: Sequence[float] = THRESHOLDS) -> DataFrame:
-    """Compute what a compaction of entry logs would gain and cost, for each threshold.
+    """Compute, for each threshold, how many bytes a compaction of entry logs would free, and how many it would copy.
 
-    A log is compacted if the share of its bytes that belong to existing ledgers is below the threshold.
+    An entry log is compacted if the ratio of bytes of existing ledgers to all its bytes is below the threshold.
 
     :param used: rows that :func:`usage` returned.
     :param ledgers: the existing ledgers, in column ``ledger_id``; bytes of other ledgers are garbage.

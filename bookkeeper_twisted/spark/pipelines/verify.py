@@ -1,4 +1,4 @@
-"""Verifies every replica of every fragment in Spark tasks; can mark the ledgers that lack replicas."""
+"""Verifies every replica of ledgers in Spark tasks; can mark the ledgers that lack replicas."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -28,11 +28,10 @@ FINDINGS = (
 PIECE_BYTES = 16 << 20
 
 _PARTITIONS_PER_TASK, _WITH_A_LIMIT = 4, 16
-"""Number of partitions for each task that runs at the same time: without a speed limit, and with one.
+"""Number of partitions for each concurrent task: without a speed limit, and with a speed limit.
 
-Several small partitions for each task keep cores from being idle for long at the end.  A job with a speed limit has
-more of them: each task has a fixed share of the limit, and other tasks cannot use the share of an idle core, so a job
-with idle cores would be slower than its limit.
+With several small partitions for each task, few cores are idle at the end.  With a speed limit, partitions are even
+smaller: a task may not use the share of the limit of an idle core, so idle cores would keep the job below its limit.
 """
 
 _NOT_REGISTERED = "the bookie is not registered; it should keep no entries"
@@ -53,10 +52,10 @@ def fragments(spark: SparkSession, uri: str, **options: str) -> DataFrame:
 
 
 def pieces(replicas: DataFrame, piece_bytes: int = PIECE_BYTES) -> DataFrame:
-    """Cut replicas into pieces of about ``piece_bytes``; columns ``first`` and ``last`` have the entry ids of a piece.
+    """Cut replicas into pieces of about ``piece_bytes``; return a row for each, with columns ``first`` and ``last``.
 
-    A replica without entries whose bookie is not registered becomes one empty piece, with ``last`` below ``first``.
-    Other replicas without entries are left out.
+    Replicas without entries are left out.  But if the bookie of such a replica is not registered, there is an empty
+    piece for it, with ``last`` below ``first``.
 
     :param replicas: rows that :func:`fragments` returned.
     :param piece_bytes: bytes of a piece, estimated from the average size of the ledger's entries.
@@ -71,7 +70,7 @@ def pieces(replicas: DataFrame, piece_bytes: int = PIECE_BYTES) -> DataFrame:
 def stored_passwords(
     uri: str, replicas: DataFrame, options: Mapping[str, str] | None = None
 ) -> dict[int, Secret]:  # fmt: skip
-    """Read the passwords of ledgers with HMAC digests from their metadata; return them by ledger id.
+    """Read the passwords of ledgers with HMAC digests, which need them, from their metadata; return them by ledger id.
 
     :param uri: metadata service URI.
     :param replicas: rows of the source's view ``fragments``.
@@ -92,19 +91,19 @@ def verify(
 ) -> DataFrame:  # fmt: skip
     """Read and verify replicas; return a row for each range of entries in the same state at one bookie.
 
-    A row is about the entries between ``first`` and ``last`` that the bookie should keep at its position in the
-    ensemble; ``entries`` is their number.  Tasks read replicas in pieces, so a range also ends where a piece ends;
-    :func:`damages` joins the ranges.  Columns ``began`` and ``ended`` are the times, in seconds since the epoch, at
-    which the read of the piece began and ended.  A replica without entries has a row only if its bookie is not
-    registered: then ``entries`` is 0, and ``last`` is below ``first``.
+    A range is all entries from ``first`` to ``last`` that the bookie should have at its position in the ensemble;
+    ``entries`` is their number.  Replicas are read in pieces, so a range also ends where a piece ends; :func:`damages`
+    joins such ranges.  Columns ``began`` and ``ended`` are the times, in seconds since the epoch, at which the read of
+    the piece began and ended.  A replica without entries has a row only if its bookie is not registered: then
+    ``entries`` is 0, and ``last`` is below ``first``.
 
     :param replicas: rows of the source's view ``fragments``.
     :param password: password of ledgers with HMAC digests that are not in ``passwords``.
     :param passwords: passwords by ledger id, which :func:`stored_passwords` has read from metadata.
     :param limit: maximum number of entries and bytes a second that all tasks together read.
     :param parallelism: tasks that run at a time; each gets an equal share of the limit.
-    :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.
-        With options for TLS and authentication, the connections to bookies are secured.
+    :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.  With options
+        for TLS and authentication, the connections to bookies are secured.
     """
     security = security_settings(client_config(options))
     share = limit * (1 / parallelism) if limit else UNLIMITED
@@ -124,7 +123,7 @@ def verify(
             pool, address, row.ledger_id, schedule, row.position, digester, pace.spend,
             batch_bytes=batch_bytes, batch_entries=batch_entries,
         )  # fmt: skip
-        # If the end of the ledger is not known, ignore missing entries: they may never have been written.
+        # if the end of the ledger is unknown, ignore missing entries, because they may never have been written
         found = [x for x in one.findings(row.first, row.last) if row.end_known or x.status != MISSING]
         ended = time_of_day()
         return [(x.first, x.last, x.status, x.entries, x.n_bytes, x.detail, began, ended) for x in found]
@@ -144,14 +143,13 @@ _INPUT = (
 
 
 def damages(findings: DataFrame) -> DataFrame:
-    """Return the ranges of entries whose state is not ``ok``; join adjacent ranges.
+    """Return the ranges of entries whose state is not ``ok``, and join adjacent ranges in the same state.
 
-    Two ranges at one bookie are joined if they have the same state, and if the bookie should keep no entry between
-    them.  This holds even across an ensemble change.  Ledgers without entries are left out, see
-    :func:`without_entries`.
+    Ranges at one bookie are adjacent if the bookie should have no entry between them, even if they belong to different
+    ensembles.  Ledgers without entries are left out; :func:`without_entries` returns them.
 
-    :param findings: all rows of :func:`verify`.  Rows in state ``ok`` are needed, too: they separate damaged ranges
-        that must not be joined.
+    :param findings: all rows of :func:`verify`, also those in state ``ok``: they show which damaged ranges are not
+        adjacent.
     :returns: columns ``ledger_id``, ``bookie_id``, ``first``, ``last``, ``status``, ``entries`` and ``detail``.
     """
     in_order = Window.partitionBy("ledger_id", "bookie_id").orderBy("first")
@@ -167,7 +165,7 @@ def damages(findings: DataFrame) -> DataFrame:
 
 
 def by_ledger(damaged: DataFrame) -> DataFrame:
-    """Count the damaged entries for each ledger, bookie and state; return one row for each, sorted in this order.
+    """Count the damaged entries of each ledger, bookie and state; return rows sorted by ledger, bookie and state.
 
     :param damaged: rows that :func:`damages` returned.
     """
@@ -176,7 +174,7 @@ def by_ledger(damaged: DataFrame) -> DataFrame:
 
 
 def first_of_each(damaged: DataFrame, count: int) -> list[Any]:
-    """Choose at most ``count`` damaged ranges, about equally many of each ledger; order them by ledger and entry.
+    """Choose at most ``count`` damaged ranges, about equally many of each ledger; sort them by ledger and entry.
 
     :param damaged: rows that :func:`damages` returned.
     """
@@ -197,7 +195,7 @@ def without_entries(replicas: DataFrame) -> DataFrame:
 
 
 def summary(findings: DataFrame) -> DataFrame:
-    """Count the ranges, entries and bytes in ``findings``, the rows of :func:`verify`, for each bookie and state."""
+    """Count the ranges, entries and bytes for each bookie and state, from ``findings``, the rows of :func:`verify`."""
     totals = (f.count("*").alias("ranges"), f.sum("entries").alias("entries"), f.sum("bytes").alias("bytes"))
     return findings.groupBy("bookie_id", "status").agg(*totals).orderBy("bookie_id", "status")
 
@@ -205,7 +203,7 @@ def summary(findings: DataFrame) -> DataFrame:
 def speed(findings: DataFrame) -> Rate:
     """Return how many entries and bytes per second bookies returned to :func:`verify`.
 
-    :param findings: rows of :func:`verify`, which contain the times of its reads.
+    :param findings: rows of :func:`verify`.
     :returns: :data:`UNLIMITED` if nothing was read.
     """
     given = f.when(f.col("status").isin(OK, LENGTH), f.col("entries")).otherwise(0)

@@ -1,8 +1,8 @@
 """Writes the rows of one partition to ledgers, in a task.
 
-For each value of ``ledger_key`` a task creates one ledger, in which the rows keep their order.  The client runs in the
-reactor thread of the worker process and stays connected from task to task.  While bookies write the entries of one
-record batch, the task already reads the next record batch from Spark.
+A task creates one ledger for each value of column ``ledger_key``; the rows in a ledger keep their order.  The client
+runs in the reactor thread of the worker process, and later tasks of the process use it again.  While bookies write the
+entries of one record batch, the task reads the next record batch from Spark.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,9 +51,9 @@ def _client(connect: Connect, uri: str, settings: tuple[tuple[str, object], ...]
 
 
 def client_of(options: SinkOptions, connect: Connect = BookKeeper.connect) -> BookKeeper:
-    """Return the client of this process for ``options``; the first call connects it, and waits until it is connected.
+    """Return the client of this process for ``options``; the first call connects it, and blocks until it is connected.
 
-    :param connect: the method :meth:`.BookKeeper.connect` of the client's class.
+    :param connect: a function that connects a client: :meth:`.BookKeeper.connect`, or the same method of a subclass.
     :raises BookKeeperError: there is no connection to the metadata store.
     """
     config = options.client
@@ -62,11 +62,11 @@ def client_of(options: SinkOptions, connect: Connect = BookKeeper.connect) -> Bo
 
 
 class AlreadyPublishedError(BookKeeperError):
-    """Raised in a late attempt to write a batch, because another attempt has published the batch meanwhile."""
+    """Raised in an attempt to write a batch if another attempt has published the batch."""
 
 
 async def any_bookie(client: BookKeeper) -> str:
-    """Return the id of a writable bookie (the lowest id), for metadata that must contain a bookie.
+    """Return the lowest id of a writable bookie, for the ensemble of a ledger without entries.
 
     :param client: the client, which is connected to the cluster.
     :raises NotEnoughBookiesError: no bookie is writable.
@@ -95,7 +95,7 @@ async def new_ledger(
 
 
 class PartitionWriter:
-    """Writes the rows of a DataFrame partition in one attempt: one ledger for each value of ``ledger_key``."""
+    """One attempt to write the rows of a partition: to one ledger for each value of column ``ledger_key``."""
 
     def __init__(self, client: BookKeeper, options: SinkOptions, attempt: WriteAttempt) -> None:
         self._client = client
@@ -111,9 +111,9 @@ class PartitionWriter:
         return await manifest.find(self._ledgers, self._attempt.key) is not None
 
     async def append(self, rows: Iterable[tuple[str | None, Sequence[bytes]]]) -> None:
-        """Begin to append payloads; then wait until all payloads of the previous call are acknowledged.
+        """Start to append payloads; then wait until all payloads of the previous call are acknowledged.
 
-        :param rows: ledger keys, each with payloads; a key may occur several times.
+        :param rows: ledger keys, each with the payloads for its ledger; a key may occur several times.
         :raises BookKeeperError: a ledger cannot be created, or an append of the previous call failed.
         """
         started = []
@@ -128,9 +128,9 @@ class PartitionWriter:
             await result
 
     async def _open(self, key: str | None) -> LedgerWriter:
-        """Create a ledger for the rows with one value of ``ledger_key``; fail if the batch is already published.
+        """Create the ledger for a value of ``ledger_key``; raise AlreadyPublishedError if the batch is published.
 
-        If it fails, :meth:`remove` deletes the ledger, so that a late attempt leaves no ledger behind.
+        This is tested after the ledger was created; :meth:`remove` then deletes the ledger.
         """
         writing, attempt = self._options.writing, self._attempt
         if len(self._writers) >= writing.max_open_ledgers:
@@ -164,7 +164,7 @@ class PartitionWriter:
         ]
 
     async def remove(self) -> None:
-        """Cancel the appends of a failed attempt, and delete its ledgers; ignore errors when they are closed."""
+        """Cancel the appends of a failed attempt, and delete its ledgers; ignore errors of the close of a ledger."""
         for result in self._under_way:
             result.addErrback(lambda failure: None)
             result.cancel()
@@ -180,8 +180,7 @@ def write_partition(options: SinkOptions, attempt: WriteAttempt, batches: Iterab
     """Write the rows of a DataFrame partition to ledgers.
 
     :param batches: Arrow record batches with a column ``payload`` and optionally ``ledger_key``.
-    :returns: for each written ledger, its row of the manifest (the list of published ledgers); no rows if the batch is
-        published already.
+    :returns: a manifest row for each written ledger; no rows if the batch is published already.
     """
     writer = PartitionWriter(client_of(options), options, attempt)
     if THREAD.wait(writer.is_published):

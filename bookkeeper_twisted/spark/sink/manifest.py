@@ -1,10 +1,9 @@
-"""The manifest of the sink: for each batch of a query a publication record, and a ledger with the manifest rows.
+"""The manifest of the sink: the list of the ledgers that the published batches have written.
 
-A *publication* is the metadata of a ledger without entries, whose id is computed from manifest, query and batch.
-Creating it publishes the batch.  A metadata store refuses to create a second ledger with the same id.  So another
-attempt to write the batch finds the publication.  The publication names a ledger with the manifest rows: one entry for
-each ledger with data of the batch.  A ledger of the sink that no publication names, directly or by manifest rows, was
-left by a failed attempt.
+A batch is published by a *publication*: the metadata of a ledger without entries, whose id is computed from manifest,
+query and batch.  A metadata store refuses to create a second ledger with the same id, so a batch can be published only
+once.  The publication contains the id of a ledger with the *manifest rows*: one entry for each ledger with data of the
+batch.  All other ledgers of the batch were left by failed attempts to write it.
 """
 
 import json
@@ -59,7 +58,7 @@ class BatchKey:
 
     @classmethod
     def of(cls, metadata: LedgerMetadata) -> "BatchKey | None":
-        """Return the batch that a ledger was written for, from the ledger's ``metadata``; None if no sink wrote it."""
+        """Return the batch to which a ledger belongs, by its ``metadata``; None if it is not a ledger of the sink."""
         custom = metadata.custom_metadata
         if not custom.keys() >= {ROLE, MANIFEST, QUERY, BATCH} or not custom[BATCH].isdigit():
             return None
@@ -71,9 +70,9 @@ class BatchKey:
 
 @attrs.frozen
 class PublishedLedger:
-    """One row of a manifest (the list of published ledgers): it names a ledger with data of a published batch.
+    """One row of a manifest (the list of published ledgers): a ledger with data of a published batch.
 
-    :ivar ledger_key: the value of column ``ledger_key`` of the rows in the ledger; None without this column.
+    :ivar ledger_key: the value of column ``ledger_key`` in all rows of the ledger; None if there is no such column.
     :ivar n_bytes: bytes of all payloads in the ledger.
     """
 
@@ -84,22 +83,22 @@ class PublishedLedger:
     n_bytes: int
 
     def encode(self) -> bytes:
-        """Encode this row of the manifest as JSON, for an entry of the ledger with the manifest rows."""
+        """Encode this row of the manifest as JSON, as the payload of an entry."""
         return json.dumps(attrs.asdict(self)).encode()
 
     @classmethod
     def decode(cls, entry: bytes) -> Self:
-        """Decode a row of the manifest from the payload of an ``entry`` that :meth:`encode` made."""
+        """Decode a row of the manifest from ``entry``, a payload that :meth:`encode` made."""
         return cls(**json.loads(entry))
 
 
 @attrs.frozen
 class Publication:
-    """The content of a publication: the record in the metadata store that publishes one batch.
+    """The content of a publication, which is the record in the metadata store that publishes a batch.
 
     :ivar rows_ledger: id of the ledger with the manifest rows.
-    :ivar start: lower bound of the ids of all ledgers that attempts to write this batch have created.
-    :ivar next: lower bound of the ids of all ledgers of the following batch.
+    :ivar start: lower bound of the ids of all ledgers of this batch, also of failed attempts.
+    :ivar next: lower bound of the ids of all ledgers of the next batch.
     :ivar published: time of the publication, in ms since the epoch.
     """
 
@@ -128,7 +127,7 @@ class Publication:
 
 
 def _record(bookie_id: str, custom: Mapping[str, bytes]) -> LedgerMetadata:
-    """Return the metadata of a record: of a closed ledger without entries, whose custom metadata are ``custom``."""
+    """Return the metadata of a record: a closed ledger without entries, with the custom metadata ``custom``."""
     return LedgerMetadata(
         1, 1, 1, (Segment(0, (bookie_id,)),), LedgerState.CLOSED, digest_type=DigestType.CRC32C,
         custom_metadata=dict(custom),
@@ -152,13 +151,13 @@ async def find(ledgers: ILedgerManager, key: BatchKey) -> Publication | None:
 async def _looked_up(
     ledgers: ILedgerManager, ledger_id: int, wanted: Callable[[LedgerMetadata], T | None]
 ) -> tuple[int, T | None]:
-    """Read a record of a manifest (the list of published ledgers) from the metadata store.
+    """Read a record of a manifest from the metadata store.
 
-    :returns: the ledger id and the content of the record.  If there is no such record, None as its content, and the
-        first unused ledger id, which a new record would get.
     :param ledger_id: the id that was computed for the record.  If another ledger has this id by chance, the record has
         the next free id.
-    :param wanted: decodes the record from the metadata of a ledger; returns None for another ledger.
+    :param wanted: decodes the record from the metadata of a ledger; returns None if the ledger is not the record.
+    :returns: the ledger id and the content of the record.  If there is no such record, the id that it would get, and
+        None.
     """
     while True:
         try:
@@ -171,12 +170,11 @@ async def _looked_up(
 
 
 async def publish(ledgers: ILedgerManager, publication: Publication, bookie_id: str) -> Publication:
-    """Publish a batch by creating its publication record; do nothing if it exists.
+    """Publish a batch by creating its publication record; do nothing if the record exists.
 
     :param publication: the record to create.
-    :param bookie_id: id of any bookie, because metadata of a ledger must name one.
-    :returns: the publication that the metadata store contains now: ``publication``, or an earlier one of the same
-        batch.
+    :param bookie_id: id of any bookie, because the metadata of a ledger must contain one.
+    :returns: the stored publication: ``publication``, or an earlier publication of the same batch.
     """
     key = publication.key
     ledger_id = id_of(key.manifest, key.query_id, str(key.batch_id))
@@ -193,13 +191,13 @@ async def publish(ledgers: ILedgerManager, publication: Publication, bookie_id: 
 
 
 async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
-    """Record a lower bound of the ids of a query's ledgers; do nothing if a bound is recorded already.
+    """Record a lower bound of the ids of a query's ledgers; do nothing if this was done before.
 
-    Call this before the first ledger of the query is created.  Commits and aborts look for leftover ledgers from this
-    id on.
+    Call this before the first ledger of the query is created.  Commits and aborts search for ledgers of failed attempts
+    only from this id upwards.
 
     :param key: identity of any batch of the query.
-    :param bookie_id: id of any bookie, because metadata of a ledger must name one.
+    :param bookie_id: id of any bookie, because the metadata of a ledger must contain one.
     """
     ledger_id, start = await _begun(ledgers, key)
     if start is not None:
@@ -212,10 +210,10 @@ async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
 
 
 async def _begun(ledgers: ILedgerManager, key: BatchKey) -> tuple[int, int | None]:
-    """Read the record, made by :func:`begin`, of the lowest id that the ledgers of a query may have.
+    """Read the record that :func:`begin` has made for a query.
 
-    :returns: the ledger id of the record, and the lower bound of ledger ids that it contains.  If there is no record,
-        the ledger id that it would get, and None.
+    :returns: the ledger id of the record, and the lower bound that it contains.  If there is no record, the ledger id
+        that it would get, and None.
     """
 
     def wanted(metadata: LedgerMetadata) -> int | None:
@@ -227,7 +225,7 @@ async def _begun(ledgers: ILedgerManager, key: BatchKey) -> tuple[int, int | Non
 
 
 async def beginning(ledgers: ILedgerManager, key: BatchKey) -> int | None:
-    """Return the lower bound of the ids of a query's ledgers that :func:`begin` has recorded; None if there is none.
+    """Return the lower bound of ledger ids that :func:`begin` has recorded for a query; None if there is none.
 
     :param key: identity of any batch of the query.
     :raises MetadataError: the metadata store failed.
@@ -260,7 +258,7 @@ def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
 
 
 def _publications(cluster: ClusterView, manifest: str, records: Iterable[int]) -> dict[int, Publication]:
-    """Read the metadata of some ledgers; return the publications of ``manifest`` among them, by ledger id.
+    """Read the metadata of ledgers; return those that are publications of ``manifest``, by ledger id.
 
     :param records: ids of ledgers that may be publications.  Ledgers that do not exist or are not publications are left
         out.
@@ -272,7 +270,7 @@ def _publications(cluster: ClusterView, manifest: str, records: Iterable[int]) -
 def published_rows(cluster: ClusterView, manifest: str) -> Iterator[tuple[Publication, PublishedLedger]]:
     """Read the rows of a ``manifest`` from bookies; yield each row with its publication record.
 
-    Each row names one published ledger.
+    A row is a published ledger.
 
     :raises UnexpectedConditionError: a ledger with manifest rows does not exist.
     :raises BookKeeperError: manifest rows cannot be read.
@@ -312,7 +310,7 @@ def _entries(
 class PublishedLedgers:
     """The list of the published ledgers of a manifest.
 
-    A publication record never changes, so each is read only once.
+    Publication records never change, so each record is read only once.
     """
 
     def __init__(self, cluster: ClusterView, manifest: str) -> None:

@@ -1,9 +1,9 @@
 """Commits and aborts batches of the sink, on the driver.
 
-The order of the following steps makes each batch appear exactly once.  An attempt to write a batch first creates a
-ledger, then checks whether the batch is published.  A commit first publishes the batch, then searches for ledgers of
-other attempts.  So if both happen at the same time, the attempt finds the publication, or the commit finds the ledger.
-In both cases, the ledger, which is not published, is deleted.
+Each batch is published exactly once, and ledgers of failed attempts are deleted.  An attempt to write a batch first
+creates a ledger, then checks whether the batch is published.  A commit first publishes the batch, then searches for
+ledgers of other attempts.  So if both happen at the same time, the attempt finds the publication or the commit finds
+the ledger, and deletes the ledger.
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -24,7 +24,7 @@ from .manifest import BatchKey, Publication, PublishedLedger
 class Publisher:
     """Publishes batches, and deletes the ledgers that failed attempts have left.
 
-    :param clock: the clock that gives the time of publication (column ``published`` of the manifest).
+    :param clock: the clock for the time of publication (column ``published`` of the manifest).
     """
 
     def __init__(self, clock: IReactorTime, client: BookKeeper, options: SinkOptions) -> None:
@@ -34,11 +34,12 @@ class Publisher:
         self._ledgers = client.metadata.ledgers
 
     async def commit(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> None:
-        """Publish a batch, if it is not published yet; delete the ledgers that failed attempts to write it have left.
+        """Publish a batch if it is not published yet; delete the ledgers of failed attempts to write it.
 
         :param key: identity of the batch.
         :param rows: manifest rows of all tasks; ignored if the batch is already published.
-        :raises BookKeeperError: the batch was not published, or ledgers of failed attempts remain; call again.
+        :raises BookKeeperError: the batch was not published, or ledgers of failed attempts remain; the call can be
+            repeated.
         """
         published = await manifest.find(self._ledgers, key)
         if published is None:
@@ -63,7 +64,7 @@ class Publisher:
                 await self._remove_leftovers(key, first, set(), False)
 
     async def end(self, key: BatchKey) -> None:
-        """Remove the record of a query: the lowest ledger id from which a commit searches for leftover ledgers.
+        """Remove the record of a query, which contains the ledger id from which a commit begins its search.
 
         Call this after the last batch of the query.
 
@@ -74,15 +75,13 @@ class Publisher:
     async def _publish(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> Publication:
         bookie_id = await any_bookie(self._client)
         start = await self._start(key)
-        # A task records a lower bound of the query's ledger ids before it creates a ledger.  So without this record, no
-        # ledger exists yet.
+        # no task has created a ledger of the query, because a task makes this record first
         if start is None:
             await manifest.begin(self._ledgers, key, bookie_id)
             start = await self._start(key)
         writer = await self._write_rows(key, rows)
-        # The ledger with the manifest rows is the newest so far, so attempts to write the next batch create ledgers
-        # with higher ids.  Do not generate an id only for this lower bound: an id without a ledger leaves a gap in the
-        # offsets of streams.
+        # Attempts to write the next batch create ledgers with higher ids.  Do not generate a new id as this lower
+        # bound, because an id without a ledger would make the offsets of streams longer.
         following = writer.ledger_id + 1
         time = int(self._clock.seconds() * 1000)
         publication = Publication(key, writer.ledger_id, start or 0, following, time)
@@ -111,9 +110,9 @@ class Publisher:
         return await manifest.beginning(self._ledgers, key) if previous is None else previous.next
 
     async def _remove_leftovers(self, key: BatchKey, first: int, kept: Collection[int], with_previous: bool) -> None:
-        """Delete the ledgers of a batch, except those in ``kept``, among all ledgers with ids from ``first`` on.
+        """Delete the ledgers of a batch that have ids from ``first`` upwards, except those in ``kept``.
 
-        :param with_previous: whether to delete leftover ledgers of the batch before this one, too.
+        :param with_previous: whether to delete ledgers of the previous batch, too.
         """
         batches = {key.batch_id, key.batch_id - 1} if with_previous else {key.batch_id}
         async for ledger_id, other in self._written(first):
@@ -123,8 +122,8 @@ class Publisher:
                     await self._ledgers.remove(ledger_id)
 
     async def _written(self, first: int) -> AsyncIterator[tuple[int, BatchKey]]:
-        """Yield the id of each ledger that a sink wrote, from ``first`` on, with the identity of its batch."""
-        # a sink's ledgers with data have generated ids, which are lower than the ids of its records
+        """Yield the id of each ledger of a sink, from ``first`` upwards, and the identity of its batch."""
+        # ledgers with data or manifest rows have generated ids, which are lower than the ids of records
         async for ledger_id in self._ledgers.ledger_ids(first, FIRST_PUBLICATION - 1):
             try:
                 key = BatchKey.of((await self._ledgers.read(ledger_id)).value)

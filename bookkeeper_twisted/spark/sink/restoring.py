@@ -1,15 +1,15 @@
-"""Writes the ledgers of an archive under their old ids, in a task.
+"""Writes the ledgers of an archive with the archived ids, in a Spark task.
 
-Rows come in the order of ledger and entry id.  The first row of a ledger has entry id -1 and contains the properties to
-create the ledger with.  While an import runs, its ledgers have a mark in their custom metadata.  After a failed
-attempt, the next attempt recognises by this mark the ledgers that the failed one wrote.  If such a ledger is closed
-with the expected last entry, the next attempt keeps it.  If it is unfinished, the next attempt deletes it and writes it
-again.  When all ledgers are written, the driver removes the marks.  If an import that has a name (``writeId``) runs
-again after that, it recognises its ledgers because their metadata equal those in the archive.
+The rows of an archive are sorted by ledger id and entry id.  The first row of a ledger has entry id -1 and contains the
+properties of the ledger.  While an import runs, its ledgers have a mark in their custom metadata.  If an attempt fails,
+the next attempt recognises the ledgers of the failed attempt by this mark: it keeps ledgers that are closed with the
+archived last entry, and deletes and rewrites other ledgers.  When all ledgers are written, Spark's driver removes the
+marks.  If an import with a name (``writeId``) is run again after that, it recognises its ledgers because their metadata
+equal those in the archive.
 
-An archive contains the entries of encrypted ledgers as bookies store them, and the wrapped keys in the custom metadata.
-An import writes these entries unchanged, and needs no key (:class:`ArchiveClient`).  Readers with the key can decrypt
-them, because ledger ids, entry ids and lengths are the same as before.
+The entries of encrypted ledgers are still encrypted in an archive, and the custom metadata contain the encrypted keys.
+An import writes both unchanged, and needs no key (:class:`ArchiveClient`).  Readers with the key can decrypt the
+entries, because ledger ids, entry ids and lengths are the same as before.
 """
 
 import json
@@ -43,7 +43,7 @@ _AT_ONCE = 2000
 
 @attrs.frozen
 class Facts:
-    """The properties of an archived ledger: what is needed to create it again, its last entry id and its length.
+    """The properties of an archived ledger.
 
     :ivar ctime: creation time in ms since the epoch; None if the archive has none.
     """
@@ -62,7 +62,7 @@ class Facts:
         return {key: b64decode(value) for key, value in self.custom_metadata.items() if key != RESTORED_BY}
 
     def has_end(self, metadata: LedgerMetadata) -> bool:
-        """Test by its ``metadata`` whether a stored ledger is closed with the archived last entry and length."""
+        """Test whether a stored ledger, by its ``metadata``, is closed with the archived last entry and length."""
         end = self.last_entry_id, self.length
         return metadata.closed and (metadata.last_entry_id, metadata.length) == end
 
@@ -75,15 +75,16 @@ class Facts:
 
 
 def unmarked(metadata: LedgerMetadata) -> LedgerMetadata:
-    """Return ``metadata`` without the custom metadata by which an import marks its ledgers."""
+    """Return ``metadata`` without the mark of an import in the custom metadata."""
     custom = {key: value for key, value in metadata.custom_metadata.items() if key != RESTORED_BY}
     return attrs.evolve(metadata, custom_metadata=custom)
 
 
 class ArchiveClient(BookKeeper):
-    """A client that writes ledgers as an archive has them.
+    """A client that writes the entries of an archive unchanged.
 
-    It encrypts nothing, whatever ``ledgerEncryption`` says, and takes wrapped keys of ledgers as custom metadata.
+    It encrypts no entries, even if ``ledgerEncryption`` is set, and stores the encrypted keys of ledgers as custom
+    metadata.
     """
 
     async def _new_key(self, custom_metadata: Mapping[str, bytes]) -> NewKey | None:
@@ -94,8 +95,8 @@ class Restorer:
     """Writes the archived ledgers of one partition, one after the other.
 
     :param restored_by: the mark of the import, the same in all its attempts.
-    :param repeatable: whether to accept an existing ledger as written by this import if its metadata equal those in the
-        archive.
+    :param repeatable: whether an existing ledger without the mark is regarded as written by this import if its metadata
+        equal those in the archive.
     """
 
     def __init__(self, client: BookKeeper, password: bytes, restored_by: str, repeatable: bool) -> None:
@@ -111,7 +112,7 @@ class Restorer:
         self.written: list[int] = []
 
     async def take(self, rows: Iterable[tuple[int, int, bytes]]) -> None:
-        """Write some rows of the archive.  Later calls and :meth:`finish` wait for the acknowledgements.
+        """Start to write rows of the archive; later calls and :meth:`finish` wait for the acknowledgements.
 
         :param rows: ledger id, entry id and payload of each row.  The first row of a ledger has entry id -1; its
             payload is the properties of the ledger.
@@ -145,7 +146,7 @@ class Restorer:
             raise NotEnoughBookiesError(f"ledger {ledger_id}: {error}") from None
 
     async def _is_restored(self, ledger_id: int, facts: Facts) -> bool:
-        """Test whether an earlier attempt has written the whole ledger; if it is unfinished, delete it."""
+        """Test whether an earlier attempt has written the whole ledger; delete the ledger if it is unfinished."""
         try:
             stored = await self._client.ledger_metadata(ledger_id)
         except NoSuchLedgerMetadataError:
@@ -155,14 +156,14 @@ class Restorer:
                 return True
             raise LedgerExistsError(f"ledger {ledger_id} exists: nothing is written over it")
         if facts.has_end(stored):
-            # set the creation time again, because the earlier attempt may have failed before it did so
+            # the earlier attempt may have failed before it set the creation time
             await self._set_ctime(ledger_id, facts)
             return True
         await self._client.delete_ledger(ledger_id)
         return False
 
     async def finish(self) -> None:
-        """Close the ledger that is being written, and check that it has all entries of the archive."""
+        """Close the present ledger, and check that its last entry is the last entry in the archive."""
         writer, facts = self._writer, self._facts
         if writer is None or facts is None:
             return
@@ -207,7 +208,7 @@ def restore_partition(options: SinkOptions, restored_by: str, batches: Iterable[
 
 
 def remove_marks(options: SinkOptions, restored_by: str, ledger_ids: Iterable[int]) -> None:
-    """Remove the import's mark from the custom metadata of its ledgers, after all are written; blocks.
+    """Remove the import's mark from the custom metadata of its ledgers, when all of them are written; blocks.
 
     :param restored_by: the mark of the import.
     :param ledger_ids: ids of all ledgers of the import.

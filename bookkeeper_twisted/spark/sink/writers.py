@@ -1,4 +1,4 @@
-"""The classes of the sink that Spark calls.  They may write a batch several times, but publish it only once."""
+"""The classes of the sink that Spark calls; Spark may write a batch several times, but it is published only once."""
 
 import uuid
 import warnings
@@ -25,7 +25,7 @@ _QUERY_ID, _BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
 @attrs.frozen
 class Written(WriterCommitMessage):
-    """The message that a task sends to the driver at its end: the ledgers that the task has written.
+    """The message of a task to Spark's driver: the ledgers that the task has written.
 
     :ivar rows: a manifest row for each of these ledgers; empty if the batch had been published already.
     """
@@ -52,7 +52,7 @@ def check_schema(schema: StructType, overwrite: bool) -> None:
 
 
 class _Sink:
-    """The common part of the sinks of batches and of streams: writes, commits and aborts one batch."""
+    """The common base class of the sinks of batches and of streams."""
 
     def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
         check_schema(schema, overwrite)
@@ -81,7 +81,7 @@ class _Sink:
 
 @contextmanager
 def _leftovers_are_warned_about() -> Iterator[None]:
-    """Log errors of an abort as warnings, because an exception would hide the reason why the tasks failed."""
+    """Turn errors of an abort into warnings, because an exception would hide the reason why the tasks failed."""
     try:
         yield
     except BookKeeperError as error:
@@ -89,7 +89,7 @@ def _leftovers_are_warned_about() -> Iterator[None]:
 
 
 class BatchSink(_Sink, DataSourceArrowWriter):
-    """The sink of one batch; with option ``writeId``, a user may repeat the write without duplicates."""
+    """The sink of one batch; a user who sets option ``writeId`` can repeat the write without duplicates."""
 
     def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
         super().__init__(options, schema, overwrite)
@@ -107,7 +107,7 @@ class BatchSink(_Sink, DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Publish the batch after all tasks have written; called by Spark on the driver.
 
-        :param messages: what :meth:`write` returned in each task.
+        :param messages: the results of :meth:`write` in the tasks.
         """
         self._commit(self._key, messages)
         self._end()
@@ -115,7 +115,7 @@ class BatchSink(_Sink, DataSourceArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete the ledgers of the batch after a task has failed for good; called by Spark on the driver.
 
-        :param messages: not used: the custom metadata of ledgers say which of them belong to the batch.
+        :param messages: not used, because the ledgers of the batch are found by their custom metadata.
         """
         with _leftovers_are_warned_about():
             self._abort(self._key)
@@ -128,7 +128,7 @@ class BatchSink(_Sink, DataSourceArrowWriter):
 
 @attrs.frozen
 class Restored(WriterCommitMessage):
-    """The message that an import task sends to the driver at its end: the ids of the ledgers that it has written.
+    """The message of an import's task to Spark's driver: the ids of the ledgers that the task has written.
 
     When all tasks have ended, the driver removes the marks of the import from these ledgers.
     """
@@ -137,7 +137,7 @@ class Restored(WriterCommitMessage):
 
 
 class RestoringSink(DataSourceArrowWriter):
-    """The sink that imports archived ledgers under their old ids; an import with a ``writeId`` may be repeated."""
+    """The sink that imports the ledgers of an archive; an import with a ``writeId`` can be repeated."""
 
     def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
         if overwrite or {field.name for field in schema.fields} != {"ledger_id", "entry_id", "payload"}:
@@ -156,18 +156,19 @@ class RestoringSink(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Remove the import's mark from its ledgers after all tasks have ended; called by Spark on the driver.
 
-        :param messages: what :meth:`write` returned in each task.
+        :param messages: the results of :meth:`write` in the tasks.
         """
         written = (n for message in messages if isinstance(message, Restored) for n in message.ledger_ids)
         with plain_errors():
             remove_marks(self._options, self._restored_by, written)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Keep the written ledgers, and ignore ``messages``: another import with the same ``writeId`` can continue."""
+        """Do nothing with the written ledgers and ``messages``: another import with the same ``writeId`` can continue.
+        """
 
 
 class StreamSink(_Sink, DataSourceStreamArrowWriter):
-    """The sink of a streaming query; the query's id and the batch's number identify a batch."""
+    """The sink of a streaming query; a batch is identified by the query's id and the number of the batch."""
 
     def write(self, iterator: Iterator[Any]) -> Written:
         """Write the rows of a partition of a micro-batch; called by Spark in a task.
@@ -184,8 +185,8 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Publish a micro-batch after all its tasks have written; called by Spark on the driver.
 
-        :param messages: what :meth:`write` returned in each task.
-        :param batchId: not used, because the messages name query and batch.
+        :param messages: the results of :meth:`write` in the tasks.
+        :param batchId: not used, because the messages contain the identity of the batch.
         """
         for key in _keys(messages):
             self._commit(key, messages)
@@ -193,8 +194,8 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Delete the ledgers of a micro-batch after a task has failed for good; called by Spark on the driver.
 
-        :param messages: what :meth:`write` returned in tasks that succeeded.
-        :param batchId: not used, because the messages name query and batch.
+        :param messages: the results of :meth:`write` in the tasks that succeeded.
+        :param batchId: not used, because the messages contain the identity of the batch.
         """
         with _leftovers_are_warned_about():
             for key in _keys(messages):
@@ -202,5 +203,5 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
 
 
 def _keys(messages: Sequence[WriterCommitMessage | None]) -> set[BatchKey]:
-    """Return the identities of the batches that the ``messages`` of tasks name; empty if no task has succeeded."""
+    """Return the identities of the batches in the ``messages`` of tasks; none if no task has succeeded."""
     return {message.key for message in messages if isinstance(message, Written)}

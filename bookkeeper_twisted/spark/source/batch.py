@@ -1,6 +1,4 @@
-"""Plans reads on the driver: turns options into the partitions of a batch, or into the rows of a view (a table of
-metadata).
-"""
+"""Plans the reads of batches on Spark's driver, and makes the rows of views (tables of metadata)."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -35,10 +33,9 @@ class Planner:
         self._pool = connections(settings.timeouts, settings.limits.max_frame_size, settings.security)
 
     def addresses(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[str, Address]:
-        """Return addresses by bookie id: those of all bookies of ``ledgers``, and perhaps of more bookies.
+        """Return the addresses, by bookie id, of all bookies of ``ledgers``, and perhaps of other bookies.
 
-        Addresses are cached.  The address of a bookie is looked up again if it is unknown, or if the bookie did not
-        answer.
+        Addresses are cached.  An address is looked up again if it was not found, or if the bookie did not answer.
         """
         unknown = {n for n in bookies_of(ledgers.values()) if not self._is_known(n)}
         self._addresses.update(self.cluster.addresses(unknown))
@@ -49,7 +46,7 @@ class Planner:
         return bool(address.port) and not self._pool.is_suspect(address)
 
     def extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent | BookKeeperError]:
-        """Find out up to which entry each of ``ledgers`` can be read.
+        """Find the end of the entries that can be read in each of ``ledgers``; return them by ledger id.
 
         The result for a ledger is an error if too few of its bookies answer.
         """
@@ -58,10 +55,11 @@ class Planner:
     def partitions(self, ranges: list[EntryRange]) -> list[Partition]:
         """Return the partitions of a read of some ``ranges``, one for each task.
 
-        The addresses of all bookies are looked up again, because tasks have no metadata store to ask.  The key provider
-        is made anew, too, so that a long stream notices new keys.
+        The addresses of all bookies are looked up again, because tasks cannot look them up.  The key provider is
+        created again, so that a long stream gets new keys.
 
-        :raises UnauthorizedAccessError: a ledger of the ranges is encrypted, and its key is not there.
+        :raises UnauthorizedAccessError: a ledger of the ranges is encrypted, and the key provider does not have its
+            key.
         """
         self._addresses.clear()
         reading = self.options.reading
@@ -80,9 +78,9 @@ _NOWHERE = Address("", "", 0)
 def plan_batch(options: SourceOptions, wanted: IdFilter) -> list[Partition]:
     """Return the partitions of a batch.
 
-    For this, metadata are read, and bookies are asked for the end of open ledgers.
+    This reads metadata, and asks bookies for the last add confirmed of open ledgers.
 
-    :param wanted: the comparisons of ledger and entry ids that Spark leaves to the source.
+    :param wanted: the conditions of the query on ledger and entry ids.
     :raises BookKeeperError: a ledger does not exist and ``failOnDataLoss`` is set, or too few bookies of an open ledger
         answered.
     """
@@ -103,7 +101,7 @@ def _range_of(
     options: SourceOptions, ledger_id: int, metadata: LedgerMetadata, extent: ReadableExtent | BookKeeperError,
     wanted: IdFilter,
 ) -> EntryRange:  # fmt: skip
-    """Return the entries of one ledger that a batch reads, according to offsets and filters; the range may be empty."""
+    """Return the range of entries of one ledger that a batch reads, by offsets and filters; it may be empty."""
     if isinstance(extent, BookKeeperError):
         raise extent
     reading = options.reading
@@ -116,7 +114,7 @@ def _range_of(
 
 
 def _expect_publication(cluster: ClusterView, options: SourceOptions, option: str, manifest: str) -> None:
-    """Check that at least one batch, perhaps an empty one, was published under the name ``manifest``.
+    """Check that at least one batch, perhaps an empty batch, was published under the name ``manifest``.
 
     :raises ConfigError: no batch was published, and ``failOnDataLoss`` is set.
     """
@@ -131,7 +129,7 @@ def _expect_publication(cluster: ClusterView, options: SourceOptions, option: st
 
 
 def view_rows(options: SourceOptions) -> list[Row]:
-    """Return the rows of the view or of the manifest that the ``options`` select.
+    """Return the rows of a view (a table of metadata) or of a manifest, whichever the ``options`` select.
 
     :raises BookKeeperError: metadata or manifest rows cannot be read.
     """
@@ -168,11 +166,10 @@ def _ledger_row(ledger_id: int, metadata: LedgerMetadata) -> Row:
 
 
 def _fragment_rows(planner: Planner, ledgers: Mapping[int, LedgerMetadata]) -> Iterator[Row]:
-    """Yield a row for each replica: for each position of the ensemble of each fragment.
+    """Yield a row for each replica of a fragment, that is, for each position in its ensemble.
 
-    The newest fragment of an open ledger ends with the last add confirmed.  If too few bookies answer to find this
-    entry, the end is unknown: column ``end_known`` is false, and the fragment counts as having one entry, which may not
-    exist.
+    The newest fragment of an open ledger ends with the last add confirmed.  If too few bookies answer, this entry is
+    unknown.  Then column ``end_known`` is false, and the row has one entry, which may not exist.
     """
     known, available = planner.extents(ledgers), planner.cluster.available_bookies()
     addresses = planner.addresses(ledgers)

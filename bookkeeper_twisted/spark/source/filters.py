@@ -1,4 +1,4 @@
-"""Filters of ledger and entry ids, from comparisons in a query that Spark lets the source apply itself."""
+"""Filters of ledger and entry ids, from the conditions of a query that Spark passes to the source."""
 
 from collections.abc import Collection
 
@@ -12,10 +12,10 @@ LEDGER, ENTRY = "ledger_id", "entry_id"
 
 @attrs.define
 class IdBounds:
-    """The ids that a filter selects in one column: all ids between two bounds, or only some of them.
+    """The ids that a filter selects in one column: all ids between two bounds, or only the ids of a set.
 
     :ivar low, high: lowest and highest id, inclusive; None without a bound.
-    :ivar members: if not None, only these ids are selected, and only between the bounds.
+    :ivar members: if not None, only those of these ids are selected that are between the bounds.
     """
 
     low: int | None = None
@@ -47,9 +47,9 @@ class IdBounds:
         return IdRanges(((low, high),) if low <= high else ())
 
     def clipped(self, first: int, last: int) -> tuple[int, int]:
-        """Narrow the range ``first .. last`` (inclusive) as far as possible; no selected id may be lost.
+        """Narrow the range ``first .. last`` (inclusive) by the bounds; every selected id of the range stays in it.
 
-        :returns: first and last id of the new range.  It may also contain ids that are not selected.  If the range is
+        :returns: first and last id of the new range, which may also contain ids that are not selected.  If the range is
             empty, its first id is higher than its last id.
         """
         if self.members is not None:
@@ -69,19 +69,19 @@ class IdFilter:
     entries: IdBounds = attrs.field(factory=IdBounds)
 
     def accept(self, kind: str, column: str, value: object) -> bool:
-        """Add a comparison that Spark passes, if it compares ledger or entry ids with numbers.
+        """Add a condition of the query, if it compares ledger or entry ids with numbers.
 
-        :param kind: class name of the comparison, such as ``EqualTo``.
-        :param column: :data:`LEDGER` or :data:`ENTRY`; comparisons of other columns are refused.
+        :param kind: class name of the condition, such as ``EqualTo``.
+        :param column: name of the column; only :data:`LEDGER` and :data:`ENTRY` can be filtered.
         :param value: the value to compare with; a sequence for ``In``.
-        :returns: whether the source applies the comparison exactly; otherwise Spark must filter the rows, too.
+        :returns: True if the source returns only rows that meet the condition; False if Spark must filter the rows.
         """
         bounds = {LEDGER: self.ledgers, ENTRY: self.entries}.get(column)
         if bounds is None:
             return False
         if kind == "In" and isinstance(value, tuple | list) and all(type(one) is int for one in value):
             bounds.among(value)
-            # The source reads one range of entries of each ledger.  Spark must filter the entries within this range.
+            # the source reads one range of entries of each ledger, in which Spark must filter the entry ids
             return column == LEDGER
         if type(value) is not int:
             return False

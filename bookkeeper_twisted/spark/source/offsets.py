@@ -1,17 +1,15 @@
 """The offsets of a stream, which Spark stores in the checkpoint of a query.
 
 An offset contains, for each ledger that is being read, the id of the next entry to read.  Its set ``done`` contains the
-ids of ledgers that need no more reads: they are closed and read to the end, were deleted, or do not match the pattern.
-A new ledger is never in ``done``, even if its id is far below the highest.
+ids of ledgers from which nothing more is read: they were closed and read to the end, were deleted, or are not selected.
 
-An id becomes done only after its ledger was seen.  So each entry is read exactly once.  A selected ledger is done when
-it was read to its end or deleted.  A ledger that was never seen is not done, so it is read when it appears.  A
-low-water mark, below which every id is done, would skip ledgers.  A client may pause between the generation of an id
-and the creation of its ledger, while ledgers with higher ids are created and read.  And an import creates ledgers with
-ids of its choice.
+A new ledger is never in ``done``, even if ledgers with higher ids are, so each entry is read exactly once.  A single
+number below which all ids are done would not be enough, because ledgers do not appear in the order of their ids: a
+client may pause between the generation of an id and the creation of its ledger, and an import creates ledgers with ids
+of its choice.
 
-The set is stored as ranges, whose number stays small because ids are generated one after the other.  There is a gap
-between two ranges only for two reasons: a ledger in the gap is being read, or no ledger was ever seen with that id,
+The set is stored as ranges.  Their number stays small, because ids are generated in ascending order.  A gap between two
+ranges has one of two reasons: a ledger in the gap is being read, or no ledger with an id in the gap was ever seen,
 because its creation failed or it was soon deleted.  The sink creates a ledger with every id that it generates
 (:mod:`..sink.publishing`), so its batches cause no gaps.
 """
@@ -32,9 +30,9 @@ class StreamOffset:
     """The position of a stream in all ledgers that it reads.
 
     :ivar next_entry: id of the next entry to read, by ledger id.
-    :ivar done: ids of the ledgers that need no more reads.
-    :ivar finished: ids of the ledgers that the micro-batch before this offset reads to their end; they are also in
-        ``done``.
+    :ivar done: ids of the ledgers from which nothing more is read.
+    :ivar finished: ids of the ledgers that the micro-batch which ends at this offset reads to their end; they are also
+        in ``done``.
     """
 
     next_entry: Mapping[int, int] = attrs.field(factory=dict)
@@ -42,22 +40,21 @@ class StreamOffset:
     finished: IdRanges = IdRanges()  # noqa: RUF009
 
     def is_done(self, ledger_id: int) -> bool:
-        """Test whether the ledger ``ledger_id`` needs no more reads."""
+        """Test whether nothing more is read from the ledger ``ledger_id``."""
         return ledger_id not in self.next_entry and ledger_id in self.done
 
     def position(self, ledger_id: int) -> int | None:
-        """Return the id of the next entry to read in ``ledger_id``: 0 in a new ledger, None if nothing is left to read.
-        """
+        """Return the id of the next entry to read in ``ledger_id``: 0 in a new ledger, None if nothing more is read."""
         return None if self.is_done(ledger_id) else self.next_entry.get(ledger_id, 0)
 
     def advanced(
         self, next_entry: Mapping[int, int], finished: Collection[int], dropped: Collection[int] = ()
     ) -> "StreamOffset":
-        """Return the offset after a micro-batch; return this object if nothing changes.
+        """Return the offset at the end of the micro-batch that begins at this offset; this object if they are equal.
 
-        :param next_entry: id of the next entry to read, by id of a ledger that was not read to its end.
+        :param next_entry: id of the next entry to read, by ledger id, of the ledgers that are not read to their end.
         :param finished: ids of ledgers that the micro-batch reads to their end.
-        :param dropped: ids of ledgers that need no more reads, because they were deleted or are not selected.
+        :param dropped: ids of ledgers that were deleted or are not selected.
         """
         gone = {*finished, *dropped}
         table = {n: entry for n, entry in (*self.next_entry.items(), *next_entry.items()) if n not in gone}
@@ -85,7 +82,7 @@ class StreamOffset:
 
 @attrs.define
 class Admission:
-    """The limits of a micro-batch: how many entries and bytes it may still take.
+    """The limits of a micro-batch, while it is planned: how many entries and bytes may still be added to it.
 
     :ivar entries, n_bytes: the remaining entries and payload bytes; None without a limit.
     """
@@ -95,13 +92,13 @@ class Admission:
     taken: int = 0
 
     def admitted(self, wanted: int, entry_bytes: float) -> int:
-        """Admit entries of a ledger to the micro-batch, as many as its limits permit; subtract them from the limits.
+        """Add entries of a ledger to the micro-batch, as many as its limits permit; subtract them from the limits.
 
         The byte limit always permits the first entry of a micro-batch, however large it is.
 
         :param wanted: number of entries of the ledger that can be read.
-        :param entry_bytes: average bytes of the payloads of these entries; 0 if unknown.
-        :returns: the number of admitted entries.
+        :param entry_bytes: average bytes of a payload of these entries; 0 if unknown.
+        :returns: the number of added entries.
         """
         count = wanted if self.entries is None else min(wanted, self.entries)
         if self.n_bytes is not None and entry_bytes:

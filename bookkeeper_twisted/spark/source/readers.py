@@ -1,8 +1,8 @@
 """The readers of batches, views and streams, whose methods Spark calls.
 
-Spark calls :meth:`read` in tasks, all other methods on the driver.  It pickles readers to send them to tasks, so they
-contain options but no open connections.  The modules for planning are imported only by the methods that plan, so that a
-task that reads does not load Twisted.
+Spark calls the method ``read`` in tasks, and all other methods on the driver.  It pickles readers to send them to
+tasks, so a reader contains options but no open connection.  The modules for planning are imported only by the methods
+that plan, so that a task does not load Twisted.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,14 +32,15 @@ if TYPE_CHECKING:
 
 
 class _WrappedPartition(InputPartition):
-    """A partition in the form in which Spark passes it from the driver to a task."""
+    """A partition in the form that Spark needs to pass it from the driver to a task."""
 
     value: Any
 
 
 def _entries(options: SourceOptions, partition: InputPartition) -> Iterator[Any]:
     """Read the entries of a partition in a task, and yield them as Arrow record batches."""
-    if partition.value is None:  # if the driver has planned no partition, Spark passes a partition without a value
+    # if the driver returned no partition, Spark runs a task with a partition that has no value
+    if partition.value is None:
         return
     with plain_errors():
         yield from read_partition(partition.value, settings_of(options))
@@ -67,12 +68,12 @@ class BatchReader(DataSourceReader):
 class PushdownReader(BatchReader):
     """Reads entries for a batch query, if the Spark session has filter pushdown switched on.
 
-    Spark fails a query if its reader has the method ``pushFilters`` while ``spark.sql.python.filterPushdown.enabled``
-    is off.  So only this class has the method.
+    Only this class has the method ``pushFilters``: if ``spark.sql.python.filterPushdown.enabled`` is off, Spark fails a
+    query whose reader has the method.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take over the filters that compare ledger or entry ids; yield the filters that Spark must apply itself."""
+        """Accept the filters that compare ledger or entry ids; yield the filters that Spark must apply itself."""
         for one in filters:
             path: tuple[str, ...] = getattr(one, "attribute", ())
             column = path[0] if len(path) == 1 else ""
@@ -81,8 +82,9 @@ class PushdownReader(BatchReader):
 
 
 class ViewReader(DataSourceReader):
-    """Returns the rows of a view (a table of metadata) or of a manifest (a list of published ledgers).  The driver
-    makes all rows; tasks only pass them on.
+    """Returns the rows of a view (a table of metadata) or of a manifest (a list of published ledgers).
+
+    The driver makes all rows; tasks only return them to Spark.
     """
 
     def __init__(self, options: SourceOptions) -> None:
@@ -107,8 +109,8 @@ _ROWS_AT_ONCE = 20_000
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads entries for a streaming query, while ledgers grow.
 
-    The first call that needs the options parses them, not the constructor, because Spark hides the text of errors that
-    a constructor raises.
+    The options are not parsed by the constructor, but by the first method that needs them, because Spark hides the text
+    of errors that a constructor raises.
     """
 
     def __init__(self, given: Mapping[str, str], schema: StructType) -> None:
@@ -156,16 +158,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxBytes(own.max_bytes_per_trigger) if own.max_bytes_per_trigger else ReadAllAvailable()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Return None, which means "unknown": only bookies know the latest offset, and asking them takes time."""
+        """Return None, which means "unknown", because it would take time to ask bookies for the latest offset."""
         return None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Set the end of the query: it stops after the entries that can be read now."""
+        """Set the end of the query to the entries that can be read now; later entries are not read."""
         with plain_errors():
             self._plan.set_target()
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
-        """Plan the work of the tasks of one micro-batch; called by Spark on the driver.
+        """Return the partitions of one micro-batch, one for each task; called by Spark on the driver.
 
         :param start: offset at which the micro-batch begins, as JSON.
         :param end: offset at which it ends, as JSON.
@@ -181,7 +183,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _entries(self._options, partition)
 
     def commit(self, end: Mapping[str, Any]) -> None:
-        """Do nothing after the micro-batch up to ``end``: Spark itself stores the offset in its checkpoint."""
+        """Do nothing with the offset ``end`` of a finished micro-batch, because Spark stores it in the checkpoint."""
 
     def stop(self) -> None:
         """Close the connection to the metadata store."""
@@ -190,11 +192,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def admission_of(own: ReadOptions, limit: ReadLimit) -> Admission:
-    """Return the limits of a micro-batch: those of the options together with Spark's.
+    """Return the limits of a micro-batch, from the options and from Spark's limit.
 
     :param own: the options that the user has set for the read.
-    :param limit: Spark's limit.  If Spark asks for all available entries, the result has no limits; otherwise the
-        limits of both apply.
+    :param limit: Spark's limit.  If it is "all available entries", the result has no limits; otherwise it has the lower
+        limits of both.
     """
     if isinstance(limit, ReadAllAvailable):
         return Admission(None, None)

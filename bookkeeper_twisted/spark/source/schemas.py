@@ -36,7 +36,8 @@ def schema_of(options: SourceOptions) -> str:
 def check_columns(options: SourceOptions, schema: StructType) -> None:
     """Check that a schema has the columns of the rows that the ``options`` select.
 
-    :param schema: the schema that Spark passes: the user's schema if the query calls ``schema()``.
+    :param schema: the schema of the query: the user's schema if the query calls ``schema()``, else that of
+        :func:`schema_of`.
     :raises ConfigError: the columns differ.
     """
     wanted = schema_of(options)

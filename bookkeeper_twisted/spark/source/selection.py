@@ -1,4 +1,4 @@
-"""Selects the ledgers to read, and finds out up to which entry each can be read now."""
+"""Selects the ledgers to read, and finds the last entry of each ledger that can be read now."""
 
 import re
 import warnings
@@ -16,15 +16,14 @@ from ..options import EARLIEST, Offsets, SourceOptions
 from ..sink.manifest import PublishedLedgers
 
 ASKED_EACH = 1000
-"""If a range has at most this many ids, each id is looked up; for a larger range, the store lists the existing ledgers.
-"""
+"""Ledgers of a range of at most this many ids are read one by one; of a larger range, existing ids are listed first."""
 
 
 @attrs.frozen
 class ReadableExtent:
-    """The entries of a ledger that could be read at the time when its bookies were asked.
+    """The entries of a ledger that can be read: from 0 up to, but not including, ``end``.
 
-    :ivar end: id of the first entry that could not be read then.
+    :ivar end: id of the first entry that cannot be read; in an open ledger, the entry after the last add confirmed.
     :ivar closed: whether the ledger is closed, so that ``end`` is final.
     :ivar entry_bytes: average bytes of a payload in the ledger.
     """
@@ -50,7 +49,7 @@ class Selection:
     """Selects ledgers by the options: by id, by manifest or by a pattern of their custom metadata."""
 
     def __init__(self, cluster: ClusterView, options: SourceOptions) -> None:
-        # rows of views contain only metadata, which can be read without the password of the ledger
+        # views contain only metadata, which need no password
         self._checks_password = options.reading.view == "entries"
         self._cluster = cluster
         self._options = options
@@ -62,13 +61,14 @@ class Selection:
         self._passed_over: set[int] = set()
 
     def ledger_ids(self, among: IdRanges = ALL_IDS) -> list[int]:
-        """Return the ids, ascending, of ledgers that may be selected; :meth:`metadata` applies the pattern later.
+        """Return the ids of the selected ledgers, ascending; the pattern is not applied, but by :meth:`metadata`.
 
-        If an option names ids, they are returned even if no such ledger exists.  A range of more than
-        :data:`ASKED_EACH` ids is an exception: of such a range, only the ids of existing ledgers are returned.
+        Ids that an option names are returned even if no such ledger exists.  But if the option has a range of more than
+        :data:`ASKED_EACH` ids, only the existing ledgers of the range are returned.
 
-        :param among: ids to select from.
-        :raises NoSuchLedgerMetadataError: a ledger in such a large range does not exist, and ``failOnDataLoss`` is set.
+        :param among: only these ids may be returned.
+        :raises NoSuchLedgerMetadataError: a ledger in a range of more than :data:`ASKED_EACH` ids does not exist, and
+            ``failOnDataLoss`` is set.
         """
         if self._fixed:
             wanted = self._fixed.intersection(among)
@@ -89,17 +89,14 @@ class Selection:
         return found
 
     def take_passed_over(self) -> set[int]:
-        """Return the ids of ledgers that :meth:`metadata` left out since the last call of this method.
-
-        Their custom metadata do not match the pattern.
-        """
+        """Return the ids of ledgers that :meth:`metadata` left out because of the pattern, and forget these ids."""
         taken, self._passed_over = self._passed_over, set()
         return taken
 
     def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
-        """Read the metadata of ledgers; return, by id, the metadata of the ledgers that the options select.
+        """Read the metadata of ledgers; return those of the ledgers that match the pattern, by ledger id.
 
-        :param ledger_ids: ids of the ledgers to select from.
+        :param ledger_ids: ids of the ledgers to read.
         :raises NoSuchLedgerMetadataError: a ledger that an option names does not exist, and ``failOnDataLoss`` is set.
             Without ``failOnDataLoss``, such a ledger is left out.
         :raises UnauthorizedAccessError: the password in the options is not that of a selected ledger.
@@ -118,14 +115,14 @@ class Selection:
 
 
 def missing_ledger(ledger_id: int) -> NoSuchLedgerMetadataError:
-    """Make the error for a ledger, ``ledger_id``, that an option or an offset names although it does not exist."""
+    """Make the error for the ledger ``ledger_id``, which an option or an offset names, but which does not exist."""
     return NoSuchLedgerMetadataError(
         f"ledger {ledger_id} does not exist; with failOnDataLoss = false it is passed over"
     )  # fmt: skip
 
 
 def check_password(ledger_id: int, metadata: LedgerMetadata, password: bytes) -> None:
-    """Check that ``password`` is the password of a ledger; if its metadata contain none, accept any.
+    """Check that ``password`` is the password in a ledger's metadata; if the metadata have none, accept any password.
 
     :param ledger_id: id of the ledger, for the text of the error.
     :raises UnauthorizedAccessError: the ledger has another password.
@@ -137,10 +134,10 @@ def check_password(ledger_id: int, metadata: LedgerMetadata, password: bytes) ->
 def extents(
     ledgers: Mapping[int, LedgerMetadata], addresses: Mapping[str, Address], pool: SocketPool
 ) -> dict[int, ReadableExtent | BookKeeperError]:
-    """Find out up to which entry ledgers can be read; for open ledgers, ask bookies for the last add confirmed.
+    """Find the entries of ledgers that can be read; for open ledgers, ask bookies for the last add confirmed.
 
     :param ledgers: metadata by ledger id.
-    :param addresses: addresses by bookie id, at least of the bookies in the newest ensembles.
+    :param addresses: addresses by bookie id, at least of all bookies in the newest ensembles of the ledgers.
     :param pool: connections to bookies.
     :returns: by ledger id, the entries that can be read, or an error if too few bookies of the ledger answered.
     """
@@ -159,8 +156,8 @@ def extents(
         if isinstance(known, BookKeeperError):
             found[ledger_id] = known
             continue
-        # All entries before the newest ensemble are confirmed, even if its bookies do not know that: a writer changes
-        # the ensemble only at the first entry that is not confirmed.
+        # All entries before the newest ensemble are confirmed, even if the bookies answer with a lower LAC, because a
+        # writer changes the ensemble only at the first entry that is not confirmed.
         confirmed = max(known.last_add_confirmed, ledgers[ledger_id].segments[-1].first_entry_id - 1)
         average = known.length / (known.entry_id + 1) if known.entry_id >= 0 else 0.0
         found[ledger_id] = ReadableExtent(confirmed + 1, False, average)
@@ -168,14 +165,15 @@ def extents(
 
 
 def offset_of(name: str, offsets: Offsets, ledger_id: int, end: int, fail_on_data_loss: bool) -> int:
-    """Return the entry id that an option with offsets sets for a ledger.
+    """Return the entry id that an option with offsets, such as ``startingOffsets``, sets for a ledger.
 
     :param name: name of the option, for the text of errors.
     :param offsets: value of the option.
     :param end: id of the first entry of the ledger that cannot be read.
     :param fail_on_data_loss: whether an offset beyond ``end`` is an error.  If False, a warning is logged, and ``end``
         is returned.
-    :raises ConfigError: the option lists offsets by ledger but not for this ledger, or its offset is beyond ``end``.
+    :raises ConfigError: the option lists offsets by ledger but not for this ledger, or the offset is beyond ``end`` and
+        ``fail_on_data_loss`` is True.
     """
     if isinstance(offsets, str):
         return 0 if offsets == EARLIEST else end

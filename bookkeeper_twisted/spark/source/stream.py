@@ -1,7 +1,7 @@
-"""Plans micro-batches: finds the offset at which each ends, and the entries between two offsets.
+"""Plans the micro-batches of a stream: the offset at which each ends, and the partitions between two offsets.
 
-Metadata of closed ledgers are read once and kept, because the parts of them that are used here never change.  Metadata
-of other ledgers are read again for every micro-batch, to notice new ensembles and the close of a ledger.
+Metadata of closed ledgers are cached.  Metadata of open ledgers are read again for every micro-batch, to notice new
+ensembles and the close of a ledger.
 """
 
 import warnings
@@ -20,11 +20,11 @@ from .offsets import Admission, StreamOffset
 from .selection import ReadableExtent, missing_ledger, offset_of
 
 _LIKELY_ENTRY = 1024.0
-"""Bytes of a payload that are assumed in a restarted query, until bookies have been asked for averages."""
+"""Assumed average bytes of a payload of a ledger after a restart of the query, until the real average is known."""
 
 
 class StreamPlanner:
-    """Plans the micro-batches of one streaming query; it exists on Spark's driver as long as the query runs."""
+    """Plans the micro-batches of one streaming query, on Spark's driver."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -59,14 +59,14 @@ class StreamPlanner:
         return StreamOffset().advanced(table, (), done | self._planner.selection.take_passed_over())
 
     def set_target(self) -> None:
-        """Set the end of the query: it stops after the entries that can be read now (``Trigger.AvailableNow``)."""
+        """Set the end of the query (``Trigger.AvailableNow``) to the entries that can be read now."""
         self._target = None
         self._target = self.latest_offset(StreamOffset(), Admission(None, None))
 
     def latest_offset(self, start: StreamOffset, admission: Admission) -> StreamOffset:
         """Return the offset at which a micro-batch that begins at ``start`` ends.
 
-        :param admission: the limits of the micro-batch; this call subtracts the entries that it admits.
+        :param admission: the limits of the micro-batch; this call subtracts the entries of the micro-batch from them.
         :returns: ``start`` itself if there is nothing new to read.
         :raises BookKeeperError: a ledger was deleted and ``failOnDataLoss`` is set, or the metadata store failed.
         """
@@ -87,13 +87,13 @@ class StreamPlanner:
                 table[ledger_id] = position
         end = start.advanced(table, done, self._lost(start.next_entry, ledgers))
         if end is start:
-            # There is nothing to read, although ledgers may have appeared that the options do not select, for example
-            # the sink's own.  They must not cause a micro-batch.
+            # Do not add new ledgers that are not selected to ``done`` now, because a changed offset would cause an
+            # empty micro-batch.
             return start
         return attrs.evolve(end, done=end.done.union(self._planner.selection.take_passed_over()))
 
     def _is_later(self, ledger_id: int) -> bool:
-        """Test whether a ledger was first seen after the call of :meth:`set_target`; False without such a call."""
+        """Test whether a ledger is new since :meth:`set_target` was called; False if it was not called."""
         target = self._target
         return target is not None and ledger_id not in target.next_entry and ledger_id not in target.done
 
@@ -104,12 +104,12 @@ class StreamPlanner:
         return min(extent.end, max(target.next_entry.get(ledger_id, 0), position))
 
     def _unfinished(self, start: StreamOffset) -> list[int]:
-        """Return the ids of the ledgers that are not read to their end, and of all selected ledgers that may be new."""
+        """Return the ids of the ledgers that are being read, and of all other selected ledgers that are not done."""
         possible = self._planner.selection.ledger_ids(start.done.complement())
         return sorted({*possible, *start.next_entry})
 
     def _lost(self, expected: Iterable[int], ledgers: Mapping[int, LedgerMetadata]) -> set[int]:
-        """Return the ids of ``expected`` ledgers that are not in ``ledgers``, because they were deleted; warn of each.
+        """Return the ``expected`` ledger ids that are not in ``ledgers``: they were deleted; warn of each.
 
         :raises NoSuchLedgerMetadataError: a ledger was deleted, and ``failOnDataLoss`` is set.
         """
@@ -130,9 +130,9 @@ class StreamPlanner:
         return found | fresh
 
     def _extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent]:
-        """Find out up to which entry each ledger can be read.
+        """Find the entries of each ledger that can be read.
 
-        Leave out, with a warning, ledgers whose bookies do not answer.
+        Leave out ledgers whose bookies do not answer, and warn of each.
         """
         found: dict[int, ReadableExtent] = {}
         for ledger_id, extent in self._planner.extents(ledgers).items():
@@ -146,7 +146,7 @@ class StreamPlanner:
     # ---- partitions ----------------------------------------------------------------------------------
 
     def partitions(self, start: StreamOffset, end: StreamOffset) -> list[Partition]:
-        """Return the partitions of a micro-batch between two offsets; the same offsets always give the same entries.
+        """Return the partitions of the micro-batch between two offsets; the same offsets always give the same entries.
 
         :param start: the micro-batch begins at this offset.
         :param end: the micro-batch ends before this offset.

@@ -1,7 +1,7 @@
-"""Makes Arrow record batches with the columns of entries that a query reads.
+"""Converts entries into Arrow record batches with the columns that a query reads.
 
-Columns are filled from the bytes that a bookie sent, without making a Python object per entry.  Small batches are
-joined, because for Spark a batch costs about as much as a thousand rows.
+Columns are copied from the bytes that a bookie sent, without a Python object for each entry.  Small batches are joined,
+because for Spark a batch costs about as much as a thousand rows.
 """
 
 from array import array
@@ -17,7 +17,7 @@ from ...model import LedgerMetadata
 from ..options import SourceOptions
 
 BATCH_BYTES = 512 << 10
-"""Record batches are joined until they have at least this many bytes; joining copies, so larger ones are not joined."""
+"""Record batches are joined until they have this many bytes; a batch that is at least so large is not copied."""
 
 BATCH_ROWS = 16_384
 
@@ -36,7 +36,7 @@ _CUSTOM = pyarrow.map_(pyarrow.string(), pyarrow.field("value", pyarrow.binary()
 class Columns:
     """The columns that a query reads in addition to ``ledger_id`` and ``entry_id``.
 
-    :ivar payload: whether to include ``length`` and ``payload``; without them, no entry is read from bookies.
+    :ivar payload: whether to include ``length`` and ``payload``; if not, no entries are read from bookies.
     :ivar metadata: whether to include ``last_add_confirmed`` (only with the payload), ``ctime`` and
         ``custom_metadata``.
     """
@@ -67,7 +67,7 @@ class Columns:
         return self._with_ledger(arrays, fields, ledger, run.count)
 
     def of_ids(self, ledger_id: int, first: int, last: int, ledger: LedgerMetadata | None) -> Iterator[Any]:
-        """Make record batches of the entries from ``first`` to ``last`` (inclusive), without payloads.
+        """Make record batches for the entry ids from ``first`` to ``last`` (inclusive), without reading entries.
 
         :param ledger: metadata of ``ledger_id``, None if the columns do not need them.
         """
@@ -100,7 +100,7 @@ def columns_of(options: SourceOptions) -> Columns:
 
 
 def joined(batches: Iterable[Any]) -> Iterator[Any]:
-    """Join small record batches to larger ones, because each batch has an overhead.
+    """Join small record batches to larger ones, because Spark needs some time for each batch.
 
     :param batches: record batches with the same columns.
     """

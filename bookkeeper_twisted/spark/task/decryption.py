@@ -1,9 +1,9 @@
-"""The digesters of encrypted ledgers, on the driver and in tasks; they decrypt by the code of the client.
+"""Makes digesters that verify and decrypt entries, on Spark's driver and in tasks, by the code of the client.
 
-The metadata of an encrypted ledger hold its key, which a key provider has encrypted ("wrapped").  Plans and partitions
-contain the key only in this form.  Each process makes the provider itself from the options, reads the provider's keys
-there, and unwraps the keys of the ledgers that it reads.  A provider runs in the reactor thread of the process, so that
-it may also get its keys from a network service.
+The metadata of an encrypted ledger contain its key, which a key provider has encrypted ("wrapped").  Plans and
+partitions contain the key only in this form.  Each process makes a key provider from the options, and decrypts
+("unwraps") the keys of the ledgers that it reads.  The provider runs in the reactor thread of the process, so it can
+also use a network service.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _NO_PROVIDER = f"its entries are encrypted, and {_OPTION} is not set; with decry
 
 
 def digesters_of(ledgers: Mapping[int, LedgerMetadata], keys: KeySettings, password: bytes) -> dict[int, Digester]:
-    """Return, by ledger id, digesters that verify the entries of ledgers, and decrypt them where they are encrypted.
+    """Return, by ledger id, digesters that verify entries, and decrypt the entries of encrypted ledgers.
 
     :param ledgers: metadata by ledger id, at least with digest type and custom metadata.
     :param keys: settings of the key provider, as :func:`.key_settings` returns them.
@@ -55,9 +55,9 @@ def check_keys(ledgers: Mapping[int, LedgerMetadata], keys: KeySettings) -> None
 
 
 def _ciphers(encrypted: Mapping[int, LedgerMetadata], keys: KeySettings) -> "dict[int, EntryCipher]":
-    """Return the ciphers of encrypted ledgers by ledger id; unwrap many keys at a time.
+    """Return the ciphers of encrypted ledgers by ledger id; unwrap their keys concurrently.
 
-    The provider is made even if nothing is encrypted, so that its mistakes are found before the first encrypted ledger.
+    The key provider is made even if no ledger is encrypted, so that a wrong configuration is found early.
     """
     encryption = ledger_encryption(ClientConfig(**cast(Any, dict(keys))))
     if encryption is None:

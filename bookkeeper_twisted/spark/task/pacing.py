@@ -1,9 +1,8 @@
-"""Slows a worker process down to its share of the speed limit of a Spark job.
+"""Limits the speed of a worker process to its share of the speed limit of a Spark job.
 
-A worker process runs one task at a time.  It keeps its token bucket from task to task, so that the time between two
-tasks also fills the bucket.  The limit of the job was divided by the number of tasks that are expected to run at a
-time.  The job keeps its limit as long as no more tasks than that run.  Tasks read the clock and sleep only through this
-module.
+A worker process runs one task at a time.  Its token bucket is shared by its tasks, so it also fills between two tasks.
+The share is the limit of the job divided by the number of tasks that are expected to run at the same time.  If more
+tasks run, the job exceeds its limit.  Tasks read the clock and sleep only through this module.
 """
 
 import time
@@ -14,7 +13,7 @@ from ...limits.ratelimit import Rate, TokenBucket
 
 
 class Pace:
-    """Slows the work of tasks down to a rate: a number of entries and bytes a second.
+    """Limits the work of tasks to a rate: a number of entries and of bytes a second.
 
     :param rate: maximum number of entries and bytes a second.
     :param now: returns the seconds of a monotonic clock.
@@ -39,7 +38,7 @@ class Pace:
 
 @lru_cache(maxsize=8)
 def pace_of(work: str, rate: Rate) -> Pace:
-    """Return the object that slows down one kind of work in this process; equal arguments give the same object.
+    """Return the object that limits one kind of work in this process; return the same object for equal arguments.
 
     :param work: name of the kind of work, such as ``read``.
     """
@@ -47,7 +46,7 @@ def pace_of(work: str, rate: Rate) -> Pace:
 
 
 def tenth_of_a_second(share: float, most: int) -> int:
-    """Return the most entries or bytes of one request: as many as a task may read in 0.1 seconds, at most ``most``.
+    """Return how many entries or bytes one request should read: as many as permitted in 0.1 seconds, at most ``most``.
 
     :param share: entries or bytes a second that the task may read; 0 without a limit.
     :param most: upper bound of the result, in the same unit as ``share``.

@@ -1,7 +1,7 @@
-"""The code that runs in a Spark task: it reads the entries of a partition from bookies.
+"""Reads the entries of a partition from bookies, in a Spark task.
 
-A worker process keeps its connections to bookies from task to task.  Tasks have no connection to the metadata store.
-They have a reactor only if they decrypt entries.
+The tasks of a worker process share its connections to bookies.  They have no connection to the metadata store.  They
+start a reactor only if they decrypt entries.
 """
 
 import time
@@ -27,9 +27,9 @@ from .security import KeySettings, SecuritySettings, connection_security, key_se
 class FragmentPart:
     """A range of entries that have the same ensemble; one task reads it.
 
-    :ivar preferred: position, in the write set of each entry, of the bookie that is asked first; counted modulo the
-        size of the write set.
-    :ivar cost: estimated cost of the read in bytes: the bytes of the entries, plus a fixed number.
+    :ivar preferred: a number that says which bookie of each write set is asked first: the bookie at this position,
+        modulo the size of the write set.
+    :ivar cost: estimated cost of the read in bytes: the bytes of the entries, plus a fixed cost for the request.
     """
 
     fragment: Fragment
@@ -49,7 +49,7 @@ class Partition:
 
     @classmethod
     def of(cls, pieces: Sequence[FragmentPart], ledgers: dict[int, LedgerMetadata]) -> "Partition":
-        """Make a partition from ranges of entries, with only the metadata that its task needs.
+        """Make a partition from ranges of entries; include only the metadata that its task needs.
 
         :param pieces: the ranges of entries.
         :param ledgers: metadata by ledger id, at least of the ledgers in ``pieces``.
@@ -66,7 +66,7 @@ def _known_to_tasks(metadata: LedgerMetadata) -> LedgerMetadata:
 class TaskSettings:
     """The settings of reads, the same for all tasks of a job.
 
-    :ivar skip_lost: whether to skip entries that no replica has; otherwise they are an error.
+    :ivar skip_lost: whether to skip entries that no replica has; if not, such an entry is an error.
     :ivar share: speed limit of one task.
     :ivar security: settings of TLS and of authentication.
     :ivar keys: settings of the key provider that decrypts encrypted ledgers; empty if nothing is to be decrypted.
@@ -97,10 +97,10 @@ def settings_of(options: SourceOptions) -> TaskSettings:
 
 @lru_cache(maxsize=8)
 def connections(timeouts: Timeouts, max_frame_size: int, security: SecuritySettings) -> SocketPool:
-    """Return the pool of connections of this process with these ``timeouts``; make the pool at the first call.
+    """Return the connection pool of this process for these arguments; the first call makes it.
 
-    :param max_frame_size: bytes of the longest frame, its length word included.
-    :param security: settings of TLS and of authentication; with an empty tuple, connections are in clear.
+    :param max_frame_size: maximum number of bytes of a frame, with its length word.
+    :param security: settings of TLS and of authentication; an empty tuple for unencrypted, unauthenticated connections.
     :raises ConfigError: a file of TLS or of authentication cannot be used, or an extra is not installed.
     """
     if not security:
@@ -142,20 +142,20 @@ def _batches(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
 def _digesters(partition: Partition, settings: TaskSettings) -> dict[int, Digester]:
     """Return the digesters of a partition's ledgers by ledger id.
 
-    Without settings of a key provider nothing is decrypted.  The driver plans no read of an encrypted ledger then,
-    unless the options say ``decrypt = false``.
+    If there are no settings of a key provider, no entries are decrypted.  In this case the driver plans reads of
+    encrypted ledgers only with option ``decrypt = false``.
     """
     password = settings.password.value
     if not settings.keys or not settings.columns.payload:
         return {n: Digester(metadata.digest_type, password) for n, metadata in partition.ledgers.items()}
-    # imported here, because a task that decrypts nothing loads no Twisted
+    # imported here, so that a task that decrypts nothing does not load Twisted
     from .decryption import digesters_of
 
     return digesters_of(partition.ledgers, settings.keys, password)
 
 
 def _runs(pool: SocketPool, piece: FragmentPart, digester: Digester, settings: TaskSettings) -> Iterator[Any]:
-    """Read a range of entries; yield them as runs of consecutive entries.
+    """Read a range of entries; yield runs of consecutive entries.
 
     Entries that no replica has are skipped if the ``settings`` say so.
     """

@@ -1,8 +1,7 @@
-"""The settings of the client that concern secrets, and how Spark's processes encrypt and authenticate connections.
+"""The client's settings for TLS, authentication and keys, in a form that can be sent to Spark's tasks.
 
-Settings travel from the driver to tasks as names of files and other plain values.  Each process reads the files itself
-(private keys, certificates, JAAS files, tokens, keys of ledgers), so their content is never part of a plan or of a
-message of Spark.
+The settings are names of files and other plain values.  Each process reads the files itself (private keys,
+certificates, JAAS files, tokens, keys of ledgers), so that secrets are not part of a plan or message of Spark.
 """
 
 from typing import TYPE_CHECKING, Any, cast
@@ -22,7 +21,7 @@ KeySettings = tuple[tuple[str, object], ...]
 
 
 def security_settings(config: AuthenticationConfig) -> SecuritySettings:
-    """Return the settings for TLS and authentication in a configuration; an empty tuple if it uses neither.
+    """Return the settings of TLS and authentication in a configuration; an empty tuple if all are defaults.
 
     :param config: any configuration with these settings, for example that of a client.
     """
@@ -32,9 +31,9 @@ def security_settings(config: AuthenticationConfig) -> SecuritySettings:
 
 
 def key_settings(config: ClientConfig) -> KeySettings:
-    """Return the settings of the key provider of encrypted ledgers; an empty tuple if the options name no provider.
+    """Return the settings of the key provider for encrypted ledgers; an empty tuple if none is configured.
 
-    The result includes the settings of TLS and of authentication, which a provider may need to ask a network service.
+    They include the settings of TLS and of authentication, because a provider may use a network service.
 
     :param config: the configuration of a client.
     """
@@ -49,7 +48,7 @@ def connection_security(settings: SecuritySettings) -> "ConnectionSecurity":
 
     :raises ConfigError: a file cannot be used, a value is wrong, or an extra is not installed.
     """
-    # imported here, because a task that reads in clear loads no Twisted
+    # imported here, so that a task with unencrypted connections does not load Twisted
     from ...authentication.plugins import client_authentication
     from ...blocking_reads.secured import ConnectionSecurity
     from ...security.contexts import ClientTls, settings_of
