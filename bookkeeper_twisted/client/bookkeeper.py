@@ -318,7 +318,7 @@ class BookKeeper:
         return Deferred.fromCoroutine(_named(asked, work))
 
     def close(self) -> "Deferred[None]":
-        """Close all connections; later calls return the same result.
+        """Close all connections; if this is called again, return the same result.
 
         Open ledgers are not closed; close their writers first.
         """

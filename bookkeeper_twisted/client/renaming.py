@@ -39,7 +39,8 @@ class BookieRenaming:
     :param updates_per_second: maximum number of metadata updates in a second; > 0.
     :param at_once: number of ledgers that are read or changed at a time; > 0.
     :param limit: maximum number of ledgers to change; None for all.
-    :raises IncorrectParameterError: the ids are equal, one is no bookie id, or a number is not greater than 0.
+    :raises IncorrectParameterError: the ids are equal, one of them is not a valid bookie id, or a number is not greater
+        than 0.
     """
 
     def __init__(

@@ -87,7 +87,7 @@ class _Crew:
             self._failure.raiseException()
 
     def begin(self, work: Coroutine[Deferred[Any], Any, object]) -> None:
-        """Start one more coroutine of the call."""
+        """Start one more coroutine."""
         running = Deferred.fromCoroutine(work)
         self._running[running] = None
         running.addBoth(self._ended, running)

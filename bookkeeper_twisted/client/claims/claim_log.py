@@ -307,9 +307,9 @@ class ClaimLog:
         return end
 
     def unblock(self, now: float) -> bool:
-        """Revoke the open claim that delays later frames, if its thread is dead or it was open for too long.
+        """Revoke the open claim that delays later frames, if its thread is dead or the delay is too long.
 
-        It was open for too long if it has delayed the frames for :data:`STUCK_SECONDS`.
+        The delay is too long after :data:`STUCK_SECONDS`.
 
         :param now: seconds of a monotonic clock.
         :returns: whether an open claim has delayed frames, so that this method must be called again later.

@@ -34,8 +34,8 @@ class ThreadAppender:
     thread that has its entry as bytes calls :meth:`offer`.  A thread that still has to encode it can call :meth:`claim`
     and encode it in the claimed memory, which saves a copy.
 
-    Offers, claims and flushes return *positions*. A position is not an entry id, but a byte offset in the claim log; it
-    only grows.  An offered entry is durable once a later :meth:`flush` has completed.
+    The results of offers, claims and flushes are *positions*. A position is not an entry id, but a byte offset in the
+    claim log; positions only grow.  An offered entry is durable once a later :meth:`flush` has completed.
     """
 
     __slots__ = ("_ledger_id", "_log", "_flush", "_local", "_largest", "_when_full", "_patience")

@@ -21,7 +21,7 @@ from .bookie_socket import BookieSocket, SocketSettings
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 3.0
 LOG_PAUSE = 60.0
-"""Least seconds between two log lines about overdue replies of the same bookie."""
+"""Minimum number of seconds between two log lines about overdue replies of the same bookie."""
 
 
 def least_busy(sockets: "list[BookieSocket]") -> BookieSocket:

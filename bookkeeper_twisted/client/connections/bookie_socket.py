@@ -191,7 +191,8 @@ class BookieSocket:
     def connected(self, flow_id: int) -> "Deferred[ClientConnection]":
         """Return the connection once it is established.
 
-        :param flow_id: the id of the flow (ledger handle); its Deferreds fail when it leaves the socket.
+        :param flow_id: the id of the flow (ledger handle) that needs the connection.  If the flow leaves the socket,
+            the Deferred fails.
         :returns: a Deferred that fires with the connection.  The Deferreds of several calls fire in the order of the
             calls.  It fails with :attr:`error` if the socket cannot be used any more.
         """
@@ -265,9 +266,9 @@ class BookieSocket:
         self._log.failure("connecting to {bookie_id} failed", failure, bookie_id=self._bookie_id)
 
     def close(self, error: Exception, grace: float = 0.0) -> None:
-        """Fail all requests with ``error`` and close the connection; the Deferred ``gone`` fires when it is closed.
+        """Refuse new requests with ``error``, and close the connection; the Deferred ``gone`` fires when it is closed.
 
-        :param grace: seconds that outstanding requests may still take; new requests are refused in this time.
+        :param grace: seconds that outstanding requests may still take; then they fail with ``error``, too.
         """
         if not self.usable:
             return

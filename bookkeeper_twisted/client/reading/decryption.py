@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...security.entry_cipher import EntryCipher
 
 _HEAD, _ID, _LENGTH = (4, 4 + ENTRY_HEADER_SIZE), (12, 20), (28, 36)
-"""Slices of a stored entry in a run: of the entry's header, of the entry id, and of the ledger length."""
+"""Begin and end offsets, in an entry of a run, of the entry's header, the entry id and the ledger length."""
 
 _PREFIX_SIZE = 4  # size of the random bytes that the writer puts before each encrypted payload
 

@@ -73,7 +73,7 @@ class _Poll:
 class LacReads:
     """Asks bookies for the LAC of one ledger, for one reader.
 
-    Each answer is recorded in the :class:`.LedgerView` of the reader, which stores the highest LAC. So the LAC of a
+    Each answer is recorded in the :class:`.LedgerView` of the reader, which stores the highest LAC.  So the LAC of a
     reader never decreases (safety rule S13).
     """
 
@@ -242,7 +242,7 @@ class LacReads:
         return run, reply.max_lac
 
     async def _batch_from(self, bookie_id: str, poll: _Poll) -> "_Told":
-        """Send ``bookie_id`` a batch read that waits there; if the bookie lacks these, ask it to wait for one entry."""
+        """Send ``bookie_id`` a batch read that waits there; if it does not support this, let it wait for one entry."""
         ledger_id = self._view.ledger_id
         if not self._support.is_expected(bookie_id):
             return await self._entry_from(bookie_id, poll)

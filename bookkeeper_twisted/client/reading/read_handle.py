@@ -134,7 +134,7 @@ class LedgerReader:
         begin = await self._fetch(first, last - first + 1, 0)
         entries = list(begin)
         async for batch in ReadAhead(self._fetch, begin.last + 1, last, self._read_ahead_bytes):
-            # making the entry objects of each batch here takes time in which the next replies arrive
+            # convert each batch into entry objects at once, because the next replies arrive in this time
             entries.extend(batch)
         return entries
 

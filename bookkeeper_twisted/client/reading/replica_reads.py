@@ -186,8 +186,7 @@ class ReplicaReader:
         """Group entry ids by the bookie that must be asked for the entries.
 
         :param bookie_of: bookie ids by entry id modulo the size of the ensemble.
-        :returns: ascending entry ids by bookie id.  They are a ``range`` if ``entry_ids`` is a range and its ids for
-            the bookie have equal distances.
+        :returns: ascending entry ids by bookie id; as a ``range`` where this is possible.
         """
         size, found = self._schedule.ensemble_size, dict[str, list[Sequence[int]]]()
         if isinstance(entry_ids, range):

@@ -45,8 +45,7 @@ class LedgerRecovery:
 
     :param context: the context of the client, with its requests to bookies and its metadata store.
     :param digester: computes and verifies the digests of the ledger's entries; it also has the ledger's master key.
-    :param rules: a function that makes the decision rules of the recovery from the ledger's metadata; tests pass weaker
-        rules.
+    :param rules: a function that makes the decision rules of the recovery from the ledger's metadata.
     """
 
     def __init__(

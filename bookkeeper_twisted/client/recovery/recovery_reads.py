@@ -44,7 +44,7 @@ class RecoveryReads:
         self._max_votes = max_votes
         self._window = 1
         self._source: str | None = None
-        self._unanswered: set[str] = set()  # bookies that did not answer a batch read, and get no other one
+        self._unanswered: set[str] = set()  # bookies that did not answer a batch read: they get no more
         self._doubted: set[str] = set()  # those in _unanswered that have not answered a single read since then
         self._end: int | None = None
 

@@ -106,7 +106,7 @@ class WriteBack:
 
 
 def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], int]]:
-    """Split entries into ranges in which each ledger length is the length before plus the entry's payload.
+    """Split entries into ranges in which each ledger length is the previous length plus the entry's payload.
 
     Yield the payloads of each range, and the length of the ledger before the range.
 

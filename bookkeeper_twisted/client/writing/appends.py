@@ -212,7 +212,7 @@ class AppendingWriter(Source):
         :param overhead: bytes of an add request without the payload.
         """
         super().__init__()
-        self._quorum: QuorumWriter  # both are made by the subclass BaseWriter
+        self._quorum: QuorumWriter  # the subclass BaseWriter makes this object and the batcher
         self._batcher: Gatherer
         self.last_add_pushed = INVALID_ENTRY_ID
         self.length = 0

@@ -195,7 +195,7 @@ class BaseWriter(AppendingWriter):
     # ---- closing -------------------------------------------------------------------------------------
 
     def close(self) -> "Deferred[None]":
-        """Close the ledger after its last confirmed entry; later calls return the same result.
+        """Close the ledger after its last confirmed entry; if this is called again, return the same result.
 
         Earlier appends are completed (and synced) first; later appends raise LedgerClosedError.
 

@@ -2,9 +2,9 @@
 
 Theory of operation.  Appended entries *join* the open batch of their batcher (:mod:`.batchers`).  At the end of the
 turn the batcher *seals* the batch: it computes the headers and digests of the entries
-(:mod:`~bookkeeper_twisted.codec.adds`).  The index of an entry in its batch is called its *place*. Acknowledgements are
-counted for sets of places (:mod:`~bookkeeper_twisted.ledger.tally`); a set is an integer with a bit for each place.  So
-no object is needed for an entry, except the Deferred of its caller.
+(:mod:`~bookkeeper_twisted.codec.adds`).  The index of an entry in its batch is its *place* in the batch.
+Acknowledgements are counted for sets of places (:mod:`~bookkeeper_twisted.ledger.tally`); a set is an integer with a
+bit for each place.  So no object is needed for an entry, except the Deferred of its caller.
 
 The *owners* of a batch are the writers of its entries.  The batch tells them which entries have their ack quorum, and
 which entries a bookie failed to store; only the owners complete entries (:mod:`.quorum_writer`).  The batch keeps the
@@ -245,7 +245,7 @@ class Batch(Generic[Owner]):
         return sum(self.adds.sizes(places))
 
     def acked_next(self, owner: Owner) -> Sequence[int]:
-        """Return the indexes of the open entries of writer ``owner`` before its first entry that lacks its ack quorum.
+        """Return the indexes of the next entries of writer ``owner``, up to the first entry that lacks its ack quorum.
         """
         if self.adds is None or not self.sent:
             return ()

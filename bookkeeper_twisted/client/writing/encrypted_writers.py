@@ -55,11 +55,10 @@ class EncryptedAdvLedgerWriter(_EncryptingWriter, AdvLedgerWriter):
 
 
 def writer_of(ledger: OpenLedger) -> LedgerWriter:
-    """Return the writer of a new ``ledger``; it encrypts payloads if the ledger is encrypted."""
+    """Return the writer of a new ``ledger``; it encrypts payloads if necessary."""
     return LedgerWriter(ledger) if ledger.cipher is None else EncryptedLedgerWriter(ledger)
 
 
 def adv_writer_of(ledger: OpenLedger) -> AdvLedgerWriter:
-    """Return the writer of a new ``ledger`` whose entries are numbered by the caller; it encrypts if the ledger does.
-    """
+    """Return the writer of a new ``ledger`` whose caller numbers the entries; it encrypts payloads if necessary."""
     return AdvLedgerWriter(ledger) if ledger.cipher is None else EncryptedAdvLedgerWriter(ledger)

@@ -21,8 +21,8 @@ from ..interfaces import IEnsembleChange
 def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segment, ...]:
     """Return the segments of a ledger after an ensemble change, whose new segment is ``change``.
 
-    If both begin with the same entry, the new segment replaces the newest segment, of which no entry has completed.
-    Otherwise the new segment is added.
+    If the new segment begins with the same entry as the newest segment, it replaces that segment, of which no entry has
+    completed.  Otherwise it is added.
 
     :raises bookkeeper_twisted.errors.UnexpectedConditionError: the new segment begins before the newest segment.
     """

@@ -110,7 +110,7 @@ class FailedBookies:
     def pause(self, now: float, patience: float) -> float | None:
         """Return the seconds to wait before entries are sent again to failed bookies; None if the writer must give up.
 
-        :param patience: seconds after the first call at which this method begins to return None.
+        :param patience: the writer must give up this number of seconds after the first call.
         """
         if self._deadline is None:
             self._deadline = now + patience

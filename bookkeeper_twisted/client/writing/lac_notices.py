@@ -78,7 +78,7 @@ class LacNotices:
     def __init__(self, clock: IReactorTime, interval: float) -> None:
         self._clock = clock
         self._interval = interval
-        # writers that sent entries since the last call of the timer, in order; a set would have no order
+        # writers that sent entries since the last call of the timer; not a set, because this has no stable order
         self._sent: dict[NoticedWriter, None] = {}
         # writers that may need a notice; the timer checks them in this order
         self._quiet: dict[NoticedWriter, None] = {}

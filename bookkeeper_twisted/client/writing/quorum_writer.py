@@ -187,7 +187,7 @@ class QuorumWriter:
         return delayed or self._stays(failures, bookie_id)
 
     def _stays(self, failures: FailedBookies, bookie_id: str) -> bool:
-        """Test whether not to replace a failed bookie now, because an attempt to replace it failed a short time ago."""
+        """Test whether a failed bookie must not be replaced yet, because a recent attempt to replace it has failed."""
         until = failures.stays_until(bookie_id)
         return until is not None and (self._clock.seconds() < until or not self._changes.has_spare(self.ensemble))
 
@@ -204,7 +204,7 @@ class QuorumWriter:
     # ---- completing ----------------------------------------------------------------------------------
 
     def watch(self) -> None:
-        """Make the next completion of entries call the callback ``advanced``."""
+        """Set :attr:`alert`, so that the callback ``advanced`` is called when the next entries complete."""
         self.alert = True
 
     def confirm(self, entry_id: int) -> None:
@@ -370,7 +370,7 @@ class QuorumWriter:
                         batch.ask_again(request)
 
     def _kept_at(self, batch: "Batch[QuorumWriter]", position: int) -> Sequence[int]:
-        """Return the indexes of a batch's open entries that the bookie at ``position`` in the ensemble must store."""
+        """Return the indexes of a batch's entries in flight that the bookie at ``position`` in the ensemble stores."""
         places, schedule = batch.open_places(self), self.schedule
         if not schedule.striped:
             return places
@@ -426,7 +426,7 @@ class QuorumWriter:
         self.stop(AddEntryQuorumTimeoutError(f"entry {entry_id} had no ack quorum in {self._rules.quorum_timeout} s"))
 
     def drain(self) -> None:
-        """Begin to close: accept no more entries, and send no more explicit LACs, because the metadata get the LAC."""
+        """Begin to close: accept no more entries, and send no more explicit LACs, because the close stores the LAC."""
         self._enter(Event.CLOSE)
         self.notice, self.alert = None, True
 

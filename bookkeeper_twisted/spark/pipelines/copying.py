@@ -118,7 +118,7 @@ class LackingPartCopier:
         return done
 
     def _pay(self, run: EntryRun, loads: Iterable[Load]) -> None:
-        """Wait until the speed limit permits the read of a ``run``, which is done, and its writes, which come next."""
+        """Count the read of a ``run`` and its coming writes, and wait until the speed limit permits them."""
         entries, n_bytes = run.count, run.size - 4 * run.count
         for adds, targets in loads:
             entries += len(adds) * len(targets)

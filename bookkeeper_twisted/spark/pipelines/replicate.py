@@ -65,7 +65,7 @@ def read_marks(uri: str, options: Mapping[str, str] | None = None) -> Marks:
 
 
 def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
-    """Make a check without reading entries: it only finds the entries of bookies that are not registered.
+    """Make a check without reading entries: all entries of bookies that are not registered count as lost.
 
     :param replicas: rows of the source's view ``fragments``.
     :param marks: underreplicated marks, which :func:`read_marks` returned before ``replicas`` were read.
@@ -229,9 +229,9 @@ class _Copying:
 
     @property
     def part_bytes(self) -> int:
-        """Return the bytes of a :class:`LackingPart`; with a speed limit, as many as a task may copy in a second.
+        """Return how many bytes to copy at a time; with a speed limit, as many as a task may copy in a second.
 
-        With small parts, all tasks end at about the same time.
+        With small portions, all tasks end at about the same time.
         """
         return min(PART_BYTES, int(self.share.bytes)) if self.share.bytes else PART_BYTES
 

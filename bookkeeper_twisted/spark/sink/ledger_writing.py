@@ -180,7 +180,8 @@ def write_partition(options: SinkOptions, attempt: WriteAttempt, batches: Iterab
     """Write the rows of a DataFrame partition to ledgers.
 
     :param batches: Arrow record batches with a column ``payload`` and optionally ``ledger_key``.
-    :returns: a manifest row for each written ledger; no rows if the batch is published already.
+    :returns: for each written ledger, its row for the manifest (the list of published ledgers); no rows if the batch is
+        published already.
     """
     writer = PartitionWriter(client_of(options), options, attempt)
     if THREAD.wait(writer.is_published):

@@ -270,7 +270,7 @@ def _publications(cluster: ClusterView, manifest: str, records: Iterable[int]) -
 def published_rows(cluster: ClusterView, manifest: str) -> Iterator[tuple[Publication, PublishedLedger]]:
     """Read the rows of a ``manifest`` from bookies; yield each row with its publication record.
 
-    A row is a published ledger.
+    Each row describes a published ledger.
 
     :raises UnexpectedConditionError: a ledger with manifest rows does not exist.
     :raises BookKeeperError: manifest rows cannot be read.

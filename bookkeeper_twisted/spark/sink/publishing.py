@@ -64,7 +64,7 @@ class Publisher:
                 await self._remove_leftovers(key, first, set(), False)
 
     async def end(self, key: BatchKey) -> None:
-        """Remove the record of a query, which contains the ledger id from which a commit begins its search.
+        """Remove the record of a query's lowest ledger id, at which commits begin to search for leftover ledgers.
 
         Call this after the last batch of the query.
 
@@ -80,8 +80,8 @@ class Publisher:
             await manifest.begin(self._ledgers, key, bookie_id)
             start = await self._start(key)
         writer = await self._write_rows(key, rows)
-        # Attempts to write the next batch create ledgers with higher ids.  Do not generate a new id as this lower
-        # bound, because an id without a ledger would make the offsets of streams longer.
+        # Attempts to write the next batch create ledgers with higher ids than this ledger.  Do not generate an id only
+        # for this bound, because each id without a ledger makes the offsets of streams longer.
         following = writer.ledger_id + 1
         time = int(self._clock.seconds() * 1000)
         publication = Publication(key, writer.ledger_id, start or 0, following, time)

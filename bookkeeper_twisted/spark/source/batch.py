@@ -46,7 +46,7 @@ class Planner:
         return bool(address.port) and not self._pool.is_suspect(address)
 
     def extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent | BookKeeperError]:
-        """Find the end of the entries that can be read in each of ``ledgers``; return them by ledger id.
+        """Find the entries of each of ``ledgers`` that can be read; return them by ledger id.
 
         The result for a ledger is an error if too few of its bookies answer.
         """
@@ -169,7 +169,7 @@ def _fragment_rows(planner: Planner, ledgers: Mapping[int, LedgerMetadata]) -> I
     """Yield a row for each replica of a fragment, that is, for each position in its ensemble.
 
     The newest fragment of an open ledger ends with the last add confirmed.  If too few bookies answer, this entry is
-    unknown.  Then column ``end_known`` is false, and the row has one entry, which may not exist.
+    unknown.  Then column ``end_known`` is false, and the row covers one entry, which may not exist.
     """
     known, available = planner.extents(ledgers), planner.cluster.available_bookies()
     addresses = planner.addresses(ledgers)

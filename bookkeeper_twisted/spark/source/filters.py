@@ -15,7 +15,8 @@ class IdBounds:
     """The ids that a filter selects in one column: all ids between two bounds, or only the ids of a set.
 
     :ivar low, high: lowest and highest id, inclusive; None without a bound.
-    :ivar members: if not None, only those of these ids are selected that are between the bounds.
+    :ivar members: a set of ids; only its ids between the bounds are selected.  None to select all ids between the
+        bounds.
     """
 
     low: int | None = None
@@ -81,7 +82,7 @@ class IdFilter:
             return False
         if kind == "In" and isinstance(value, tuple | list) and all(type(one) is int for one in value):
             bounds.among(value)
-            # the source reads one range of entries of each ledger, in which Spark must filter the entry ids
+            # a list of entry ids only narrows the range of entries that is read, so Spark must filter the rows
             return column == LEDGER
         if type(value) is not int:
             return False

@@ -16,7 +16,7 @@ from ..options import EARLIEST, Offsets, SourceOptions
 from ..sink.manifest import PublishedLedgers
 
 ASKED_EACH = 1000
-"""Ledgers of a range of at most this many ids are read one by one; of a larger range, existing ids are listed first."""
+"""Maximum number of ids of a range whose ledgers are read one by one; for a larger range, existing ids are listed."""
 
 
 @attrs.frozen
@@ -61,7 +61,7 @@ class Selection:
         self._passed_over: set[int] = set()
 
     def ledger_ids(self, among: IdRanges = ALL_IDS) -> list[int]:
-        """Return the ids of the selected ledgers, ascending; the pattern is not applied, but by :meth:`metadata`.
+        """Return the ids of the ledgers that the options select, ascending; :meth:`metadata` applies the pattern later.
 
         Ids that an option names are returned even if no such ledger exists.  But if the option has a range of more than
         :data:`ASKED_EACH` ids, only the existing ledgers of the range are returned.
@@ -89,7 +89,10 @@ class Selection:
         return found
 
     def take_passed_over(self) -> set[int]:
-        """Return the ids of ledgers that :meth:`metadata` left out because of the pattern, and forget these ids."""
+        """Return the ids of the ledgers that :meth:`metadata` left out since the last call of this method.
+
+        It left them out because their custom metadata do not match the pattern in the options.
+        """
         taken, self._passed_over = self._passed_over, set()
         return taken
 
