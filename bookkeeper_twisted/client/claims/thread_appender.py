@@ -44,7 +44,7 @@ class ThreadAppender:
         self, ledger_id: int, log: ClaimLog, flush: "Callable[[], Future[int]]", threads: Threads, largest: int,
         when_full: WhenFull, patience: float | None = None,
     ) -> None:  # fmt: skip
-        """:param flush: the function to call for :meth:`flush`: the method :meth:`ThreadAppends.flush`.
+        """:param flush: the method :meth:`ThreadAppends.flush`, which :meth:`flush` calls.
         :param largest: maximum number of bytes of a payload.
         """
         self._ledger_id = ledger_id

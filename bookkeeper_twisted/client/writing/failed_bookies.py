@@ -68,8 +68,8 @@ class FailedBookies:
     def take(self, ensemble: Sequence[str], tried: Collection[tuple[int, str]]) -> dict[int, str]:
         """Return the failed bookies that an ensemble change must try to replace; the next call does not return them.
 
-        :param tried: position in the ensemble and id of each bookie that the same change has tried to replace already;
-            these are left out.
+        :param tried: position in the ensemble and id of each bookie that this ensemble change has tried to replace
+            already; these bookies are left out.
         :returns: ids of failed bookies by position in the ensemble.
         """
         failed = {**self._failed, **self.late}

@@ -122,7 +122,7 @@ class Publisher:
                     await self._ledgers.remove(ledger_id)
 
     async def _written(self, first: int) -> AsyncIterator[tuple[int, BatchKey]]:
-        """Yield the id of each ledger of a sink, from ``first`` upwards, and the identity of its batch."""
+        """Yield the id of each ledger that a sink has written, and its batch; skip ids below ``first``."""
         # ledgers with data or manifest rows have generated ids, which are lower than the ids of records
         async for ledger_id in self._ledgers.ledger_ids(first, FIRST_PUBLICATION - 1):
             try:

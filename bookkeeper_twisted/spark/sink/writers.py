@@ -163,7 +163,7 @@ class RestoringSink(DataSourceArrowWriter):
             remove_marks(self._options, self._restored_by, written)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Do nothing with the written ledgers and ``messages``: another import with the same ``writeId`` can continue.
+        """Keep the written ledgers, so that another import with the same ``writeId`` can continue; ignore ``messages``.
         """
 
 

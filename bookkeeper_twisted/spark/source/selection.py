@@ -61,10 +61,11 @@ class Selection:
         self._passed_over: set[int] = set()
 
     def ledger_ids(self, among: IdRanges = ALL_IDS) -> list[int]:
-        """Return the ids of the ledgers that the options select, ascending; :meth:`metadata` applies the pattern later.
+        """Return the ids of the ledgers that the options select, ascending.
 
-        Ids that an option names are returned even if no such ledger exists.  But if the option has a range of more than
-        :data:`ASKED_EACH` ids, only the existing ledgers of the range are returned.
+        A pattern of custom metadata is not applied here, but by :meth:`metadata`.  Ids that an option names are
+        returned even if no such ledger exists.  But if the option has a range of more than :data:`ASKED_EACH` ids, only
+        the existing ledgers of the range are returned.
 
         :param among: only these ids may be returned.
         :raises NoSuchLedgerMetadataError: a ledger in a range of more than :data:`ASKED_EACH` ids does not exist, and

@@ -104,7 +104,8 @@ class StreamPlanner:
         return min(extent.end, max(target.next_entry.get(ledger_id, 0), position))
 
     def _unfinished(self, start: StreamOffset) -> list[int]:
-        """Return the ids of the ledgers that are being read, and of all other selected ledgers that are not done."""
+        """Return the ids of the ledgers that are being read, and of selected ledgers that may be new since ``start``.
+        """
         possible = self._planner.selection.ledger_ids(start.done.complement())
         return sorted({*possible, *start.next_entry})
 
