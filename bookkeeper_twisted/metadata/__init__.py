@@ -1,18 +1,18 @@
 """Metadata of a cluster: which bookies are alive, which ledgers exist, and which bookies keep their entries.
 
 Theory of operation.  The scheme of a metadata service URI selects a *driver* among Twisted plugins (``memory:``,
-``sqlite:///path``, ``zk+hierarchical://hosts/root``).  A driver has a *registration* side: bookies register for the
-life of a session, clients list and watch bookies, and the store keeps cookies and the instance id.  Its *ledger
-manager* draws ledger ids, changes metadata by compare-and-set, and lists ledgers in ascending order.
+``sqlite:///path``, ``zk+hierarchical://hosts/root``).  The *registration* part of a driver registers bookies until
+their session ends, lists and watches the registered bookies, and stores cookies and the instance id.  The *ledger
+manager* of a driver generates ledger ids, changes metadata by compare-and-set, and lists ledgers in ascending order.
 
 Each stored value has a version.  A write names the version that was read, and fails with
-:class:`~bookkeeper_twisted.errors.MetadataVersionError` if another client has written since.  A listing is complete or
-raises an error; it never ends early (safety rule S8).  All drivers pass the suite in
-:mod:`bookkeeper_twisted.testing.contracts.metadata.metadata_contract`.
+:class:`~bookkeeper_twisted.errors.MetadataVersionError` if another client has written since.  A listing of ledgers that
+cannot be complete raises an error, because bookies delete the entries of ledgers that a listing lacks.  All drivers
+pass the suite in :mod:`bookkeeper_twisted.testing.contracts.metadata.metadata_contract`.
 
-The same plugins provide :class:`~.interfaces.IClusterAdmin`, which creates, formats and removes clusters.
+The same plugins make an :class:`~.interfaces.IClusterAdmin`, which creates, formats and removes clusters.
 
-Both embedded drivers are an :class:`~.embedded.driver.EmbeddedDriver` over a blocking *store*: dicts
-(:mod:`.embedded.memory`) or a SQLite file (:mod:`.embedded.sqlite_store`).  A *worker* calls the store, for SQLite on a
-thread of its own, so that the reactor never waits for a disk.  The driver for ZooKeeper is in :mod:`.zookeeper`.
+``memory:`` and ``sqlite:`` share one driver class, :class:`~.embedded.driver.EmbeddedDriver`.  It uses a blocking
+*store*: dicts (:mod:`.embedded.memory`) or a SQLite file (:mod:`.embedded.sqlite_store`).  A *worker* calls the SQLite
+store on its own thread, so that the reactor never waits for a disk.  The driver for ZooKeeper is in :mod:`.zookeeper`.
 """

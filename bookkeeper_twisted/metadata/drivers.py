@@ -9,7 +9,7 @@ from .interfaces import DEFAULT_OPTIONS, IClusterAdmin, IMetadataDriver, IMetada
 
 
 def options_of(config: MetadataConfig) -> MetadataOptions:
-    """Return the options of a metadata driver that a ``config`` contains, with all times in seconds."""
+    """Convert the metadata keys of ``config`` to the options of a metadata driver; all times become seconds."""
     return MetadataOptions(
         session_timeout=config.zk_timeout / 1000,
         operation_timeout=config.metadata_operation_timeout_sec,
@@ -35,27 +35,26 @@ def _tls_of(config: MetadataConfig) -> TlsSettings:
 
 
 def create_driver(reactor: object, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IMetadataDriver:
-    """Make a metadata driver by the first plugin that knows the URI's scheme; the caller opens it.
+    """Make a metadata driver with the first plugin that supports the scheme of ``uri``; the caller opens the driver.
 
-    :param reactor: gives the driver the time, and delivers the results of its threads.
-    :raises InvalidMetadataUriError: no plugin knows the scheme, or the plugin refuses the URI.
+    :param reactor: used by the driver for timers, sockets and threads.
+    :raises InvalidMetadataUriError: no plugin supports the scheme, or the plugin rejects the URI.
     """
     return _factory(uri).create(reactor, uri, options)
 
 
 def create_cluster_admin(reactor: object, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IClusterAdmin:
-    """Make a cluster administrator by the first plugin that knows the URI's scheme.
+    """Make a cluster administrator with the first plugin that supports the scheme of ``uri``.
 
-    :raises InvalidMetadataUriError: no plugin knows the scheme, or its plugin refuses the URI.
+    :raises InvalidMetadataUriError: no plugin supports the scheme, or the plugin rejects the URI.
     """
     return _factory(uri).create_admin(reactor, uri, options)
 
 
 def _factory(uri: str) -> IMetadataDriverFactory:
-    """Return the first plugin that knows the scheme of a URI.
+    """Return the first plugin that supports the scheme of ``uri``.
 
-    The scheme ends at the first ``:``.  If it contains a ``+``, only the text before it chooses the plugin; the driver
-    reads the rest.
+    Only the part of the scheme before a ``+`` selects the plugin: ``zk`` in ``zk+hierarchical://hosts/root``.
     """
     if not isinstance(uri, str):
         raise InvalidMetadataUriError(f"a metadata service URI is text, not {type(uri).__name__}")

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 @implementer(IPlugin, IMetadataDriverFactory)
 class MemoryDriverFactory:
-    """A factory of drivers in memory: ``memory:`` is a new store each time, ``memory:NAME`` the same store each time.
-    """
+    """A factory of drivers in memory: each ``memory:`` is a new store; ``memory:NAME`` is always the same store."""
 
     schemes = frozenset({"memory"})
 
@@ -65,9 +64,9 @@ class SqliteDriverFactory:
 
 @implementer(IPlugin, IMetadataDriverFactory)
 class PulsarStoreFactory:
-    """A factory for Pulsar's URIs ``metadata-store:NAME:REST``, which passes each URI to the factory for ``NAME``.
+    """A factory for Pulsar's URIs ``metadata-store:NAME:REST``; it calls the factory for ``NAME`` with the whole URI.
 
-    :param stores: the factories by ``NAME``; each gets the whole URI.
+    :param stores: the factories by ``NAME``.
     """
 
     schemes = frozenset({"metadata-store"})

@@ -1,6 +1,6 @@
 """The interfaces of metadata drivers.
 
-Their methods are called on the reactor thread.  The methods that use the store are coroutines.
+All methods are called on the reactor thread.  Methods that wait for the metadata store are coroutines.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, MutableSequence
@@ -22,7 +22,7 @@ Shuffle = Callable[[MutableSequence[Any]], None]
 """A function that changes the order of the items of a list, in place."""
 
 ANY_VERSION = -1
-"""The version to pass to a removal that must succeed whatever version is stored."""
+"""A version argument for removals that accept any stored version."""
 
 
 @attrs.frozen
@@ -38,15 +38,17 @@ class MetadataOptions:
     """The options of a driver besides its URI.
 
     :ivar session_timeout: seconds without contact after which the store ends the session of a driver (``zkTimeout``).
-    :ivar stale_wait: seconds to wait until the store removes a registration that an earlier session of the bookie has
-        left; None for ``session_timeout``.
-    :ivar secure: whether only the identity that wrote data may read and change them (``zkEnableSecurity``).
-    :ivar auth: the identity of this process, as a credential of the form ``scheme:credential``.
-    :ivar max_retries: maximum number of repetitions of a call whose answer was lost (``zkRetryBackoffMaxRetries``).
-    :ivar retry_start: seconds before the first repetition; each further repetition doubles the wait.
-    :ivar retry_max: maximum number of seconds before a repetition.
-    :ivar create: whether to make an embedded store that does not exist, as bookies do.  If such a store stays unused,
-        it is removed when it is closed.
+    :ivar stale_wait: maximum number of seconds that a restarted bookie waits until the store removes the registration
+        of its earlier session; None for ``session_timeout``.
+    :ivar secure: whether to set access rights on new nodes, so that only the identity in ``auth`` may read and change
+        them (``zkEnableSecurity``).
+    :ivar auth: the identity of this process, as credentials of the form ``scheme:credential``.
+    :ivar max_retries: how often a call whose reply was lost is repeated at most (``zkRetryBackoffMaxRetries``).
+    :ivar retry_start: seconds before the first repetition of such a call; the wait doubles with each further
+        repetition.
+    :ivar retry_max: maximum number of seconds between two repetitions.
+    :ivar create: whether to create an embedded store (``memory:`` or ``sqlite:``) that does not exist.  A new store
+        without data is removed when it is closed.
     :ivar tls: the TLS settings of connections to the store; None for unencrypted connections (``zkClientSecure``).
     :ivar operation_timeout: seconds after which a call ends with an error (``metadataOperationTimeoutSec``).
     """
@@ -67,7 +69,7 @@ DEFAULT_OPTIONS = MetadataOptions()
 
 
 class IRegistration(Interface):
-    """The registrations of bookies that are up, and the cookies of all bookies; every metadata driver has one."""
+    """The part of a metadata driver for the registrations of running bookies, and for the cookies of all bookies."""
 
     async def instance_id() -> str:
         """Return the instance id of the cluster.
@@ -76,10 +78,10 @@ class IRegistration(Interface):
         """
 
     async def register_bookie(bookie_id: str, read_only: bool, info: BookieServiceInfo) -> None:
-        """Register a bookie until the driver is closed or its process dies.
+        """Register a bookie as writable or as read-only, until the driver is closed or its process dies.
 
-        If the same driver registers the bookie again in the other mode, the new registration is made before the old one
-        is removed.  If the driver registers the bookie again in the same mode, the info is replaced.
+        If this driver has registered the bookie before in the same mode, replace ``info``.  If it has registered the
+        bookie in the other mode, make the new registration first, then remove the old one.
 
         :param read_only: True to register the bookie as read-only, False as writable.
         :param info: the endpoints at which clients reach the bookie.
@@ -93,20 +95,20 @@ class IRegistration(Interface):
         """
 
     def on_registration_lost(listener: Callable[[Failure], None]) -> None:
-        """Call the listener when a bookie of this driver has lost its registration and cannot get it back.
+        """Call the listener if this driver cannot register a bookie again after a lost session.
 
-        If a session ends while the driver is open, another session begins, in which the driver registers its bookies
-        again in their last mode.  The listener is called if this cannot be done, because another bookie has registered
-        the id meanwhile.
+        If the session ends while the driver is open, a new session begins.  The driver then registers its bookies
+        again, as writable or read-only as before.  This fails if another process has registered the same bookie id
+        meanwhile.
 
-        :param listener: called once with the reason.
+        :param listener: called once for the bookie, with the reason.
         """
 
     async def writable_bookies() -> frozenset[str]:
-        """Return the ids of the bookies registered as writable, in a state no older than this call."""
+        """Return the ids of the bookies registered as writable, including all changes made before this call."""
 
     async def read_only_bookies() -> frozenset[str]:
-        """Return the ids of the bookies registered as read-only, in a state no older than this call."""
+        """Return the ids of the bookies registered as read-only, including all changes made before this call."""
 
     async def all_bookies() -> frozenset[str]:
         """Return the ids of all bookies that have a cookie, whether they run or not."""
@@ -149,13 +151,13 @@ class IRegistration(Interface):
 
 
 class ILedgerManager(Interface):
-    """The ledger ids and the ledger metadata of a cluster; every metadata driver has one ledger manager."""
+    """The part of a metadata driver that generates ledger ids, and stores and lists the metadata of ledgers."""
 
     async def generate_id() -> int:
-        """Return a ledger id, >= 0, that no client has ever got before."""
+        """Return a new ledger id, 0 or more, which this method has never returned to any client before."""
 
     async def create(ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
-        """Store the metadata of a new ledger; a repetition with the same ``c_token`` succeeds, and changes nothing.
+        """Store the metadata of a new ledger; if a ledger with the same ``c_token`` is stored already, return it.
 
         :raises bookkeeper_twisted.errors.LedgerExistsError: another client has created a ledger with this id.
         """
@@ -183,10 +185,10 @@ class ILedgerManager(Interface):
         """
 
     async def sync() -> None:
-        """Wait until this driver's reads are certain to see all writes that any client made before this call."""
+        """Wait until later reads of this driver see all writes that any client completed before this call."""
 
     def ledger_ids(first: int = 0, last: int | None = None) -> AsyncIterator[int]:
-        """Yield the ids of all ledgers in ascending order; if the listing cannot be complete, raise an error.
+        """Yield the ids of all ledgers in ascending order; if they cannot all be read, raise an error.
 
         :param first: the lowest id to list.
         :param last: the highest id to list; None for no limit.
@@ -205,14 +207,14 @@ class ILedgerManager(Interface):
 class IUnderreplication(Interface):
     """The marks of underreplicated ledgers, and the locks under which replicas are written or removed.
 
-    A replication lock belongs to the session of the driver that took it, and ends with this session.
+    A replication lock belongs to the session of the driver that took the lock, and ends with this session.
     """
 
     async def mark(ledger_id: int, replicas: Collection[str] = (), ctime: int | None = None) -> None:
-        """Mark a ledger as underreplicated, or add lost bookies to its mark; the mark always gets a new version.
+        """Mark a ledger as underreplicated, or add bookies to its mark; each call gives the mark a new version.
 
-        The new version prevents a process that read the mark before this call from removing it: the process may have
-        checked the ledger before the loss.
+        A replication worker that has read the mark before this call then fails to remove it.  It must fail, because it
+        may have checked the ledger before this loss of replicas.
 
         :param replicas: ids of the bookies that lack entries; empty if these bookies are not known.
         :param ctime: the present time in ms since the epoch, stored with the mark.
@@ -227,32 +229,32 @@ class IUnderreplication(Interface):
     async def replace_mark(
         ledger_id: int, mark: UnderreplicatedLedger, version: int
     ) -> Versioned[UnderreplicatedLedger]:
-        """Replace an underreplicated mark if the ledger was not marked again since it was read (compare-and-set).
+        """Replace an underreplicated mark if it still has the version ``version`` (compare-and-set).
 
-        :param version: the version that was read.
+        :param version: the version of the mark that the caller has read.
         :returns: the mark with its new version.
         :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked.
         :raises bookkeeper_twisted.errors.MetadataVersionError: the stored value has another version.
         """
 
     async def remove_mark(ledger_id: int, version: int) -> None:
-        """Remove a ledger's underreplicated mark, after the entries that its named bookies lacked were written again.
+        """Remove the underreplicated mark of a repaired ledger if the mark still has the version ``version``.
 
         :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked.
         :raises bookkeeper_twisted.errors.MetadataVersionError: the ledger was marked again since the mark was read.
         """
 
     def marked_ledgers(shuffle: Shuffle | None = None) -> AsyncIterator[int]:
-        """Yield the ids of all marked ledgers; if the listing cannot be complete, raise an error.
+        """Yield the ids of all marked ledgers; if they cannot all be read, raise an error.
 
-        :param shuffle: changes the order of each list of ids after it was read, so that workers begin with different
-            ledgers; None for ascending order.
+        :param shuffle: a function that changes the order of each list of ids that is read, so that several workers
+            begin with different ledgers; None for ascending order.
         """
 
     def watch_marks(listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` once soon, and after underreplicated marks are made or removed, or locks are released.
+        """Call ``listener`` soon, and again whenever underreplicated marks or replication locks may have changed.
 
-        One call may report many changes, or no change at all.
+        One call may report several changes, or none.
 
         :returns: a function that ends the watch.
         """
@@ -265,28 +267,29 @@ class IUnderreplication(Interface):
         """
 
     async def unlock(ledger_id: int) -> None:
-        """Release this driver's replication lock of a ledger; harmless if it has no lock.
+        """Release this driver's replication lock of a ledger; do nothing if the driver does not hold the lock.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store failed; the session may still hold the lock.
         """
 
     async def describe_lock(ledger_id: int, text: str) -> None:
-        """Replace the text of this driver's replication lock of a ledger; harmless if it has no lock.
+        """Store a new text with this driver's replication lock of a ledger; do nothing without a lock.
 
-        :param text: the holder, and why the ledger is not replicated yet; see :func:`~.stored_form.stored_text`.
+        :param text: who holds the lock, and why the ledger is not replicated yet; line breaks become spaces, and a text
+            longer than 500 characters is cut.
         """
 
     def watch_lost_locks(listener: Callable[[], None]) -> Callable[[], None]:
-        """Call the listener whenever a session of the open driver has ended, and all its locks with it.
+        """Call the listener whenever the store has ended the driver's session and released all its locks.
 
-        The listener is called before the driver makes a request in its next session.  So the listener can cancel the
-        work that ran under a lock, before this work changes anything in the store without the lock.
+        The listener is called before the driver makes a request in a new session.  So it can cancel work that needs a
+        lost lock before this work writes to the store again.
 
         :returns: a function that ends the watch.
         """
 
     async def locked_ledgers() -> dict[int, str]:
-        """Return the text of every replication lock by ledger id, in ascending order of the ids."""
+        """Return the text stored with each replication lock, by ledger id in ascending order."""
 
     async def is_enabled() -> bool:
         """Test whether autorecovery is switched on in the cluster."""
@@ -295,39 +298,38 @@ class IUnderreplication(Interface):
         """Switch autorecovery on or off for the whole cluster.
 
         :param enabled: True to switch it on.
-        :returns: False if nothing has changed, because autorecovery was on or off already, as requested.
+        :returns: whether the state has changed; False if autorecovery was already on or off as requested.
         """
 
     def watch_enabled(listener: Callable[[bool], None]) -> Callable[[], None]:
-        """Call the listener with the present state of the switch, and after each change: True if autorecovery is on.
+        """Call the listener at once and after each change: with True if autorecovery is on, else with False.
 
         :returns: a function that ends the watch.
         """
 
 
 class IAuditing(Interface):
-    """The election of the auditor, and the values that auditors keep in the metadata store.
+    """The election of the auditor, and the settings and times that auditors store.
 
-    The values are the delay from the loss of a bookie to the audit of its ledgers, and for each periodic check the time
-    when it last ended.
+    These are the delay from the loss of a bookie to the audit of its ledgers, and the time at which each periodic check
+    last ended.
     """
 
     def stand(candidate: str, listener: Callable[[bool], None]) -> None:
         """Take part in the election of the auditor until :meth:`withdraw`.
 
         The listener is called with True when the candidate becomes the auditor.  It is called with False when the
-        candidate may not be the auditor any more: its vote was removed, its session has ended or may have ended, or the
-        driver is closed.  In the first two cases, the driver then makes it a candidate again.  If the store fails, the
-        driver tries again.
+        candidate must stop acting as the auditor: its vote was removed, its session has ended or may have ended, or the
+        driver was closed.  Unless it was closed, the driver then votes again, and retries while the store fails.
 
-        :param candidate: the bookie id that names the auditor.
+        :param candidate: the bookie id under which other processes see the auditor.
         :raises bookkeeper_twisted.errors.MetadataError: the driver is not open, or has a candidate already.
         """
 
     async def withdraw() -> None:
-        """Withdraw this driver's candidate, even if it is the auditor; harmless without a candidate.
+        """Withdraw this driver's candidate, even if it is the auditor; do nothing without a candidate.
 
-        From this call on, the listener is not called any more.
+        After this call, the listener is never called again.
         """
 
     async def auditor() -> str | None:
@@ -390,7 +392,7 @@ class IRackStore(Interface):
     def watch_racks(listener: Callable[[Mapping[str, str]], None]) -> Callable[[], None]:
         """Call the listener with the racks, by bookie id: first the present racks, then after each change.
 
-        If the racks cannot be read, the error is logged and the listener is not called: the last racks stay valid.
+        If the racks cannot be read, the error is logged, and the listener is not called.
 
         :returns: a function that ends the watch.
         """
@@ -399,7 +401,7 @@ class IRackStore(Interface):
 class IClusterAdmin(Interface):
     """An administrator: it makes, formats or removes the cluster that a URI names, which need not exist yet.
 
-    No method asks the user for confirmation: the calling tool must do so before.  All errors are MetadataError.
+    No method asks the user for confirmation; the caller must do so first.  All errors are MetadataError.
     """
 
     uri: str = Attribute("The metadata service URI it was made from.")
@@ -408,10 +410,10 @@ class IClusterAdmin(Interface):
         """Connect to the store.  The first driver or administrator that opens an embedded store initializes it."""
 
     async def close() -> None:
-        """Disconnect from the store; harmless if this was done before."""
+        """Disconnect from the store; do nothing if the administrator is disconnected already."""
 
     async def exists() -> bool:
-        """Test whether the store has a cluster, or anything else, at the location that the URI names."""
+        """Test whether the store contains any data, of a cluster or not, at the location that the URI names."""
 
     async def instance_id() -> str:
         """Return the instance id of the cluster.
@@ -422,14 +424,14 @@ class IClusterAdmin(Interface):
     async def initialize() -> bool:
         """Make a new cluster (``initnewcluster``).
 
-        :returns: True if the cluster was made; False, without any change, if the location that the URI names is not
-            empty.
+        :returns: True if the cluster was made.  If the location that the URI names is not empty, change nothing and
+            return False.
         """
 
     async def format() -> None:
-        """Remove ledgers, cookies and underreplicated marks, and draw a new instance id (``metaformat``).
+        """Remove ledgers, cookies and underreplicated marks, and make a new instance id (``metaformat``).
 
-        If the cluster does not exist, it is made.  Registrations stay.  This method does not check whether bookies run.
+        If the cluster does not exist, create it.  Registrations are not removed, and running bookies are no error.
         """
 
     async def nuke(instance_id: str | None) -> None:
@@ -449,13 +451,13 @@ class IMetadataDriverFactory(Interface):
     def create(reactor: object, uri: str, options: MetadataOptions) -> IMetadataDriver:
         """Make a driver for a URI, without connecting it.
 
-        :param reactor: the driver takes its clock, sockets and threads from it, as far as it needs them.
+        :param reactor: used by the driver for timers, sockets and threads.
         :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the URI is invalid after its scheme.
         """
 
     def create_admin(reactor: object, uri: str, options: MetadataOptions) -> IClusterAdmin:
         """Make an administrator for the cluster of a URI, without connecting it.
 
-        :param reactor: the administrator takes its clock, sockets and threads from it, as far as it needs them.
+        :param reactor: used by the administrator for timers, sockets and threads.
         :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the URI is invalid after its scheme.
         """

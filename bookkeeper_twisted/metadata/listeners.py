@@ -28,7 +28,7 @@ class Listeners:
         return end
 
     def call(self) -> None:
-        """Call all listeners; the exception of a listener is logged."""
+        """Call all listeners; if a listener raises an exception, log it and call the next listener."""
         for listener in list(self._listeners):
             try:
                 listener()

@@ -25,7 +25,7 @@ class LedgerLock:
     async def take(cls, locks: IUnderreplication, ledger_id: int, holder: str) -> "LedgerLock":
         """Take the replication lock of the ledger ``ledger_id``.
 
-        :param locks: the metadata driver's locks; its session will hold the lock.
+        :param locks: the metadata driver whose session takes the lock.
         :param holder: text that is stored with the lock, for people to read.
         :raises bookkeeper_twisted.errors.LedgerLockedError: another process or this one holds the lock.
         """
@@ -38,11 +38,11 @@ class LedgerLock:
             self._running.cancel()
 
     async def run(self, work: Callable[[], Coroutine["Deferred[Any]", Any, T]]) -> T:
-        """Run a coroutine under the replication lock; cancel it if the session ends, because the lock is then lost.
+        """Run a coroutine while this process holds the replication lock; if the lock is lost, cancel the coroutine.
 
         Only one coroutine may run at a time.
 
-        :param work: makes the coroutine; not called if the lock was lost before.
+        :param work: a function that returns the coroutine; it is not called if the lock is already lost.
         :raises bookkeeper_twisted.errors.MetadataError: the lock was lost.
         """
         lost = MetadataError(f"the replication lock of ledger {self._ledger_id} was lost with its session")
@@ -62,8 +62,8 @@ class LedgerLock:
     async def release(self) -> None:
         """Release the lock; harmless if the lock was lost.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the store failed: the lock stays until its session ends or
-            :meth:`~.interfaces.IUnderreplication.unlock` succeeds.
+        :raises bookkeeper_twisted.errors.MetadataError: the store failed.  The lock stays until the session ends, or
+            until :meth:`~.interfaces.IUnderreplication.unlock` succeeds.
         """
         self._end()
         await self._locks.unlock(self._ledger_id)

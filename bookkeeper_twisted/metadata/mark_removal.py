@@ -1,9 +1,9 @@
 """The rule by which replication workers and bulk repairs remove an underreplicated mark.
 
-A mark says that a ledger may lack replicas, and names lost bookies.  The caller has read the mark, then checked the
-ledger: each bookie that the mark names has left the ledger's ensembles, or stores all entries that it should.  (If the
-mark names no bookie, the caller has checked all bookies of the ledger.)  During the check, an auditor may have marked
-the ledger again.  So the mark is removed only if it still has the version that was read.
+A mark says that a ledger may lack replicas, and names lost bookies.  The caller has read the mark and then checked the
+ledger.  It has found that each bookie that the mark names is no longer in an ensemble of the ledger, or stores all its
+entries.  (If the mark names no bookie, the caller has checked all bookies of the ledger.)  During the check, an auditor
+may have marked the ledger again.  So the mark is removed only if it still has the version that the caller has read.
 
 The version alone is not enough.  If a bookie that the mark names is lost again, Apache's auditor leaves the mark as it
 is, so its version does not change.  Therefore, if a named bookie is still in an ensemble of the ledger, three steps
@@ -11,11 +11,11 @@ follow:
 
 1. Remove the names from the mark.  If the bookie is lost after this step, the auditor adds its name again, which gives
    the mark a new version.
-2. Look whether the bookie is registered.  If it is not, it was lost before step 1, so mark the ledger again.
+2. Check whether the bookie is registered.  If it is not, it may have been lost before step 1, so mark the ledger again.
 3. Remove the mark if it has the version of step 1.
 
-So a ledger that lacks replicas is never without a mark.  After a crash between the steps, the mark names no bookie, and
-a worker checks every bookie of the ledger.
+So a ledger that lacks replicas always has a mark.  After a crash between the steps, the mark names no bookie, and a
+replication worker then checks every bookie of the ledger.
 """
 
 from collections.abc import Collection
@@ -36,7 +36,7 @@ async def remove_mark(
 
     :param mark: the mark that was read before the check of the ledger.
     :param bookies: ids of all bookies in the ensembles of the ledger.
-    :returns: whether the ledger has no mark any more.
+    :returns: True if the ledger has no mark now.
     :raises bookkeeper_twisted.errors.MetadataError: the store failed; the mark may be removed or not.
     """
     staying = frozenset(mark.value.replicas).intersection(bookies)

@@ -22,7 +22,7 @@ def stored_form(ledger_id: int, metadata: LedgerMetadata) -> bytes:
 def stored_text(text: str) -> str:
     """Make the text to store with a replication lock: one line of at most 500 characters; a longer text is cut.
 
-    :param text: line breaks and other white space in it become one space.
+    :param text: the text to shorten; each sequence of white space in it becomes one space.
     """
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."

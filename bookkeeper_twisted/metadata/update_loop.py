@@ -1,7 +1,6 @@
-"""Updates of ledger metadata by compare-and-set: if another client has written first, read again and retry.
+"""Update ledger metadata by compare-and-set: if another client has written first, read the metadata and retry.
 
-If the answer to a write is lost, the loop reads the metadata again.  If the stored metadata contain the update already,
-the loop does not write again, so a lost answer does no harm.
+If the reply to a write is lost, the metadata are read again, and are written again only if they lack the update.
 """
 
 from collections.abc import Callable
@@ -18,12 +17,10 @@ from ..model import LedgerMetadata
 from .interfaces import ILedgerManager, Versioned
 
 MAX_DOUBTS = 3
-"""Number of writes with an unknown outcome after which an update is given up."""
+"""Maximum number of writes with a lost reply in one update; after one more, the update fails."""
 
 MAX_RACES = 100
-"""Number of lost races (another client wrote first) after which an update is given up; more suggest a fault of the
-store.
-"""
+"""How often another client may write first during one update; after one more time, the update fails."""
 
 
 async def update(
@@ -41,9 +38,10 @@ async def update(
     :param transform: a function that returns the changed metadata, without side effects; it may raise an error to give
         up.
     :returns: the metadata that was written, or the stored metadata that needs no update.
-    :raises bookkeeper_twisted.errors.MetadataVersionError: too many races were lost; the change was not made.
-    :raises bookkeeper_twisted.errors.MetadataError: the ledger does not exist, or the store failed repeatedly: then it
-        is unknown whether the change was made.
+    :raises bookkeeper_twisted.errors.MetadataVersionError: other clients wrote first too often; the change was not
+        made.
+    :raises bookkeeper_twisted.errors.MetadataError: the ledger does not exist, or the store failed repeatedly.  After
+        failures of the store, the change may have been made or not.
     """
     doubts = races = 0
     if current is None:
@@ -53,7 +51,7 @@ async def update(
             return await manager.write(ledger_id, transform(current.value), current.version)
         except (NoSuchLedgerMetadataError, MetadataSerializationError):
             raise
-        except MetadataError as error:  # another client changed the metadata first, or the answer to the write was lost
+        except MetadataError as error:  # another client wrote first, or the reply to the write was lost
             lost_race = isinstance(error, MetadataVersionError)
             doubts += not lost_race
             races += lost_race
@@ -62,13 +60,13 @@ async def update(
             try:
                 found = await manager.read(ledger_id)
             except MetadataUnavailableError:
-                raise error from None  # it is still unknown whether the write was made: raise the error of the write
-            # Ignore an older version: a ZooKeeper server that lags behind may return one.
+                raise error from None  # the outcome of the write is unknown, so raise the error of the write
+            # A ZooKeeper server that lags behind may return an older version: ignore it.
             if found.version >= current.version:
                 current = found
     return current
 
 
 def _was_not_made(error: MetadataError) -> bool:
-    """Test whether an ``error`` shows that the write did not reach the store, so that it was certainly not made."""
+    """Test whether the ``error`` of a write means that the write was certainly not made."""
     return isinstance(error, MetadataUnavailableError) and not isinstance(error, MetadataOutcomeUnknownError)

@@ -1,10 +1,11 @@
-"""The watches of an embedded store: all watched values are read again and again, to find the values that have changed.
+"""The watches of an embedded store, which find changed values by reading all watched values in rounds.
 
-A round reads the watched values that depend on live sessions (bookies, locks, votes).  If anything was written since
-the last round, it also reads the other watched values (ledgers, settings).  It calls each listener whose value has
-changed since its last call.  Rounds never overlap.  A round is run soon after :meth:`Watches.wake`.  If the store
-cannot report changes, a round is also run every ``interval`` seconds while there is a listener.  A failed round is
-always followed by another, because a store reports each change only once.
+Each round reads the watched values that depend on live sessions: bookies, locks, votes.  If the store was written since
+the last round, the round also reads all other watched values: ledgers, settings.  Then it calls the listeners of the
+values that have changed.  Rounds never overlap.
+
+:meth:`Watches.wake` starts a round.  If the store cannot report changes, a round also starts every ``interval`` seconds
+while there are listeners.  A failed round is repeated, because a store reports each change only once.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable
@@ -26,16 +27,16 @@ StoredLedger = Versioned[LedgerMetadata] | None
 _NOTHING = object()
 
 RETRY_SECONDS = 1.0
-"""Seconds from a failed round of reads (of all watched values) to the next, if rounds are not run at an interval."""
+"""Seconds after which a failed round of reads is repeated, if the store reports changes and no interval is set."""
 
 
 @attrs.define(eq=False)
 class _Watch:
-    """One listener, and the value in the store whose changes the listener is told.
+    """A listener for the changes of one value in the store.
 
-    :ivar key: name of the watched value; listeners with the same key share one read of the value.
-    :ivar of_sessions: whether the value depends on which sessions are alive, so that it can change without a write.
-    :ivar ends: whether the watch ends after the value None.
+    :ivar key: name of the watched value; the value is read once for all listeners with the same key.
+    :ivar of_sessions: whether the value also changes when a session ends, without a write to the store.
+    :ivar ends: whether the watch ends when the value becomes None.
     :ivar reported: the value with which the listener was last called.
     """
 
@@ -85,7 +86,7 @@ class Watches:
     def watch_ledger(self, ledger_id: int, listener: Callable[[StoredLedger], None]) -> Callable[[], None]:
         """Call ``listener`` with the metadata of ``ledger_id``: first the present metadata, then after each change.
 
-        The last call is with None, after the ledger was deleted.
+        After the deletion of the ledger, the listener is called with None, and the watch ends.
 
         :returns: a function that ends the watch.
         :raises MetadataError: the driver is closed.
@@ -106,13 +107,12 @@ class Watches:
         """Call the listener with the value that ``read`` returns: first the present value, then after each change.
 
         :param key: name of the value.
-        :param of_sessions: whether the value depends on which sessions are alive, so that it can change without a
-            write.
+        :param of_sessions: whether the value also changes when a session ends, without a write to the store.
         """
         return self._add(_Watch(key, read, listener, of_sessions))
 
     def wake(self) -> None:
-        """Schedule a read of the watched values, because they may have changed; do nothing without listeners."""
+        """Schedule a read of all watched values, because they may have changed; do nothing without listeners."""
         if self._round is not None:
             self._again = True
         elif self._watches:
@@ -163,9 +163,9 @@ class Watches:
         return self._interval
 
     def _failed(self, failure: Failure) -> float:
-        """Log that a round of reads of watched values has failed; return the seconds until the next round.
+        """Log that a round of reads has failed; return the seconds until the next round.
 
-        For an outage of the store, one warning is logged at its beginning and one line at its end.
+        If the store fails in several rounds, only the first failure is logged.
         """
         if not self._stopped and failure.check(MetadataError) is None:
             self._log.failure("metadata watch: reading failed", failure=failure)
@@ -175,7 +175,10 @@ class Watches:
         return RETRY_SECONDS if self._interval is None else self._interval
 
     def _ended(self, pause: float | None) -> None:
-        """Schedule the next round of reads of watched values after a round has ended."""
+        """Schedule the next round of reads.
+
+        :param pause: seconds until the next round; None to wait for :meth:`wake`.
+        """
         self._round = None
         if not self._watches:
             return
@@ -187,7 +190,7 @@ class Watches:
     async def _tell_all(self) -> None:
         watches = list(self._watches)
         await self._read_and_tell(watch for watch in watches if watch.of_sessions)
-        # read the revision before the values: the next round of reads then sees a write that comes in between
+        # read the revision first: if a write follows, the next round sees a newer revision and reads again
         revision = await self._read_revision()
         changed, self._revision = revision != self._revision, None
         others = [watch for watch in watches if not watch.of_sessions]
@@ -201,7 +204,7 @@ class Watches:
     def _tell(self, key: Hashable, news: object) -> None:
         for watch in [w for w in self._watches if w.key == key and w.reported != news]:
             if watch not in self._watches:
-                continue  # a listener that this loop called before has ended this watch
+                continue  # a listener called earlier in this loop has ended this watch
             watch.reported = news
             if news is None and watch.ends:
                 self._watches.remove(watch)

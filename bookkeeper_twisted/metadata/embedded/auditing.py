@@ -1,6 +1,7 @@
-"""The election of the auditor, and the values that auditors keep, in an embedded store (in memory or in SQLite).
+"""The election of the auditor, and the settings of auditors, in an embedded store (in memory or in SQLite).
 
-These are the delay from the loss of a bookie to its audit, and the times of the last checks.
+The settings are the delay from the loss of a bookie to the audit of its ledgers, and the time at which each periodic
+check last ended.
 """
 
 from collections.abc import Callable
@@ -24,7 +25,8 @@ _DELAY = "lostBookieRecoveryDelay"
 
 @implementer(IAuditing)
 class EmbeddedAuditing:
-    """The election of the auditor, and the values that auditors keep, in an embedded store."""
+    """The election of the auditor, the recovery delay of lost bookies, and the times of checks, in an embedded store.
+    """
 
     def __init__(self, session: EmbeddedSession) -> None:
         self._session = session
@@ -32,7 +34,7 @@ class EmbeddedAuditing:
         self._candidacy: EmbeddedCandidacy | None = None
 
     def stop(self) -> None:
-        """End the candidacy of this driver; if its candidate is the auditor, call its listener with False."""
+        """Stop the candidate of this driver; if the candidate is the auditor, call its listener with False."""
         candidacy, self._candidacy = self._candidacy, None
         if candidacy is not None:
             candidacy.lose()

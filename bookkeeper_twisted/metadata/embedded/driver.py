@@ -17,8 +17,9 @@ from .underreplication import EmbeddedUnderreplication
 class EmbeddedDriver:
     """The metadata driver on an embedded store: a store in memory, or a SQLite file.
 
-    :param worker: runs the calls to the store; the driver stops it.
-    :param poll_interval: seconds between reads of the watched values; None if the store reports its changes.
+    :param worker: runs the calls to the store; the driver stops the worker.
+    :param poll_interval: seconds between two polls of the store for changes of watched values; None if the store
+        reports every change itself.
     :param limit: maximum number of seconds that a call to the store may take; None for a store in memory, which never
         waits.
     """
@@ -44,9 +45,9 @@ class EmbeddedDriver:
 
 @implementer(IClusterAdmin)
 class EmbeddedAdmin:
-    """The administrator of a cluster in an embedded store, with its own session on the store.
+    """The administrator of a cluster in an embedded store (in memory or in SQLite), with its own session.
 
-    :param worker: runs the calls to the store; the administrator stops it.
+    :param worker: runs the calls to the store; the administrator stops the worker.
     :param limit: maximum number of seconds that a call to the store may take; None for a store in memory, which never
         waits.
     """
@@ -80,7 +81,7 @@ class EmbeddedAdmin:
         await self._session.write(self._store.format)
 
     async def nuke(self, instance_id: str | None) -> None:
-        """Remove the cluster; an empty cluster with a new instance id takes its place, as in a new embedded store."""
+        """Delete all data of the cluster; the store then contains an empty cluster with a new instance id."""
         writable, read_only = await self._session.bookies()
         if writable or read_only:
             raise MetadataError(f"bookies are registered: {', '.join(sorted(writable | read_only))}")

@@ -1,4 +1,4 @@
-"""A candidacy in the election of the auditor, in an embedded store."""
+"""The election of the auditor among the drivers of an embedded store (in memory or in SQLite)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from twisted.python.failure import Failure
 from .session import EmbeddedSession
 
 RETRY_SECONDS = 1.0
-"""Seconds until a candidate for auditor tries again to cast its vote, after the store has failed."""
+"""Seconds after which a candidate for auditor repeats its vote if the store has failed."""
 
 Votes = list[tuple[int, str]]
 
@@ -39,14 +39,14 @@ class EmbeddedCandidacy:
         self._retry: IDelayedCall | None = None
 
     def start(self) -> None:
-        """Begin to vote in the auditor election, and to watch the votes of all candidates.
+        """Vote in the auditor election, and watch the votes of all candidates, until :meth:`stop` or :meth:`lose`.
 
         :raises MetadataError: the driver is closed.
         """
         self._stop_watch = self._session.watches.watch("votes", self._read, self._votes_are, of_sessions=True)
 
     def stop(self) -> None:
-        """Stop voting and watching the votes; the last vote of this candidate stays in the store."""
+        """Stop voting and watching the votes, without removing this candidate's vote from the store."""
         self._stop_watch()
         self._in_office = False
         if self._retry is not None and self._retry.active():

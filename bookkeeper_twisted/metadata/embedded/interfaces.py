@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Creation(Enum):
-    """The reaction to a missing store: raise an error, make a store that is removed if unused, or make a store."""
+    """Whether to create a missing store: never (raise an error), until close if it stays unused, or always."""
 
     NEVER = "never"
     UNTIL_USED = "until used"
@@ -21,22 +21,22 @@ class Creation(Enum):
 
 
 class IWorker(Interface):
-    """A worker: it runs the calls of one driver to its store one after the other.  See :mod:`.workers`."""
+    """A worker: it runs the calls of one driver to its store one after the other."""
 
     def call(work: Callable[..., T], *args: object) -> "Deferred[T]":
-        """Run ``work(*args)``, and deliver its result on the reactor thread.
+        """Run ``work(*args)`` after all earlier work; the Deferred fires with the result on the reactor thread.
 
-        If the caller cancels the Deferred, work that has begun goes on, and its result is dropped.
+        If the caller cancels the Deferred, work that has already begun continues, and its result is ignored.
         """
 
     def stop() -> None:
-        """Let the submitted work finish; the caller must not submit more work after this call."""
+        """End the worker after the submitted work; the caller must not submit more work."""
 
 
 class IMetadataStore(Interface):
     """One session on an embedded store.  All methods block, so only a worker calls them.  Values are encoded bytes.
 
-    Methods raise the errors of :class:`~bookkeeper_twisted.metadata.interfaces.IRegistration` and
+    Methods raise the same errors as :class:`~bookkeeper_twisted.metadata.interfaces.IRegistration` and
     :class:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager`.  If the store itself fails, they raise
     MetadataError with the name of the store.
     """
@@ -44,14 +44,15 @@ class IMetadataStore(Interface):
     def open(changed: Callable[[], None], expired: Callable[[], None]) -> bool:
         """Begin the session of one driver on the store.
 
-        :param changed: called after every write, if the store can report writes; a store that cannot is polled.
-        :param expired: called on the reactor thread when the store has ended the session of an open driver.  Calls fail
-            until the callback has returned; then the next session begins.
-        :returns: whether the store did not exist, so that this call has made it.
+        :param changed: called after every write by any session.  A store that cannot report writes never calls it; the
+            driver then polls the store.
+        :param expired: called on the reactor thread when the store has ended the session although the driver is open.
+            All calls to the store fail until this callback has returned; a new session begins then.
+        :returns: True if the store did not exist and this call created it.
         """
 
     def close() -> None:
-        """End the session and remove its registrations; harmless if the session is closed or was never opened."""
+        """End the session and remove its registrations; do nothing if the session is closed or was never opened."""
 
     def revision() -> object:
         """Return a value that changes with every write to the store by any session."""
@@ -59,7 +60,7 @@ class IMetadataStore(Interface):
     def instance_id() -> str: ...
 
     def format() -> None:
-        """Remove ledgers, cookies, underreplicated marks and locks, and draw a new instance id; registrations stay."""
+        """Remove ledgers, cookies, underreplicated marks and locks, and make a new instance id; keep registrations."""
 
     def register(bookie_id: str, read_only: bool, info: bytes) -> None:
         """Register a bookie for this session; an earlier registration of the bookie by this session is replaced.
@@ -89,27 +90,28 @@ class IMetadataStore(Interface):
         """
 
     def write_cookie(bookie_id: str, cookie: bytes, version: int | None) -> int:
-        """Create (``version`` None) or replace the cookie of a bookie.
+        """Store ``cookie`` as the cookie of the bookie ``bookie_id``: create it (``version`` None) or replace it.
 
-        See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.write_cookie` for parameters and errors.
+        The result and the errors are those of
+        :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.write_cookie`.
         """
 
     def remove_cookie(bookie_id: str, version: int) -> None:
-        """Remove the cookie of the bookie ``bookie_id``.
+        """Remove the cookie of the bookie ``bookie_id`` if it still has the version ``version``.
 
-        See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.remove_cookie` for parameters and errors.
+        The errors are those of :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.remove_cookie`.
         """
 
     def next_ledger_id() -> int: ...
 
     def create_ledger(ledger_id: int, metadata: bytes) -> None:
-        """Store the ``metadata`` of the new ledger ``ledger_id``; their version is 0.
+        """Store the encoded ``metadata`` of the new ledger ``ledger_id`` with version 0.
 
         :raises bookkeeper_twisted.errors.LedgerExistsError: a ledger with this id exists.
         """
 
     def read_ledger(ledger_id: int) -> Versioned[bytes]:
-        """Return the stored metadata of the ledger ``ledger_id``.
+        """Return the encoded metadata of the ledger ``ledger_id``, with their version.
 
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
@@ -117,15 +119,15 @@ class IMetadataStore(Interface):
     def write_ledger(ledger_id: int, metadata: bytes, version: int) -> int:
         """Replace the metadata of a ledger if they still have the version ``version`` (compare-and-set).
 
-        See :meth:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager.write` for parameters and errors.
+        The errors are those of :meth:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager.write`.
 
         :returns: the new version.
         """
 
     def remove_ledger(ledger_id: int, version: int) -> None:
-        """Remove the metadata of a ledger if they still have the version ``version``.
+        """Remove the metadata of the ledger ``ledger_id`` if they still have the version ``version``.
 
-        See :meth:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager.remove` for parameters and errors.
+        The errors are those of :meth:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager.remove`.
         """
 
     def ledger_ids(first: int, last: int, limit: int) -> list[int]:
@@ -146,9 +148,9 @@ class IMetadataStore(Interface):
         """
 
     def remove_mark(ledger_id: int, version: int) -> None:
-        """Remove the underreplicated mark of a ledger if the mark still has the version ``version``.
+        """Remove the underreplicated mark of the ledger ``ledger_id`` if it still has the version ``version``.
 
-        See :meth:`~bookkeeper_twisted.metadata.interfaces.IUnderreplication.remove_mark` for parameters and errors.
+        The errors are those of :meth:`~bookkeeper_twisted.metadata.interfaces.IUnderreplication.remove_mark`.
         """
 
     def mark_ids(first: int, last: int, limit: int) -> list[int]:
@@ -157,7 +159,7 @@ class IMetadataStore(Interface):
     def lock_ledger(ledger_id: int, holder: str) -> bool:
         """Take the replication lock of a ledger for this session.
 
-        :param holder: text that is stored with the lock, and says who holds it.
+        :param holder: text to store with the lock: who holds the lock.
         :returns: False if this session holds the lock already.
         :raises bookkeeper_twisted.errors.LedgerLockedError: another live session holds the lock.
         """
@@ -166,19 +168,19 @@ class IMetadataStore(Interface):
         """Release this session's replication lock of ``ledger_id``; harmless if the session does not hold it."""
 
     def describe_lock(ledger_id: int, text: str) -> None:
-        """Replace the ``text`` of this session's replication lock of ``ledger_id``; harmless without a lock."""
+        """Store a new ``text`` with this session's replication lock of ``ledger_id``; do nothing without a lock."""
 
     def locks() -> dict[int, str]:
-        """Return the texts of the replication locks that live sessions hold, by ledger id."""
+        """Return the text stored with each replication lock of a live session, by ledger id."""
 
     def replication_state() -> object:
         """Return a value that changes whenever an underreplicated mark changes or a replication lock is released."""
 
     def vote(candidate: str) -> int:
-        """Cast a vote in the election of the auditor, unless this session has a vote already.
+        """Cast this session's vote in the election of the auditor; if the session has already voted, keep that vote.
 
         :param candidate: name of the candidate, stored with the vote.
-        :returns: the number of the vote, which is higher than the numbers of all earlier votes.
+        :returns: the number of this session's vote.  Every new vote gets a higher number than all earlier votes.
         """
 
     def withdraw_vote() -> None:
@@ -188,13 +190,13 @@ class IMetadataStore(Interface):
         """Return the vote of each live session: its number and the name of its candidate, in ascending order."""
 
     def read_setting(name: str) -> Versioned[bytes] | None:
-        """Return a stored setting of autorecovery; None if it is not set.
+        """Return a stored setting of autorecovery, such as the delay before an audit; None if it is not set.
 
         :param name: any name; the store does not interpret it.
         """
 
     def write_setting(name: str, value: bytes | None) -> bool:
-        """Store a setting of autorecovery with a new version, or remove it.
+        """Store a setting of autorecovery with a new version, or remove the setting.
 
         :param name: any name; the store does not interpret it.
         :param value: the encoded value; None to remove the setting.
@@ -202,4 +204,4 @@ class IMetadataStore(Interface):
         """
 
     def clear_settings() -> None:
-        """Remove all settings that :meth:`write_setting` has set."""
+        """Remove all stored settings of autorecovery."""

@@ -16,7 +16,7 @@ _PAGE = 1000
 
 @implementer(ILedgerManager)
 class EmbeddedLedgers:
-    """The ledger manager of a driver on an embedded store: it draws ids, and stores and lists metadata."""
+    """The ledger manager of a driver on an embedded store: it generates ledger ids, and stores and lists metadata."""
 
     def __init__(self, session: EmbeddedSession) -> None:
         self._session = session
@@ -32,7 +32,7 @@ class EmbeddedLedgers:
         except LedgerExistsError:
             stored = await self._session.ledger_or_none(ledger_id)
             if stored is not None and metadata.c_token and metadata.c_token == stored.value.c_token:
-                return stored  # an earlier attempt of this create has stored the ledger, but the answer was lost
+                return stored  # an earlier attempt has stored the same metadata, but its reply was lost
             raise
         return Versioned(decode_ledger_metadata(data), 0)
 
@@ -51,7 +51,7 @@ class EmbeddedLedgers:
         """Do nothing: an embedded store has one copy of its data, so every read sees all earlier writes."""
 
     async def ledger_ids(self, first: int = 0, last: int | None = None) -> AsyncIterator[int]:
-        """Yield ledger ids in ascending order, page by page; an unreadable page raises an error (safety rule S8)."""
+        """Yield ledger ids in ascending order; if they cannot all be read, raise an error instead of ending early."""
         end = MAX_LEDGER_ID if last is None else last
         while True:
             page = await self._session.read(self._store.ledger_ids, first, end, _PAGE)

@@ -1,8 +1,8 @@
 """A metadata store in dictionaries, for one process: standalone bookies, embedding applications, and tests.
 
-Each driver for the URI ``memory:`` has a store of its own.  But all drivers that one :class:`MemoryStore` makes share
-this store.  All drivers that one factory makes for the same ``memory:NAME`` also share a store.  The registrations of a
-driver end when the driver is closed.
+Drivers share a store if the same :class:`MemoryStore` made them, or if the same factory made them for the same URI
+``memory:NAME``.  Each driver for the URI ``memory:`` has a separate store.  The registrations of a driver end when the
+driver is closed.
 """
 
 from collections.abc import Callable
@@ -61,14 +61,14 @@ class MemoryStore:
     def admin(self, clock: IReactorTime, uri: str = "memory:") -> EmbeddedAdmin:
         """Make an administrator of the cluster in this store.
 
-        :param uri: name of the store in messages.
+        :param uri: the URI that error messages show for the store.
         """
         return EmbeddedAdmin(clock, uri, MemorySession(self), InlineWorker())
 
     def driver(self, clock: IReactorTime, uri: str = "memory:") -> EmbeddedDriver:
         """Make a driver on this store, with a session of its own.
 
-        :param uri: name of the store in messages.
+        :param uri: the URI that error messages show for the store.
         """
         return EmbeddedDriver(clock, uri, MemorySession(self), InlineWorker())
 
@@ -77,7 +77,7 @@ class MemoryStore:
 class MemorySession:
     """The session of one driver on a :class:`MemoryStore`.
 
-    At its end, its registrations, its locks, and its vote in the election of the auditor are removed.
+    When the session ends, its registrations, its locks, and its vote in the election of the auditor are removed.
     """
 
     def __init__(self, shared: MemoryStore) -> None:
@@ -98,7 +98,7 @@ class MemorySession:
         self._end()
 
     def expire(self) -> None:
-        """End the session as after a session timeout, then begin a new session.
+        """End the session as if it had timed out, then begin a new session.
 
         Bookies that were registered in the old session are not registered again.
         """
@@ -149,7 +149,7 @@ class MemorySession:
         self._replication_changed()
 
     def register(self, bookie_id: str, read_only: bool, info: bytes) -> None:
-        self._check_alive()  # registrations are refused in a session that has ended: nothing would ever remove them
+        self._check_alive()  # nothing would ever remove a registration that is made after the session has ended
         found = self._shared.bookies.get(bookie_id)
         if found is not None and found.session is not self:
             raise BookieRegisteredError(f"bookie {bookie_id} is registered by another session")

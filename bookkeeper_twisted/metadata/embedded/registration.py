@@ -35,7 +35,7 @@ class EmbeddedRegistration:
         await self._session.write(self._store.unregister, bookie_id)
 
     def on_registration_lost(self, listener: Callable[[Failure], None]) -> None:
-        """Ignore the listener: a registration is never lost here, because only the driver or process ends a session."""
+        """Do nothing: an embedded store never ends the session of an open driver, so no registration is lost."""
 
     async def writable_bookies(self) -> frozenset[str]:
         return (await self._session.bookies())[0]

@@ -25,12 +25,13 @@ T = TypeVar("T")
 
 
 class EmbeddedSession:
-    """The session of one driver: it calls the store through the worker, with a time limit, and runs the watches.
+    """The session of one driver: its worker calls the store, with a time limit, and its watches report changes.
 
     :ivar clock: the clock for polls of the store and for time limits.
-    :param poll_interval: seconds between reads of the watched values; None if the store reports its changes.
-    :param limit: maximum number of seconds that a call may take, including the time in which it waits for earlier
-        calls; None for a store that never waits.
+    :param poll_interval: seconds between two polls of the store for changes of watched values; None if the store
+        reports every change itself.
+    :param limit: maximum number of seconds that a call may take, including the wait for earlier calls; None for a store
+        that never waits.
     """
 
     def __init__(
@@ -47,9 +48,9 @@ class EmbeddedSession:
         self._expiry = Listeners("the end of a session")
 
     async def open(self) -> bool:
-        """Begin the session; this can be called only one time.
+        """Begin the session; this can be called only once.
 
-        :returns: whether the store did not exist, so that this call has made it.
+        :returns: True if the store did not exist and this call created it.
         """
         if self._state != "not open":
             raise MetadataError(f"{self.uri} is {self._state}")
@@ -57,7 +58,7 @@ class EmbeddedSession:
         return await self._call(self.store.open, self.watches.wake, self._expiry.call)
 
     async def close(self) -> None:
-        """End the session, when the calls in progress have ended."""
+        """Wait for the calls in progress, then end the session; do nothing if the session is closed."""
         if self._state == "closed":
             return
         self._state = "closed"
@@ -68,7 +69,7 @@ class EmbeddedSession:
             self._worker.stop()
 
     def on_expiry(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call the listener when a session ends without :meth:`close`, before any call is made in the next session.
+        """Call the listener when the store has ended the session; until it returns, no call uses the next session.
 
         :returns: a function that removes the listener.
         """
@@ -102,7 +103,7 @@ class EmbeddedSession:
         raise MetadataOutcomeUnknownError(f"{self.uri}: the store has not answered within {seconds:g} s")
 
     async def write(self, method: Callable[..., T], *args: object) -> T:
-        """Call a ``method`` that changes the store on the worker; then call the listeners of changed values.
+        """Call a ``method`` that changes the store on the worker; then schedule the calls of the watches' listeners.
 
         :raises MetadataUnavailableError: another process kept the store locked for too long.
         :raises MetadataError: the session is not open.

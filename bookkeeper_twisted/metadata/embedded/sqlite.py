@@ -1,9 +1,10 @@
-"""A store in one SQLite file, shared safely by several processes of one machine.
+"""Drivers and administrators for a store in one SQLite file, which several processes of one machine may share.
 
 The URI follows SQLAlchemy: ``sqlite:///var/metadata.db`` is relative to the working directory,
-``sqlite:////var/metadata.db`` (four slashes) absolute.  Beside the file lie SQLite's own ``-wal`` and ``-shm``, the
-folder ``-sessions`` (:mod:`.sqlite_sessions`) and the file ``-reserve`` (:mod:`.sqlite_reserve`).  The file system must
-be local: neither SQLite's WAL nor file locks work over a network.
+``sqlite:////var/metadata.db`` (four slashes) is absolute.  The same folder has four more names that begin with the name
+of the file: SQLite's files ``-wal`` and ``-shm``, the folder ``-sessions`` (:mod:`.sqlite_sessions`) and the file
+``-reserve`` (:mod:`.sqlite_reserve`).  The file system must be local: neither SQLite's WAL nor file locks work over a
+network.
 """
 
 import os
@@ -18,11 +19,13 @@ from .sqlite_sessions import SessionFiles
 from .sqlite_store import SqliteStore
 
 PATIENCE = 0.8
-"""Part of a call's time limit for which SQLite waits for other processes: less than 1, so that SQLite gives up first.
+"""The fraction of a call's time limit for which SQLite waits for the locks of other processes.
+
+It is less than 1, so that SQLite reports the lock before the call itself times out.
 """
 
 POLL_INTERVAL = 0.25
-"""Seconds between two polls of the store; only by polls does a watch find what other processes have written."""
+"""Seconds between two polls of the store, by which watches find the writes of other processes."""
 
 
 def path_of_uri(uri: str) -> str:
@@ -43,9 +46,9 @@ def sqlite_driver(
     clock: IReactorTime, uri: str, worker: IWorker, creation: Creation = Creation.ALWAYS,
     limit: float = DEFAULT_OPTIONS.operation_timeout,
 ) -> EmbeddedDriver:  # fmt: skip
-    """Return a driver for a ``sqlite:`` URI; the file is not touched before the driver is opened.
+    """Return a driver for a ``sqlite:`` URI; the file is first accessed when the driver is opened.
 
-    :param worker: runs the calls to the file; it belongs to the driver from now on.
+    :param worker: runs the calls to the file; the driver stops the worker.
     :param creation: whether to make a file that does not exist.
     :param limit: maximum number of seconds that a call may take.
     :raises InvalidMetadataUriError: the URI has no path.
@@ -57,13 +60,12 @@ def sqlite_admin(
     clock: IReactorTime, uri: str, worker: IWorker, creation: Creation = Creation.ALWAYS,
     limit: float = DEFAULT_OPTIONS.operation_timeout,
 ) -> EmbeddedAdmin:  # fmt: skip
-    """Make an administrator of the cluster that a URI names.
+    """Make an administrator for a ``sqlite:`` URI; the file is first accessed when the administrator is opened.
 
-    :param uri: ``sqlite:`` and a path.
-    :param worker: runs the calls to the file; it belongs to the administrator from now on.
+    :param worker: runs the calls to the file; the administrator stops the worker.
     :param creation: whether to make a file that does not exist.
     :param limit: maximum number of seconds that a call may take.
-    :raises InvalidMetadataUriError: ``uri`` has another form.
+    :raises InvalidMetadataUriError: the URI has no path.
     """
     return EmbeddedAdmin(clock, uri, _store(uri, creation, limit), worker, limit)
 

@@ -1,11 +1,12 @@
 """Disk space reserved beside a store, so that ledgers can be deleted even if the disk is full.
 
-A bookie with a full disk gets space back when ledgers are deleted, but each deletion is first written to the metadata
-store, which may lie on the same disk.  So the file ``-reserve`` beside the store takes up space, but holds no data.  If
-the store has no space for a change, the file is emptied and the change is made.  Then the file is filled again as far
-as possible, before another file takes the space.  Other processes that need the reserve wait for the lock of the file.
+A bookie with a full disk gets space back when ledgers are deleted.  But a deletion is first written to the metadata
+store, which may be on the same disk.  So the file ``-reserve`` beside the store occupies disk space without data.  If
+the disk has no space for a change of the store, this file is truncated to length 0, and the change is made.  Then the
+file is extended again, as far as the disk allows.  Processes that need the reserve at the same time wait for a lock on
+the file.
 
-The file may be missing or have any length: the store does not depend on it.
+The store also works if the file is missing or shorter.
 """
 
 import fcntl
@@ -16,15 +17,15 @@ from contextlib import contextmanager, suppress
 from ...sqlite_files import PRIVATE_FILE
 
 SIZE = 1024 * 1024
-"""Bytes of the reserve: enough for some hundred small changes, which need space until SQLite restarts its log."""
+"""Bytes of the reserve: enough for some hundred small changes in SQLite's write-ahead log."""
 
 _BLOCK = 4096
 
 
 class StoreReserve:
-    """The reserved disk space of a store; the sessions of several processes share it.
+    """The reserved disk space of a store, which all processes that open the store share.
 
-    :ivar path: path of the reserve's file.
+    :ivar path: path of the file that occupies the space.
     """
 
     def __init__(self, path: str) -> None:
@@ -32,9 +33,9 @@ class StoreReserve:
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """Free the reserved space for the ``with`` block, which changes the store; at its end, fill the reserve again.
+        """Free the reserved space for the changes in the ``with`` block; reserve the space again when the block ends.
 
-        If another process is using the reserve, wait for it first.
+        If another process is using the reserved space, wait until it has finished.
         """
         try:
             file = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
@@ -50,7 +51,7 @@ class StoreReserve:
             os.close(file)
 
     def fill(self) -> None:
-        """Fill the reserve as far as the disk allows, unless another process is using the reserve."""
+        """Extend the file of the reserve as far as the disk allows, unless another process is using the reserve."""
         with suppress(OSError):
             if os.path.exists(self.path) and os.path.getsize(self.path) == SIZE:
                 return
@@ -63,7 +64,7 @@ class StoreReserve:
 
 
 def _extend(file: int) -> None:
-    """Extend the file of the reserve as far as the disk allows: by all missing bytes, else by half, and so on."""
+    """Extend the file of the reserve to its full size; if the disk is too full, try half of the rest, and so on."""
     held = os.fstat(file).st_size
     more = SIZE - held
     while more >= _BLOCK and hasattr(os, "posix_fallocate"):

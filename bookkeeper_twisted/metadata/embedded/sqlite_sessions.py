@@ -31,9 +31,9 @@ def file_identity(path: str) -> tuple[int, int] | None:
 
 
 class SessionFiles:
-    """The files of all sessions on one store, including the file of this driver's session.
+    """The session files of one store: the file of this driver's session, and those of other drivers.
 
-    :ivar session_id: id of this driver's session; empty while there is none.
+    :ivar session_id: id of this driver's session; empty before the session begins and after it has ended.
     """
 
     def __init__(self, folder: str) -> None:
@@ -55,7 +55,7 @@ class SessionFiles:
             fcntl.flock(file, fcntl.LOCK_EX)
             if self._is_path_of(session_id, file):
                 self._held = file
-            else:  # before the file was locked, another process took the session for dead and removed the file
+            else:  # before this process locked the file, another process removed it as the file of a dead session
                 os.close(file)
         self.session_id = session_id
 
@@ -74,7 +74,7 @@ class SessionFiles:
         if session_id == self.session_id:
             return True
         try:
-            # without O_NONBLOCK, opening a pipe of this name would wait for a writer
+            # without O_NONBLOCK, the open of a named pipe would wait for a writer
             file = os.open(self._path(session_id), os.O_RDONLY | os.O_NONBLOCK)
         except FileNotFoundError:
             return False
@@ -92,9 +92,8 @@ class SessionFiles:
         return [name for name in names if self.is_alive(name)]
 
     def remove_all(self, path: str) -> None:
-        """Remove SQLite's files at ``path`` and the folder of sessions; call it under the lock of :meth:`lock_opening`.
-        """
-        for suffix in ("-wal", "-shm", "-reserve", ""):  # the log first: without its file it would look like a loss
+        """Remove all files of the store at ``path``; the caller must hold the lock of :meth:`lock_opening`."""
+        for suffix in ("-wal", "-shm", "-reserve", ""):  # the log first: a log without its file looks like data loss
             if os.path.exists(path + suffix):
                 os.unlink(path + suffix)
         for name in os.listdir(self._folder):
@@ -102,9 +101,9 @@ class SessionFiles:
         os.rmdir(self._folder)
 
     def lock_opening(self) -> int:
-        """Take the lock under which drivers open the store; wait for it while another driver opens the store.
+        """Take the lock that a driver holds while it opens the store; wait while another driver holds the lock.
 
-        :returns: the file descriptor to be passed to :meth:`unlock_opening`.
+        :returns: a file descriptor for :meth:`unlock_opening`.
         :raises OSError: the folder of sessions cannot be made.
         """
         _make_folder(self._folder)
@@ -136,7 +135,7 @@ class SessionFiles:
 
 
 def _make_folder(path: str) -> None:
-    """Make a folder and its parents; sync the name of each folder before it gets any content (safety rule 3.2)."""
+    """Make a folder and its missing parents; fsync the parent of each new folder, so that a crash cannot remove it."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path) or os.curdir

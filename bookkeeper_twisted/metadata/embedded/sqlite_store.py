@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 
 def _with_reserve(change: "Callable[Concatenate[SqliteStore, P], T]") -> "Callable[Concatenate[SqliteStore, P], T]":
-    """Wrap a ``change`` of the store: if the disk is full, it is tried again in the reserved space."""
+    """Wrap a method that changes the store: if the disk is full, repeat the ``change`` in the reserved space."""
 
     @wraps(change)
     def changed(store: "SqliteStore", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -82,11 +82,12 @@ def _with_reserve(change: "Callable[Concatenate[SqliteStore, P], T]") -> "Callab
 class SqliteStore:
     """One driver's session on a metadata store in a SQLite file.
 
-    A registration names its session, and is valid while the process of the session lives.  Another session that finds
-    the process dead deletes the registration.
+    A registration contains the id of its session, and is valid while the process of this session lives.  After the
+    process has died, the next session that reads the registration deletes it.
 
-    :ivar reserve: disk space for changes that free space or keep the cluster running, but not for new ledgers.
-    :param path: path of the file; its folder is made if it is missing.
+    :ivar reserve: disk space for use when the disk is full; all changes may use it except the creation of ledgers and
+        :meth:`format`.
+    :param path: path of the file; a missing folder is created.
     :param patience: maximum number of seconds that a call waits for the write transactions of other processes.
     """
 
@@ -105,10 +106,10 @@ class SqliteStore:
     # -- the session --
 
     def open(self, changed: Callable[[], None], expired: Callable[[], None]) -> bool:
-        """Begin the session; both functions are never called: drivers poll the store, and a live session never expires.
+        """Begin the session; never call ``changed``, because drivers poll this store, nor ``expired``.
 
-        :raises NotInitializedError: the store does not exist, and must not be made; no file is made.
-        :raises MetadataError: the file of the store is missing or empty, but its write-ahead log is not.
+        :raises NotInitializedError: the store does not exist, and :class:`.Creation` forbids to create it.
+        :raises MetadataError: the file of the store is missing or empty although its write-ahead log has data.
         """
         if self._creation is Creation.NEVER and not is_file(self._path):
             text = f"{self._path} does not exist (moved or removed?); a first start of a bookie makes a new, empty one"
@@ -146,7 +147,7 @@ class SqliteStore:
     def close(self) -> None:
         try:
             if self._db is not None:
-                with suppress(MetadataSpaceError):  # rows that stay do no harm: they belong to a dead session
+                with suppress(MetadataSpaceError):  # the session is dead, so its remaining rows have no effect
                     self._end_session()
                 if self._made and self._creation is Creation.UNTIL_USED:
                     self._remove_unused()
@@ -159,9 +160,9 @@ class SqliteStore:
             self._run(f"DELETE FROM {table} WHERE session = ?", self._sessions.session_id)
 
     def change_in_reserve(self, change: Callable[..., T], *args: object, **kwargs: object) -> T:
-        """Make a ``change`` in the reserved space; then checkpoint SQLite's log, so that it does not grow.
+        """Make a ``change`` in the reserved disk space; then checkpoint SQLite's log, so that the log does not grow.
 
-        :raises MetadataSpaceError: the reserve is too small for the change.
+        :raises MetadataSpaceError: the reserved space is too small for the change.
         """
         with self.reserve.lent():
             result = change(self, *args, **kwargs)
@@ -187,7 +188,7 @@ class SqliteStore:
         return others, own
 
     def _disconnect(self) -> None:
-        """Close the database and end the session; registrations that it left in the file then count as dead."""
+        """Close the database and end the session; registrations of the session in the file are invalid from then on."""
         db, self._db = self._db, None
         try:
             if db is not None:
@@ -197,7 +198,7 @@ class SqliteStore:
 
     @_with_reserve
     def _initialize(self) -> bool:
-        """Check the schema, or create it in a new file; return True if the file is new.  The caller holds a lock."""
+        """Check the schema, or create it in a new file; return True if the file is new.  Needs the opening lock."""
         self._run("PRAGMA synchronous = FULL")  # with NORMAL, a power failure can undo the last commits in WAL mode
         tables = {name for (name,) in self._run("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not tables:
@@ -206,7 +207,7 @@ class SqliteStore:
                 for statement in _TABLES + _TABLES_SINCE_3:
                     self._run(statement)
                 self._run("INSERT INTO bookkeeper_store VALUES (?, ?, 0, 0)", SCHEMA_VERSION, str(uuid.uuid4()))
-            with suppress(MetadataError):  # move the tables into the file: without its log, it must not look new
+            with suppress(MetadataError):  # so that the file has tables even if its log is lost: it would look new
                 self._run("PRAGMA wal_checkpoint(PASSIVE)")
         elif "bookkeeper_store" not in tables:
             raise MetadataError(f"{self._path}: a database of something else, with tables {', '.join(sorted(tables))}")
@@ -218,7 +219,7 @@ class SqliteStore:
         return not tables
 
     def _add_autorecovery(self) -> list[Any]:
-        """Upgrade a store from schema version 2 to version 3, which adds the votes and settings of auditors."""
+        """Upgrade the schema from version 2 to 3, which adds auditor votes and settings; return the new version."""
         with self._transaction():
             for statement in _TABLES_SINCE_3:
                 self._run(statement)
@@ -227,7 +228,7 @@ class SqliteStore:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Convert errors of SQLite and of the disk to metadata errors that name the file."""
+        """Convert errors of SQLite and of the disk to MetadataError, with the path of the file in the text."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -242,21 +243,21 @@ class SqliteStore:
         if self._db is None:
             raise MetadataError(f"{self._path}: not open")
         if not self._db.in_transaction and file_identity(self._path) != self._identity:
-            # Refuse the statement: SQLite would change the removed file, which no other process can open any more.
+            # SQLite would change the old file, which no path leads to: no other process would see the change.
             raise MetadataUnavailableError(f"{self._path}: the file of the open store was removed or replaced")
         with self._errors():
             return self._db.execute(statement, values).fetchall()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Run the ``with`` block as one write transaction: wait for other writers, then commit, or roll back."""
-        # wait for other writers now: a transaction that has read already would fail, not wait, at its first write
+        """Run the ``with`` block as one write transaction: commit at its end, or roll back if it raises an error."""
+        # IMMEDIATE waits for other writers here; a transaction that begins with a read could fail at its first write
         self._run("BEGIN IMMEDIATE")
         try:
             yield
             self._run("COMMIT")
         except BaseException:
-            if self._db is not None and self._db.in_transaction:  # after some errors SQLite has rolled back by itself
+            if self._db is not None and self._db.in_transaction:  # SQLite itself rolls back after some errors
                 self._run("ROLLBACK")
             raise
 
@@ -481,9 +482,9 @@ class SqliteStore:
         self._run("DELETE FROM autorecovery_settings")
 
     def _remove_dead(self, table: str, sessions: set[str]) -> set[str]:
-        """Delete the rows of dead sessions from a table, unless the disk is full; session ids are never used again.
+        """Find the dead sessions, and delete their rows from a ``table``; if the disk is full, keep the rows.
 
-        :param sessions: ids of sessions, dead and live.
+        :param sessions: ids of dead and live sessions.
         :returns: the ids of the dead sessions.
         """
         dead = {session for session in sessions if not self._is_alive(session)}

@@ -66,7 +66,7 @@ class EmbeddedUnderreplication:
         await self._session.write(self._store.remove_mark, check_ledger_id(ledger_id), version)
 
     async def marked_ledgers(self, shuffle: Shuffle | None = None) -> AsyncIterator[int]:
-        """Yield the ids of marked ledgers, read page by page; if a page cannot be read, raise the error."""
+        """Yield the ids of all marked ledgers; if they cannot all be read, raise an error instead of ending early."""
         first = 0
         while page := await self._session.read(self._store.mark_ids, first, MAX_LEDGER_ID, _PAGE):
             first = page[-1] + 1
@@ -87,7 +87,8 @@ class EmbeddedUnderreplication:
         taken = await self._session.write(self._store.lock_ledger, check_ledger_id(ledger_id), holder)
         if not taken and ledger_id in self._held:
             raise LedgerLockedError(f"the replication lock of ledger {ledger_id} is held by this process")
-        # If this session already holds the lock, an earlier call of this driver took it, but the answer was lost.
+        # If this session already held the lock, an earlier call of this driver took it, and the reply of that call was
+        # lost.
         self._held.add(ledger_id)
 
     async def unlock(self, ledger_id: int) -> None:

@@ -1,4 +1,4 @@
-"""The two workers that call an embedded store: one on the calling thread, the other on a thread of its own."""
+"""The two kinds of workers that call an embedded store: on the calling thread, or on a thread of their own."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @implementer(IWorker)
 class InlineWorker:
-    """A worker that runs every call immediately, on the calling thread; for stores that never wait."""
+    """A worker that runs every call immediately on the calling thread, for stores that never block."""
 
     def call(self, work: Callable[..., T], *args: object) -> "Deferred[T]":
         return execute(work, *args)
@@ -27,9 +27,9 @@ class InlineWorker:
 
 @implementer(IWorker)
 class ThreadWorker:
-    """A worker that runs calls in their order on one thread, which starts with the first call.
+    """A worker that runs calls in order on one thread, which the first call starts.
 
-    A call that is cancelled before its turn is never made.
+    A call whose Deferred is cancelled before the call begins is never made.
     """
 
     def __init__(self, reactor: Any, name: str) -> None:
@@ -40,13 +40,13 @@ class ThreadWorker:
         self._stopped = False
 
     def call(self, work: Callable[..., T], *args: object) -> "Deferred[T]":
-        if self._stopped:  # a stopped thread pool would raise an error, or never deliver the result
+        if self._stopped:  # a stopped thread pool would raise another error, or never return a result
             return fail(MetadataError("the store is closed"))
         if not self._pool.started:
             self._pool.start()
-            # Stop the thread at shutdown: it would keep a program running that ends without closing its driver.
+            # Stop the thread at shutdown: otherwise it keeps a program alive that does not close its driver.
             self._at_shutdown = self._reactor.addSystemEventTrigger("during", "shutdown", self._shut_down)
-        # a Deferred that the caller has cancelled ignores the result when it arrives
+        # if the caller has cancelled this Deferred, it ignores the later result
         wanted: Deferred[T] = Deferred()
 
         def in_its_turn() -> Any:

@@ -1,16 +1,16 @@
 """The metadata of a cluster on ZooKeeper, in the same nodes as Apache BookKeeper's.
 
-Theory of operation.  :class:`~.interfaces.IZooKeeper` is one connection.  Its calls return Deferreds on the reactor
-thread; if an answer is lost, they fail with :class:`~.interfaces.OutcomeUnknownError`.  :mod:`.kazoo_client` provides
-it by kazoo; tests use one in memory.  A :class:`~.session.Session` repeats a call whose answer was lost, a limited
-number of times.  :class:`~.znodes.Znodes` then reads the node to find out whether the first call was executed.  After a
-create, it compares the stored data; after a compare-and-set, data and version.  After a removal, the node must be
-missing.
+Theory of operation.  :class:`~.interfaces.IZooKeeper` is the interface of one connection to ZooKeeper.
+:mod:`.kazoo_client` implements it with the library kazoo; tests use an implementation in memory.  A call whose reply is
+lost fails with :class:`~.interfaces.OutcomeUnknownError`.  A :class:`~.session.Session` repeats such a call, a limited
+number of times.  If the repeated call fails because the node exists, is missing or has another version,
+:class:`~.znodes.Znodes` finds out whether the first call caused this.  For a create, it compares the data of the node;
+for a compare-and-set, data and version.  A node that is missing at a repeated removal was removed by the first call.
 
 Each part of the tree of nodes has its module or package: :mod:`.cluster` (creates and removes the whole tree),
 :mod:`.ledgers`, :mod:`.registration`, :mod:`.cookies`, :mod:`.underreplication`, and :mod:`.auditing` with
 :mod:`.election`.  :mod:`.uris` parses URIs.
 
-kazoo forgets its watches whenever the connection breaks, so :mod:`.watches` reads the watched nodes again.  In each new
-session, bookies are registered again in their last mode.
+kazoo loses its watches when the connection breaks, so :mod:`.watches` reads the watched nodes again.  In each new
+session, the driver registers its bookies again, as writable or read-only as before.
 """

@@ -1,4 +1,4 @@
-"""The election of the auditor and the values that auditors keep, in the nodes of Apache BookKeeper or Pulsar.
+"""The election of the auditor and the settings of auditors, in the same nodes as those of Apache BookKeeper or Pulsar.
 
 ::
 
@@ -38,7 +38,7 @@ ELECTION, LEADER, DELAY = "auditorelection", "leader", "lostBookieRecoveryDelay"
 
 @implementer(IAuditing)
 class ZooKeeperAuditing:
-    """The election of the auditor on ZooKeeper, and the values that auditors keep there.
+    """The election of the auditor, the recovery delay of lost bookies, and the times of checks, on ZooKeeper.
 
     :param of_pulsar: True for the election of Pulsar's metadata driver, False for the election of Apache's driver.
     """
@@ -51,8 +51,7 @@ class ZooKeeperAuditing:
         znodes.session.on_expiry(self._expired)
 
     def stop(self) -> None:
-        """End all watches and this driver's candidacy; if its candidate is the auditor, call its listener with False.
-        """
+        """End all watches, and stop this driver's candidate; if it is the auditor, call its listener with False."""
         self._nodes.stop()
         candidacy, self._candidacy = self._candidacy, None
         if candidacy is not None:
@@ -98,7 +97,7 @@ class ZooKeeperAuditing:
                     data, _ = await self._znodes.get(f"{path}/{name}")
                     return decode_vote(data)
                 except NodeMissingError:
-                    pass  # the candidate withdrew after the votes were listed: it is not the auditor
+                    pass  # after the votes were listed, the candidate withdrew its vote
                 except CodecError as error:
                     raise MetadataSerializationError(f"{path}/{name}: {error}") from error
         except NodeMissingError:
@@ -152,7 +151,7 @@ class ZooKeeperAuditing:
             return None
 
     async def _store(self, node: NewNode) -> None:
-        """Write a node, whatever version it has, or create it.  If the answer is lost, the write may be repeated."""
+        """Create a node, or replace its data whatever its version is; if a reply is lost, write again."""
         while True:
             try:
                 await self._znodes.set(node.path, node.data, ANY)

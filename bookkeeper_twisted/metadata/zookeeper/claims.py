@@ -1,8 +1,7 @@
-"""Claims on bookie ids: a bookie is registered by an ephemeral node, which only one ZooKeeper session can own.
+"""Registrations of bookies as ephemeral nodes on ZooKeeper.
 
-So two processes never serve under one bookie id (safety rule S6).
-
-The parent of the node says whether the bookie is writable or read-only.
+Only one ZooKeeper session can own the node of a bookie id, so two processes never serve under the same bookie id.  The
+parent of the node says whether the bookie is writable or read-only.
 """
 
 from twisted.internet.defer import Deferred
@@ -15,7 +14,7 @@ from .znodes import Znodes
 
 
 class Claims:
-    """The bookie ids that one ZooKeeper session has claimed, that is registered for itself."""
+    """The registrations of one driver: it creates, replaces and removes the ephemeral nodes of its bookies."""
 
     _log = Logger()
 
@@ -24,10 +23,12 @@ class Claims:
         self._session = znodes.session
 
     async def register(self, bookie_id: str, read_only: bool, data: bytes) -> None:
-        """Claim a bookie id as writable or as read-only, then remove this session's claim in the other mode.
+        """Register a bookie as writable or as read-only; then remove this session's registration in the other mode.
 
-        :raises BookieRegisteredError: another session has claimed the id, and its node still exists after the time in
-            which ZooKeeper removes the nodes of a dead session.
+        If another session has registered the bookie, wait until ZooKeeper would have ended that session if it were
+        dead.
+
+        :raises BookieRegisteredError: the registration of the other session still exists after the wait.
         """
         new, old = self._path(bookie_id, read_only), self._path(bookie_id, not read_only)
         await self._until_free(bookie_id, old)
@@ -40,7 +41,7 @@ class Claims:
         await self._give_up(old)
 
     async def withdraw(self, bookie_id: str) -> None:
-        """Remove this session's registrations of ``bookie_id`` in both modes, but no other session's registrations."""
+        """Remove this session's registrations of ``bookie_id``, writable or read-only; keep other sessions'."""
         for read_only in (False, True):
             await self._give_up(self._path(bookie_id, read_only))
 
@@ -56,7 +57,7 @@ class Claims:
                 await self._znodes.create(node, lambda data, stat: self._owns(stat))
                 return
             except NodeExistsError:
-                pass  # another client created the node first: wait until its node is removed
+                pass  # another session created the node first: wait again until it is removed
         await self._refresh(node)
 
     async def _refresh(self, node: NewNode) -> None:
@@ -95,11 +96,11 @@ class Claims:
             if stat is not None and self._owns(stat):
                 await self._znodes.delete(path)
         except NodeMissingError:
-            pass  # the session that owned the registration node has ended
+            pass  # the node was removed when the session that owned it ended
 
 
 def _firing(event: "Deferred[bool]") -> Watch:
-    """Return a watch that fires the Deferred ``event``, but only once, because kazoo may call a watch twice."""
+    """Return a ZooKeeper watch that fires the Deferred ``event``; ignore a second call, which kazoo may make."""
 
     def fire(has_changed: bool) -> None:
         if not event.called:

@@ -20,11 +20,11 @@ UNDERREPLICATION = "underreplication"
 _ID_NODES = ("idgen", "idgen-long")
 _ID_PREFIX = "ID-"
 _OWN = frozenset({AVAILABLE, COOKIES, LAYOUT, INSTANCE_ID, UNDERREPLICATION, *_ID_NODES})
-"""The names of the nodes that may lie directly below the root of a cluster, in addition to nodes of ledgers."""
+"""The names of the nodes that may be direct children of a cluster's root, in addition to nodes of ledgers."""
 
 
 async def read_instance_id(znodes: Znodes) -> str:
-    """Read the instance id of the cluster; return an empty text for an old cluster that has none.
+    """Read the instance id of the cluster; return an empty string for an old cluster without an instance id.
 
     :param znodes: the nodes below the root of the cluster.
     :raises NotInitializedError: the store holds no cluster.
@@ -42,12 +42,12 @@ async def read_instance_id(znodes: Znodes) -> str:
 
 
 async def ensure_layout(znodes: Znodes, factory: str | None) -> LedgerTree:
-    """Return the tree of the stored layout's ledger nodes; if the cluster has no layout, store one first.
+    """Read the layout of the cluster, which defines the paths of ledger nodes; store a layout if there is none.
 
-    If another client stores a layout at the same time, it must be the same layout.
-
-    :param factory: Java class of the layout that the URI asks for; None for any stored layout.
-    :raises MetadataError: the URI asks for another layout, or this program does not know the stored one.
+    :param factory: Java class of the layout that the URI asks for; None accepts any stored layout.
+    :returns: the tree of ledger nodes that the layout defines.
+    :raises MetadataError: the stored layout is not the layout of the URI, or this program does not support it; or
+        another client has stored another layout at the same time.
     :raises NotInitializedError: the store holds no cluster.
     """
     wanted = new_layout(factory)
@@ -76,7 +76,7 @@ def _no_cluster(znodes: Znodes) -> NotInitializedError:
 
 @implementer(IClusterAdmin)
 class ZooKeeperAdmin:
-    """The administrator of a cluster on ZooKeeper, with a session of its own.
+    """The administrator of a cluster on ZooKeeper, with a ZooKeeper session of its own.
 
     :param factory: Java class of the layout that the URI asks for; None for the default layout.
     :param new_id: a function that makes a new instance id.
@@ -104,7 +104,7 @@ class ZooKeeperAdmin:
     async def initialize(self) -> bool:
         """Make a new cluster.
 
-        The parent of its root must exist: a cluster at a mistyped path would be hard to find again.
+        The parent of the cluster's root must exist, so that a mistyped path is an error.
         """
         path, instance_id = self._znodes.path, self._new_id().encode("ascii")
         nodes = [
@@ -123,7 +123,7 @@ class ZooKeeperAdmin:
         return True
 
     async def format(self) -> None:
-        """Format the cluster; store the layout that the URI asks for."""
+        """Format the cluster, and store the layout that the URI asks for, or else the default layout."""
         await self._make_root()
         path = self._znodes.path
         await self._znodes.ensure(path(AVAILABLE, READ_ONLY))

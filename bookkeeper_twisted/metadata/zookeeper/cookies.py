@@ -30,7 +30,7 @@ class ZooKeeperCookies:
             return frozenset()
 
     async def read(self, bookie_id: str) -> Versioned[bytes]:
-        """Return the encoded cookie of the bookie ``bookie_id``; fail with CookieNotFoundError if none is stored."""
+        """Return the encoded cookie of the bookie ``bookie_id``; raise CookieNotFoundError if none is stored."""
         try:
             data, stat = await self._znodes.get(self._path(bookie_id))
         except NodeMissingError as error:
@@ -38,9 +38,10 @@ class ZooKeeperCookies:
         return Versioned(data, stat.version)
 
     async def write(self, bookie_id: str, cookie: bytes, version: int | None) -> int:
-        """Create (``version`` None) or replace the cookie of a bookie.
+        """Store ``cookie`` as the cookie of the bookie ``bookie_id``: create it (``version`` None) or replace it.
 
-        See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.write_cookie` for parameters and errors.
+        The result and the errors are those of
+        :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.write_cookie`.
         """
         path = self._path(bookie_id)
         try:
@@ -58,7 +59,7 @@ class ZooKeeperCookies:
     async def remove(self, bookie_id: str, version: int) -> None:
         """Remove the cookie of the bookie ``bookie_id`` if the cookie still has the version ``version``.
 
-        See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.remove_cookie` for parameters and errors.
+        The errors are those of :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.remove_cookie`.
         """
         try:
             await self._znodes.delete(self._path(bookie_id), version)

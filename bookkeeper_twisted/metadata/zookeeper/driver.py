@@ -24,7 +24,7 @@ from .znodes import Znodes
 class ZooKeeperDriver:
     """The metadata driver for one cluster on ZooKeeper.
 
-    :param zookeeper: the connection, which belongs to this driver: no other object connects or closes it.
+    :param zookeeper: the connection to ZooKeeper, which only this driver connects and closes.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class ZooKeeperDriver:
             raise
 
     async def _ensure_read_only(self) -> None:
-        """If the parent node of read-only bookies is missing, create it, because Java's bookies expect it.
+        """Create the parent node of read-only bookies if it is missing, because Java's bookies need it.
 
-        If the parent of all registrations is missing, too, as in a cluster that Pulsar's tool made, create it as well.
+        Also create the parent node of all registrations, which Pulsar's tools do not make for a new cluster.
         """
         if self._target.of_pulsar:
             await self._znodes.ensure(self._znodes.path(AVAILABLE, READ_ONLY))

@@ -1,8 +1,8 @@
 """TLS connections of the library kazoo to ZooKeeper servers.
 
-kazoo has TLS of its own, but this has three faults.  It trusts the certificates of the system in addition to the
-configured ones.  It reads its files again for each connection without a log line.  And it waits for the socket even if
-it has decrypted answers already.
+kazoo's own TLS has three faults.  It trusts the system's certificates in addition to the configured certificates.  It
+reads its key and certificate files for each connection, and logs nothing about them.  It also waits for new bytes from
+the network although decrypted bytes are waiting to be read.
 """
 
 import socket
@@ -17,9 +17,9 @@ _NO_DELAY = (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 class EncryptedHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """The handler of kazoo's threads and sockets, which makes connections over TLS.
+    """A kazoo handler (the object that creates kazoo's threads and sockets) that makes connections over TLS.
 
-    :param tls: begins TLS on each connection.
+    :param tls: makes the TLS handshake on each connection.
     :param connect: opens a socket to an address, with a time limit in seconds.
     """
 
@@ -34,8 +34,8 @@ class EncryptedHandler(SequentialThreadingHandler):  # type: ignore[misc]
         """Connect to a ZooKeeper server, and make the TLS handshake.
 
         :param timeout: seconds for each step.
-        :param hostname: the host as configured.  Before version 2.11, kazoo passes no host name; the address is then
-            used instead.
+        :param hostname: the configured host name.  Versions of kazoo before 2.11 do not pass it; then the host in
+            ``address`` is used.
         :raises OSError: the server cannot be reached, or one side refuses the TLS handshake.
         """
         plain = self._connect(address, timeout)
@@ -49,8 +49,7 @@ class EncryptedHandler(SequentialThreadingHandler):  # type: ignore[misc]
     def select(self, rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> Any:
         """Wait until a socket can be read or written; return the sockets as :func:`select.select` does.
 
-        :param rlist: sockets to read from.  A socket that has decrypted bytes is ready immediately: the network may
-            bring no more bytes, so waiting could take for ever.
+        :param rlist: sockets to read from.  A socket with decrypted bytes that were not read yet is ready immediately.
         """
         ready = [each for each in rlist if getattr(each, "pending", int)()]
         if not ready:

@@ -10,8 +10,7 @@ from zope.interface import Attribute, Interface
 from ...errors import MetadataError, MetadataOutcomeUnknownError, MetadataUnavailableError
 
 Watch = Callable[[bool], None]
-"""A function that watches a node.  It is called once: with True after the node has changed, with False if the watch was
-lost.
+"""A function that ZooKeeper calls once: with True after the watched node has changed, with False if the watch was lost.
 """
 
 
@@ -36,11 +35,11 @@ class NodeNotEmptyError(ZooKeeperError):
 
 
 class NotConnectedError(ZooKeeperError, MetadataUnavailableError):
-    """The call was not made, because there was no connection; or the answer to a read was lost."""
+    """The call was not made, because there was no connection; or the call was a read, and its reply was lost."""
 
 
 class OutcomeUnknownError(ZooKeeperError, MetadataOutcomeUnknownError):
-    """The answer to a call was lost, so the call may or may not have been executed."""
+    """The reply to a call was lost, so the call may or may not have been executed."""
 
 
 class SessionState(Enum):
@@ -61,9 +60,9 @@ class Stat:
     """The attributes of a node besides its data.
 
     :ivar czxid: number of the transaction that created the node; no two nodes have the same number.
-    :ivar version: version of its data.
+    :ivar version: version of the node's data.
     :ivar cversion: number of changes to the list of children: how often a child was created or removed so far.
-    :ivar owner: id of the session that owns an ephemeral node; 0 for other nodes.
+    :ivar owner: id of the session that owns the node, if the node is ephemeral; otherwise 0.
     :ivar ctime: time of the creation in ms since the epoch.
     """
 
@@ -101,16 +100,16 @@ class IZooKeeper(Interface):
     def connect(changed: Callable[[SessionState], None]) -> None:
         """Begin to connect; this can be called only one time.
 
-        :param changed: called with every new state of the connection; ``session_id`` is updated before.
+        :param changed: called with every new state of the connection, after ``session_id`` was updated.
         """
 
     def close() -> "Deferred[None]":
-        """End the session after the calls in progress; the server then removes its ephemeral nodes."""
+        """End the session after the calls in progress; the server then removes the session's ephemeral nodes."""
 
     def create(node: NewNode) -> "Deferred[str]":
         """Create a node.
 
-        :returns: the path of the node; for a sequential node, with its number.
+        :returns: the path of the node, including the number that the server appends to the path of a sequential node.
         """
 
     def create_all(nodes: Sequence[NewNode]) -> "Deferred[None]":
@@ -148,7 +147,7 @@ class IZooKeeper(Interface):
         """
 
     def sync(path: str) -> "Deferred[None]":
-        """Let the server catch up: reads after this call see all writes made before the call.
+        """Make the server read all earlier writes from the leader, so that reads after this call see them.
 
-        :param path: path of any node; the call has effect on all nodes.
+        :param path: path of any node; ZooKeeper requires a path, but the call affects all nodes.
         """

@@ -58,7 +58,7 @@ _WORDS = {
 class KazooZooKeeper:
     """A connection to ZooKeeper by one kazoo client.
 
-    :param reactor: runs all callbacks; a thread of its pool waits until kazoo has stopped.
+    :param reactor: runs all callbacks; its thread pool runs the call that stops kazoo, because this call blocks.
     :param hosts: ``host:port``, separated by commas.
     """
 
@@ -153,16 +153,16 @@ class KazooZooKeeper:
     def _call(self, path: str, method: Callable[..., Any], *args: object, **options: object) -> "Deferred[Any]":
         client_id = self._kazoo.client_id
         if client_id is not None and client_id[0] != self.session_id:
-            # kazoo has begun another session already: a call of the old session must not be made in the new one
+            # kazoo has already begun a new session: a call that was meant for the old session must not be made in it
             return fail(NotConnectedError(f"{path}: another session has begun"))
         result: Deferred[Any] = Deferred()
         self._under_way[result] = path
 
         def arrived(value: object, error: Exception | None) -> None:
-            # if the caller has cancelled the call, its late answer must not raise an error
+            # a reply may arrive after the caller has cancelled the call: this is no error
             self._under_way.pop(result, None)
             if result.called:
-                return  # the caller has cancelled the call, or the end of its session has failed it
+                return  # the caller has cancelled the call, or _lose_all() has failed it
             if error is None:
                 result.callback(value)
             else:
@@ -177,8 +177,8 @@ class KazooZooKeeper:
     def _lose_all(self) -> None:
         """Fail the calls in progress with OutcomeUnknownError.
 
-        kazoo itself fails most calls when the connection breaks.  But it keeps a call that was made at that moment, and
-        sends it over the next connection, however late.
+        kazoo itself fails most calls when the connection breaks.  But it stores a call that is made at that moment, and
+        sends it over the next connection, whenever that is made.
         """
         for result, path in list(self._under_way.items()):
             if not result.called:
@@ -192,7 +192,7 @@ class KazooZooKeeper:
 
 
 def _handler(reactor: Any, settings: TlsSettings | None) -> Any:
-    """Return a handler for connections over TLS; None without TLS, so that kazoo uses its own handler."""
+    """Return a kazoo handler for connections over TLS; return None without TLS, so that kazoo uses its own handler."""
     if settings is None:
         return None
     from .encryption import EncryptedHandler
@@ -223,8 +223,8 @@ class _ToTwisted(logging.Handler):
 
 
 def kazoo_log(reactor: Any) -> logging.Logger:
-    """Return a log for one kazoo client, whose warnings go to Twisted's log on the thread of the ``reactor``."""
-    # A logger for this connection alone, outside the tree of loggers, because the application may configure the tree.
+    """Return a logger for one kazoo client; its warnings are written to Twisted's log on the thread of ``reactor``."""
+    # Made without logging.getLogger(), so that the application's configuration of logging does not affect it.
     log = logging.Logger("kazoo", logging.WARNING)
     log.addHandler(_ToTwisted(reactor))
     return log
@@ -232,9 +232,10 @@ def kazoo_log(reactor: Any) -> logging.Logger:
 
 @attrs.frozen
 class _Relay:
-    """The function that is passed to kazoo as a watch, and calls the watch on the reactor thread.
+    """A watch for kazoo that calls the function ``watch`` on the reactor thread.
 
-    Objects for the same watch are equal.  kazoo keeps only one of several equal functions, so it calls the watch once.
+    Two objects with the same ``watch`` are equal, and kazoo stores equal watches only once.  So it calls ``watch``
+    once.
     """
 
     reactor: Any
@@ -247,8 +248,8 @@ class _Relay:
 def translated(path: str, error: Exception) -> Exception:
     """Convert an error of kazoo to an error of :mod:`.interfaces`.
 
-    :param path: path of the node that the call named, for the message.
-    :param error: the error; an error that is not kazoo's is returned unchanged.
+    :param path: path of the node, for the text of the new error.
+    :param error: the error; any other error than kazoo's is returned unchanged.
     """
     if not isinstance(error, kazoo_errors.KazooException):
         return error
@@ -260,7 +261,7 @@ def translated(path: str, error: Exception) -> Exception:
 
 
 def _check_all(results: list[object], nodes: Sequence[NewNode]) -> None:
-    """Raise the first error in the results of a transaction, because kazoo returns errors instead of raising them."""
+    """Raise the first error in the results of a transaction; kazoo returns such errors without raising them."""
     for node, result in zip(nodes, results, strict=True):
         if isinstance(result, Exception) and not isinstance(result, kazoo_errors.RolledBackError):
             raise translated(node.path, result)

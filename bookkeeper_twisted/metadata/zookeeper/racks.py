@@ -1,4 +1,4 @@
-"""The racks of bookies as Pulsar's tools store them on ZooKeeper: in the node ``bookies`` beside the cluster's root."""
+"""Read the racks of bookies that Pulsar's tools store on ZooKeeper: in ``bookies``, beside the cluster's root."""
 
 from collections.abc import Callable, Mapping
 
@@ -17,9 +17,9 @@ def racks_path(root: str) -> str:
 
 
 class RackReader:
-    """A listener for the node of the racks: it decodes the data, and passes the racks to another listener.
+    """A listener for the node that contains the racks: it decodes the data, and calls another listener with the racks.
 
-    If the data cannot be decoded, this is logged, and the racks of the last call stay valid.
+    If the data cannot be decoded, the error is logged, and the other listener is not called.
 
     :param path: path of the node, for the log.
     :param listener: called with the rack of each bookie that has one.
@@ -33,7 +33,7 @@ class RackReader:
         self._has_read = False
 
     def __call__(self, data: bytes | None) -> None:
-        """Decode the ``data`` of the node with the racks, and pass the racks on; None stands for a missing node."""
+        """Decode the ``data`` of the node (None for a missing node), and call the listener with the racks."""
         racks: Mapping[str, str] = {}
         try:
             racks = decode_racks(data) if data else {}

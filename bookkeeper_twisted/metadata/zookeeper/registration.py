@@ -1,4 +1,4 @@
-"""The registrations of bookies that are up: ephemeral nodes, which are made again in every new session."""
+"""The registrations of running bookies: ephemeral nodes, which are created again in every new session."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ from .watches.bookie_sets import AVAILABLE, READ_ONLY, BookieSet, BookieSets
 from .znodes import Znodes
 
 RENEWAL_SECONDS = 1.0
-"""Seconds before another try to register a bookie in a new session, after ZooKeeper failed."""
+"""Seconds between two attempts to register a bookie in a new session, if ZooKeeper fails."""
 
 
 @implementer(IRegistration)
@@ -64,7 +64,7 @@ class ZooKeeperRegistration:
         await self._locked(self._unregister, check_bookie_id(bookie_id))
 
     async def _register(self, bookie_id: str, read_only: bool, data: bytes) -> None:
-        """Register a bookie in the current session, or in the next one if that begins meanwhile."""
+        """Register a bookie in the current session; if a new session begins meanwhile, register the bookie again."""
         session_id = None
         while session_id != self._session.zookeeper.session_id:
             session_id = self._session.zookeeper.session_id
@@ -76,7 +76,7 @@ class ZooKeeperRegistration:
         await self._claims.withdraw(bookie_id)
 
     async def _locked(self, change: Callable[..., object], *args: object) -> None:
-        """Run a ``change`` of this driver's registrations when earlier changes and renewals have ended."""
+        """Wait for earlier changes of this driver's registrations; then run the coroutine function ``change``."""
         self._session.check_open()
         await self._lock.acquire()
         try:

@@ -1,4 +1,4 @@
-"""A ZooKeeper session: before each call it waits for a connection, and it repeats calls whose answer was lost."""
+"""A ZooKeeper session that waits for a connection before each call, and repeats a call whose reply was lost."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
@@ -27,9 +27,9 @@ Resolve = Callable[[ZooKeeperError], Awaitable[T]]
 
 
 class Session:
-    """The session that all parts of a driver share.
+    """The ZooKeeper session that all parts of a driver share.
 
-    :ivar zookeeper: the connection; it must be called only inside :meth:`run`.
+    :ivar zookeeper: the connection; only functions that are passed to :meth:`run` may use it.
     :ivar uri: the metadata service URI, for messages.
     """
 
@@ -53,7 +53,7 @@ class Session:
     # -- life --
 
     async def open(self) -> None:
-        """Connect to ZooKeeper; this can be called only one time.
+        """Connect to ZooKeeper; this can be called only once.
 
         :raises MetadataError: no connection was made within the session timeout.
         """
@@ -81,7 +81,7 @@ class Session:
         self._renewed.add(listener)
 
     def on_expiry(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` when a session ends without :meth:`close`, before any call is made in the next session.
+        """Call ``listener`` when ZooKeeper has ended the session; until it returns, no call uses the next session.
 
         :returns: a function that removes the listener.
         """
@@ -142,16 +142,15 @@ class Session:
     async def run(
         self, asked: str, call: Callable[[], Awaitable[T]], resolve: Resolve[T] | None = None, reads: bool = False
     ) -> T:
-        """Make a call, and repeat it until its outcome is known or its time limit is over.
+        """Make a call, and repeat it until its outcome is known, or until the time limit or the retries are used up.
 
-        :param asked: description of the call, for the error.
-        :param resolve: called if a repeated call fails in a way that an earlier try may have caused: the node exists,
-            is missing or has another version.  It reads the node; if the earlier try succeeded, it returns the result
-            of that try, else it raises the error.
-        :param reads: whether the call only reads, so that a repetition does no harm.
-        :raises OutcomeUnknownError: the answer to a write was lost each time, or did not come in time.
-        :raises NotConnectedError: there was no connection, so that the call was never made; or the answer to a read was
-            lost.
+        :param asked: description of the call, for the text of errors.
+        :param resolve: called if a repeated call fails because the node exists, is missing or has another version,
+            which the first attempt may have caused.  It reads the node.  If the first attempt succeeded, it returns the
+            result of this attempt; otherwise it raises the error.
+        :param reads: whether the call only reads, so that lost replies do not make its outcome uncertain.
+        :raises OutcomeUnknownError: no reply to a write arrived in time, so the write may have been made or not.
+        :raises NotConnectedError: there was no connection, so the call was never made; or no reply to a read arrived.
         """
         began = self.clock.seconds()
         made, cause = False, ZooKeeperError()
@@ -168,14 +167,14 @@ class Session:
                 made, cause = True, failure
             except (NodeExistsError, NodeMissingError, NodeVersionError) as failure:
                 if not made or resolve is None:
-                    raise  # no earlier try can have changed the node, so this call itself has failed
+                    raise  # no earlier attempt can have caused this error
                 return await resolve(failure)
             if self._connection is SessionState.CLOSED or not self._left(began):
                 break
         raise self._given_up(asked, made and not reads, self.clock.seconds() - began) from cause
 
     def _left(self, began: float) -> float:
-        """Return the remaining seconds of the time limit of a call that began at ``began``."""
+        """Return how many seconds of its time limit are left for a call that began at the time ``began``."""
         return max(0.0, began + self.options.operation_timeout - self.clock.seconds())
 
     async def _answer(self, call: Callable[[], Awaitable[T]], seconds: float) -> T:

@@ -5,9 +5,9 @@
     underreplication/LAYOUT                                   "BASIC", version 1
     underreplication/ledgers/0000/0000/0000/007b/urL0000000123    the mark of ledger 123
     underreplication/locks/urL0000000123                      its lock, ephemeral
-underreplication/disable exists while autorecovery is switched off
+    underreplication/disable                                  exists while autorecovery is switched off
 
-The four groups of a mark's path are the 64 bits of the id in hexadecimal.
+The four groups of digits in a mark's path are the 64 bits of the ledger id in hexadecimal.
 """
 
 import re
@@ -46,7 +46,7 @@ _MARK = re.compile(r"urL(\d{10,19})")
 
 
 def mark_name(ledger_id: int) -> str:
-    """Return the name of the node for a ledger's underreplicated mark, which is also the name of its lock's node.
+    """Return the name of the node of a ledger's underreplicated mark; the node of its lock has the same name.
 
     :raises IncorrectParameterError: ``ledger_id`` is not a ledger id.
     """
@@ -60,7 +60,7 @@ def _groups(ledger_id: int) -> list[str]:
 
 @contextmanager
 def _errors_of_marks(ledger_id: int, version: int) -> Iterator[None]:
-    """Convert the errors of a conditional write of a node to the errors that IUnderreplication defines for marks."""
+    """Convert NodeMissingError and NodeVersionError in the ``with`` block to the errors of IUnderreplication."""
     try:
         yield
     except NodeMissingError as error:
@@ -143,7 +143,7 @@ class ZooKeeperUnderreplication:
                 return
 
     async def marked_ledgers(self, shuffle: Shuffle | None = None) -> AsyncIterator[int]:
-        """Yield the ids of marked ledgers: in ascending order, or shuffled among the children of each node.
+        """Yield the ids of marked ledgers in ascending order, or with the children of each node shuffled.
 
         :raises MetadataError: the tree of marks contains a node that belongs to no mark.
         """
@@ -154,7 +154,8 @@ class ZooKeeperUnderreplication:
         try:
             names = sorted(await self._znodes.fresh_children(path))
         except NodeMissingError:
-            # no mark is below this node: a group node is created with its first mark, and removed after its last
+            # Another client removed this group node, so it has no more marks: a group node is removed after its last
+            # mark.
             return
         if level == GROUPS and not names:
             for tree in self._trees:
@@ -214,7 +215,7 @@ class ZooKeeperUnderreplication:
             try:
                 await self._znodes.set(path, data, stat.version)
             except (NodeMissingError, NodeVersionError):
-                pass  # after the read, the lock was released or its text replaced: leave it as it is
+                pass  # the lock was released or its text replaced after this read
 
     async def _owns(self, path: str) -> bool:
         return await self._own(path) is not None
@@ -277,7 +278,7 @@ class ZooKeeperUnderreplication:
         return self._znodes.path(UNDERREPLICATION, LOCKS, mark_name(ledger_id))
 
     async def _prepare(self) -> None:
-        """Before the first write, create the parent nodes of marks and locks, and check the layout of the marks."""
+        """Create the parent nodes of marks and locks, and check the layout of the marks, if not done before."""
         if self._ready:
             return
         path, layout = self._znodes.path(UNDERREPLICATION, LAYOUT), encode_rereplication_layout()

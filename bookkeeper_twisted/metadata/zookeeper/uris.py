@@ -43,9 +43,9 @@ class ZooKeeperUri:
 
     @classmethod
     def parse(cls, uri: str) -> "ZooKeeperUri":
-        """Parse a ``uri`` of Apache BookKeeper's or of Pulsar's form.
+        """Parse a ``uri`` in the form of Apache BookKeeper or of Pulsar.
 
-        Pulsar's ``metadata-store:zk:host:port;host:port/chroot`` has its cluster at ``/chroot/ledgers``.
+        The root of the cluster for ``metadata-store:zk:host:port;host:port/chroot`` is ``/chroot/ledgers``.
 
         :raises InvalidMetadataUriError: the URI is invalid; the text of the error says why.
         """
@@ -69,8 +69,7 @@ class ZooKeeperUri:
 
     @classmethod
     def _parse_pulsar(cls, uri: str) -> "ZooKeeperUri":
-        """Parse a URI of Pulsar's form, in which a chroot follows the hosts; ``/`` alone means that there is no chroot.
-        """
+        """Parse a URI in Pulsar's form, in which a chroot follows the hosts; ``/`` alone stands for no chroot."""
         _, store, rest = (*uri.split(":", 2), "", "")[:3]
         if store.lower() != SCHEME:
             raise InvalidMetadataUriError(f"{uri!r} is not {_PULSAR_FORM}")
@@ -89,7 +88,7 @@ class ZooKeeperUri:
 def root_of(uri: str) -> str:
     """Return the root path in a metadata service URI of any driver; empty if the URI names no root.
 
-    :param uri: a URI that its driver accepts.
+    :param uri: a valid URI.
     """
     if uri.partition(":")[0].partition("+")[0].lower() in (SCHEME, PULSAR_SCHEME):
         return ZooKeeperUri.parse(uri).root

@@ -1,7 +1,7 @@
-"""The nodes below a cluster's root.  A call whose answer was lost is repeated until its outcome is certain.
+"""Reads and writes of the ZooKeeper nodes below a cluster's root, which are repeated if a reply is lost.
 
-A repeated write goes to ZooKeeper's leader, so its error shows whether the first write was executed.  After such an
-error, the node is read, and before the read a sync is made.
+If a repeated write fails, for example because the node exists, the first write may be the cause.  So the node is read,
+after a sync with the leader: data and version show whether the first write was executed.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from .session import Session
 
 ANY = -1
 _RACES = 16
-"""Maximum number of tries to create a node, if other clients remove its parents at the same time."""
+"""Maximum number of attempts to create a node while other clients remove its parents."""
 
 IsMine = Callable[[bytes, Stat], bool]
 
@@ -19,7 +19,7 @@ IsMine = Callable[[bytes, Stat], bool]
 class Znodes:
     """The tree of nodes below the root of one cluster.
 
-    :ivar root: path of the root without a final slash; the root itself is made only with a new cluster.
+    :ivar root: path of the root without a final slash; methods that create missing parents do not create the root.
     """
 
     def __init__(self, session: Session, root: str) -> None:
@@ -30,7 +30,7 @@ class Znodes:
     def path(self, *parts: str) -> str:
         """Return the absolute path of a node below the root.
 
-        :param parts: the parts of the path, without slashes at their ends.
+        :param parts: the parts of the path after the root, without slashes at their ends.
         """
         return "/".join((self.root, *parts))
 
@@ -62,14 +62,14 @@ class Znodes:
         return await self.session.run(f"list {path}", lambda: self._zk.children(path, watch), reads=True)
 
     async def sync(self, path: str) -> None:
-        """Let the server that this client is connected to catch up with all earlier writes.
+        """Wait until the connected server has received all earlier writes from the leader.
 
-        :param path: path of the node that will be read next.
+        :param path: path of any node; ZooKeeper requires a path, but the call affects all nodes.
         """
         await self.session.run(f"sync {path}", lambda: self._zk.sync(path), reads=True)
 
     async def fresh_children(self, path: str) -> list[str]:
-        """Read the names of the children of ``path``, in a state no older than this call.
+        """Read the names of the children of ``path``, including all changes made before this call.
 
         :raises NodeMissingError: the node does not exist.
         """
@@ -81,9 +81,9 @@ class Znodes:
     async def create(self, node: NewNode, is_mine: IsMine) -> Stat | None:
         """Create one node.
 
-        :param is_mine: called after a lost answer, if the node exists: it tests by data and state whether this client
-            created the node.
-        :returns: the state of the node, if the answer was lost and this client had created the node; else None.
+        :param is_mine: tests by data and state whether this client created the node; called if the reply to a create
+            was lost and a repeated create finds the node.
+        :returns: the state of the node if ``is_mine`` has found that an earlier attempt created it; otherwise None.
         :raises NodeExistsError: another client has created the node.
         :raises NodeMissingError: the parent of the node does not exist.
         """
@@ -94,7 +94,7 @@ class Znodes:
 
         async def resolve(error: ZooKeeperError) -> Stat | None:
             if isinstance(error, NodeExistsError):
-                # The leader has the node, but the server that answers reads may lag behind: let it catch up first.
+                # The leader has the node, but the connected server may lag behind: wait until it has the node, too.
                 await self.sync(node.path)
                 data, stat = await self.get(node.path)
                 if is_mine(data, stat):
@@ -104,11 +104,11 @@ class Znodes:
         return await self.session.run(f"create {node.path}", call, resolve)
 
     async def create_below(self, node: NewNode, is_mine: IsMine) -> Stat | None:
-        """Create a node, and its missing parents up to the root as empty persistent nodes.
+        """Create a node; first create its missing parents below the root, as empty persistent nodes.
 
-        :param is_mine: called after a lost answer, if the node exists: it tests by data and state whether this client
-            created the node.
-        :raises NodeMissingError: the root does not exist, or another client removes the parents again and again.
+        :param is_mine: tests by data and state whether this client created the node; called if the reply to a create
+            was lost and a repeated create finds the node.
+        :raises NodeMissingError: the root does not exist, or other clients have removed the parents each time.
         """
         for _ in range(_RACES):
             try:
@@ -119,7 +119,7 @@ class Znodes:
         raise missing
 
     async def ensure(self, path: str, open: bool = False) -> None:
-        """Create an empty persistent node and its missing parents up to the root, unless the node exists.
+        """Create an empty persistent node and its missing parents below the root, unless the node exists.
 
         :param open: whether every client may read and write the node, even if connections are authenticated.
         :raises NodeMissingError: the root does not exist.
@@ -134,7 +134,7 @@ class Znodes:
             pass  # it does not matter which client created the node
 
     async def create_sequence(self, node: NewNode) -> str:
-        """Create an ephemeral sequential node; if the answer is lost, the session's end removes the node.
+        """Create an ephemeral sequential node; if the reply is lost, a second node may exist until the session ends.
 
         :param node: the node; ZooKeeper appends ten digits to its path.
         :returns: the appended digits.
@@ -146,8 +146,8 @@ class Znodes:
     async def create_all(self, nodes: Sequence[NewNode], is_mine: IsMine) -> None:
         """Create all nodes atomically.
 
-        :param is_mine: called after a lost answer, if the last node exists: it tests by data and state whether this
-            client created the last node.
+        :param is_mine: tests by data and state whether this client created the last node; called if the reply to a
+            create was lost and a repeated create finds the nodes.
         :raises NodeExistsError: one of the nodes exists.
         :raises NodeMissingError: the parent of the first node does not exist.
         """
@@ -160,9 +160,9 @@ class Znodes:
         await self.session.run(f"create {nodes[0].path}", lambda: self._zk.create_all(nodes), resolve)
 
     async def set(self, path: str, data: bytes, version: int) -> int:
-        """Replace the data of a node if they have not changed since they were read (compare-and-set).
+        """Replace the data of a node if they still have the version ``version`` (compare-and-set).
 
-        :param version: the version that was read.
+        :param version: the version of the data that the caller has read.
         :returns: the new version.
         :raises NodeVersionError: the node has another version.
         :raises NodeMissingError: the node does not exist.
@@ -197,7 +197,7 @@ class Znodes:
         await self.session.run(f"delete {path}", lambda: self._zk.delete(path, version), resolve)
 
     async def delete_tree(self, path: str) -> None:
-        """Delete the node ``path`` and all nodes below it; harmless if it does not exist."""
+        """Delete the node ``path`` and all nodes below it; do nothing if the node does not exist."""
         try:
             names, _ = await self.children(path)
             for name in names:

@@ -1,7 +1,7 @@
-"""The common part of both kinds of candidacy for auditor; a listener is called when the candidate wins or loses.
+"""The base class of candidates for auditor, in Apache's election and in Pulsar's election.
 
-Apache's driver and Pulsar's elect the auditor at different nodes, and both may be in use in one cluster.  So a
-candidate here does not become auditor while the other election has a candidate: there are never two auditors.
+Apache's metadata driver and Pulsar's driver use different nodes for the election, and one cluster may use both drivers.
+To prevent two auditors, a candidate in one election does not become auditor while the other election has a candidate.
 """
 
 from collections.abc import Callable
@@ -39,11 +39,11 @@ class Candidacy:
         self._loop = WatchLoop(znodes.session, "the election of the auditor", self._look)
 
     def start(self) -> None:
-        """Begin to take part in the election and to watch it."""
+        """Take part in the election, and watch its nodes, until :meth:`stop`."""
         self._loop.start()
 
     def stop(self) -> None:
-        """Stop watching the election; the nodes of this candidate stay on ZooKeeper."""
+        """Stop watching the election, without removing the nodes of this candidate from ZooKeeper."""
         self._stopped = True
         self._in_office = False
         self._loop.stop()
@@ -57,7 +57,7 @@ class Candidacy:
         raise NotImplementedError
 
     async def _stand(self, watch: Watch) -> None:
-        """Take part in the auditor election: read its nodes, with a ``watch``; pass them to :meth:`_is_elected`."""
+        """Take part in the election: set ``watch`` on the nodes of the election, and call :meth:`_is_elected`."""
         raise NotImplementedError
 
     async def _look(self, watch: Watch) -> bool:
@@ -87,7 +87,7 @@ class Candidacy:
             self._log.failure("a listener for the auditor's office failed")
 
     def _waits_for_other(self, waits: bool) -> None:
-        """Log a warning, once, if this candidate cannot become auditor because the other election has a candidate."""
+        """Log one warning while a candidate in the other election prevents this candidate from being auditor."""
         if waits and not self._waits:
             self._log.warn(
                 "{name} leaves the auditor's office to a candidate at {other}: this process stands at {path}. Give all "

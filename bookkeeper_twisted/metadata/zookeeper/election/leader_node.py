@@ -11,7 +11,7 @@ from .votes import lowest_first
 
 
 class LeaderCandidacy(Candidacy):
-    """A candidacy for auditor at Pulsar's leader node; it is suspended while Apache's election has votes."""
+    """A candidate for auditor at Pulsar's leader node; it gives up the node while Apache's election has votes."""
 
     async def remove(self) -> None:
         stat = await self._znodes.exists(self._path)
@@ -27,7 +27,7 @@ class LeaderCandidacy(Candidacy):
         if votes and leads:
             await self._delete(self._path)
         elif stat is None and not votes:
-            # the watch on the missing node fires when the node is created, and then the node is read again
+            # after the create, the watch on the node fires, so this method is called again and sees the new node
             await self._take()
 
     async def _take(self) -> None:
@@ -43,5 +43,5 @@ class LeaderCandidacy(Candidacy):
             return lowest_first(names)
         except NodeMissingError:
             if await self._znodes.exists(self._other, watch) is not None:
-                watch(True)  # the node was created just after the read that did not find it: read it again
+                watch(True)  # the node was created after the first read: make the loop read again
             return []

@@ -1,9 +1,8 @@
 """A candidacy for auditor by the vote nodes of Apache BookKeeper's election.
 
 A vote is an ephemeral sequential node.  The candidate with the lowest number is the auditor, and each other candidate
-watches the next lower vote.  Unlike Apache's auditor, the auditor here also watches its own vote.  It stops being the
-auditor when its session has expired.  It also stops when it has been without a connection for so long that the server
-may have ended the session.
+watches the next lower vote.  Unlike Apache's auditor, the auditor here also watches its own vote.  It gives up its role
+when its session expires, and also when it has been disconnected for so long that the session may have expired.
 """
 
 import re
@@ -21,14 +20,14 @@ _VOTE = re.compile(rf"{_PREFIX}(\d+)")
 def lowest_first(names: Iterable[str]) -> list[str]:
     """Return the names of the vote nodes in the order of their numbers.
 
-    :param names: the names of all children of the election's node; names of other nodes are left out.
+    :param names: the names of all children of the election's node; names that are not votes are ignored.
     """
     votes = [match for match in map(_VOTE.fullmatch, names) if match]
     return [match[0] for match in sorted(votes, key=lambda match: int(match[1]))]
 
 
 class VoteCandidacy(Candidacy):
-    """A candidacy for auditor by a vote node; no candidate becomes the auditor while Pulsar's leader node exists."""
+    """A candidate for auditor with a vote node; it does not become the auditor while Pulsar's leader node exists."""
 
     def __init__(
         self, znodes: Znodes, path: str, other: str, name: str, listener: Callable[[bool], None]
@@ -70,12 +69,12 @@ class VoteCandidacy(Candidacy):
             return []
 
     async def _cast(self, votes: list[str]) -> None:
-        """Create the vote of this candidate, unless an earlier call has created it and only the answer was lost."""
+        """Create this candidate's vote, unless an earlier call whose reply was lost has created it."""
         self.lose()
         own = await self._own(votes)
         if not own:
             node = NewNode(f"{self._path}/{_PREFIX}", encode_vote(self.name), ephemeral=True, sequence=True)
-            # if the answer is lost, do not repeat the call, because this might cast a second vote
+            # if the reply is lost, do not repeat the call, because a repeated call could create a second vote
             path = await self._znodes.session.zookeeper.create(node)
             own = [path.rpartition("/")[2]]
         for name in own[1:]:

@@ -1,4 +1,4 @@
-"""Layouts: a layout defines the paths of a cluster's ledger nodes, and the node below which ledger ids are drawn.
+"""Layouts: a layout defines the paths of ledger nodes, and the node below which ledger ids are generated.
 
 The path of a ledger is its decimal id, cut into groups of digits, with ``L`` before the last group
 (:class:`LedgerForm`).
@@ -40,14 +40,14 @@ class LedgerForm:
         return "/".join(reversed(parts))
 
     def is_top(self, name: str) -> bool:
-        """Test whether the child ``name`` of the root is the first part of a path of this form."""
+        """Test whether ``name``, a child of the root, can be the first part of a path that this rule makes."""
         return self.digits(0, name) is not None
 
     def digits(self, level: int, name: str) -> str | None:
-        """Return the digits of the ledger id that the name of a node contains; None if the name has another form.
+        """Return the digits of the ledger id in the name of a node; None if this rule does not make such a name.
 
-        :param level: level of the node; 0 for children of the root.
-        :param name: name of the node, without its parents.
+        :param level: depth of the node; 0 for children of the root.
+        :param name: the last part of the node's path.
         """
         is_leaf = level == len(self.groups) - 1
         more = "," if is_leaf and not level else ""
@@ -56,7 +56,7 @@ class LedgerForm:
         return None if found is None else found[1]
 
     def span(self, digits: str) -> tuple[int, int]:
-        """Return the smallest and the largest ledger id that begin with ``digits``; leading zeros count as digits."""
+        """Return the smallest and the largest ledger id whose digits, with leading zeros, begin with ``digits``."""
         rest = max(sum(self.groups) - len(digits), 0)
         first = int(digits or 0) * 10**rest
         return first, first + 10**rest - 1
@@ -73,11 +73,11 @@ LEGACY_HIERARCHICAL = _PACKAGE + "LegacyHierarchicalLedgerManagerFactory"
 FLAT = _PACKAGE + "FlatLedgerManagerFactory"
 
 MAX_SHORT_ID = (1 << 31) - 2
-"""The largest id of the 31-bit id generator; larger ids have the long path in the default layout."""
+"""The largest id of the 31-bit id generator; in the default layout, larger ids have longer paths."""
 
 _FACTORY_VERSION = 1
 _SHORT_NAMES = {"flat": FLAT, "hierarchical": HIERARCHICAL}
-"""The Java classes for the short names that layouts of format version 1 contain."""
+"""The Java class for each short name that a layout node of format version 1 may contain."""
 
 
 @attrs.frozen
@@ -87,9 +87,9 @@ class LedgerTree:
     :ivar factory: name of the Java class that makes this layout.
     :ivar forms: the rules that convert a ledger id to a path; the first rule is for the smallest ids.
     :ivar last_short_id: the largest id whose path is made by the first rule.
-    :ivar id_parent: name of the node below which ids are drawn; empty for the root itself.
+    :ivar id_parent: name of the node below which ledger ids are generated; empty for the root itself.
     :ivar has_long_ids: whether ids may have more than 31 bits.
-    :ivar prunes: whether the removal of a ledger also removes parent nodes that have become empty.
+    :ivar prunes: whether to remove parent nodes that have become empty when a ledger is removed.
     """
 
     factory: str
@@ -111,7 +111,7 @@ class LedgerTree:
         return self.form_of(ledger_id).path(ledger_id)
 
     def is_top(self, name: str) -> bool:
-        """Test whether the child ``name`` of the root is the first part of a path of a ledger."""
+        """Test whether ``name``, a child of the root, can be the first part of the path of a ledger."""
         return any(form.is_top(name) for form in self.forms)
 
 
@@ -135,11 +135,11 @@ def new_layout(factory: str | None) -> Layout:
 
 
 def tree_of(layout: Layout, factory: str | None, fail: Callable[[str], MetadataError]) -> LedgerTree:
-    """Return the tree of ledgers of a stored layout.
+    """Return the tree of ledger nodes that a stored layout defines.
 
-    :param factory: Java class of the layout that the URI asks for; None for any.
+    :param factory: Java class of the layout that the URI asks for; None accepts any layout.
     :param fail: a function that makes an error from a text.
-    :raises MetadataError: the URI asks for another layout, or this program does not know the stored one.
+    :raises MetadataError: ``layout`` is not the layout of the URI, or this program does not support it.
     """
     stored = _SHORT_NAMES.get(layout.factory, layout.factory) if layout.format_version == 1 else layout.factory
     if factory not in (None, stored):

@@ -1,7 +1,7 @@
 """The generation of ledger ids: an id is the number that ZooKeeper gives to a sequential node, which is then removed.
 
-Ids of up to 31 bits come from one counter.  After the clients of the cluster have used these up, longer ids are drawn:
-their high bits are the number of a ``HOB-`` node, and their low bits come from a counter below this node.
+Ids of up to 31 bits come from one counter.  When all of these are used, longer ids are generated: their high bits are
+the number of a ``HOB-`` node, and their low bits come from a counter below this node.
 """
 
 from twisted.internet.defer import Deferred
@@ -17,11 +17,11 @@ _LONG = "idgen-long"
 _HIGH = "HOB-"
 _LOW = "ID-"
 _KEPT = 3
-"""Number of the newest ``HOB-`` nodes that are kept, because slow clients may still draw ids below an older one."""
+"""How many of the newest ``HOB-`` nodes are not removed: slow clients may still generate ids below the older ones."""
 
 
 class LedgerIds:
-    """The generator of ledger ids of one driver.
+    """The ledger id generator of one driver.
 
     :ivar has_long: whether the cluster has begun to use ids of more than 31 bits; once True, it stays True.
     """
@@ -34,9 +34,9 @@ class LedgerIds:
         self._high: list[int] = []
 
     async def draw(self, tree: LedgerTree) -> int:
-        """Draw a ledger id that was never drawn before and that no ledger has.
+        """Generate a ledger id that was never generated before and that no ledger has.
 
-        :raises MetadataError: the ids of the layout are used up, or ZooKeeper fails.
+        :raises MetadataError: all ids of the layout are used, or ZooKeeper fails.
         """
         while True:
             ledger_id, drawn = await self._draw(tree)
@@ -48,7 +48,7 @@ class LedgerIds:
                 return ledger_id
 
     async def _draw(self, tree: LedgerTree) -> tuple[int, str]:
-        """Draw a ledger id, which is the number of a sequential node; return the id and the path of this node."""
+        """Create a sequential node; return a ledger id made from the node's number, and the path of the node."""
         if tree.has_long_ids:
             self.has_long = self.has_long or await self._znodes.exists(self._znodes.path(_LONG)) is not None
         if not self.has_long:
@@ -87,7 +87,7 @@ class LedgerIds:
                 NewNode(self._znodes.path(_LONG, f"{_HIGH}{high:010d}"), open=True), lambda data, stat: True
             )
         except NodeExistsError:
-            pass  # another client has found these ids used up, too, and has created this node first
+            pass  # another client has created the node first
 
     async def _remove_old(self) -> None:
         for high in self._high[:-_KEPT]:
@@ -97,9 +97,9 @@ class LedgerIds:
                 self._log.debug("old ledger id counter stays: {error}", error=error)
 
     async def _next(self, *parent: str) -> tuple[int | None, str]:
-        """Draw the next number of the counter below a node; return it with the path of its sequential node.
+        """Create a sequential node below the node ``parent``; return the number and the path of the new node.
 
-        The number is None when all numbers of 31 bits are used up.
+        The number is None if the counter has exceeded 31 bits.
         """
         prefix = self._znodes.path(*parent, _LOW)
         node = NewNode(prefix, ephemeral=True, sequence=True)
@@ -112,7 +112,7 @@ class LedgerIds:
         return (number if 0 <= number <= MAX_SHORT_ID else None), prefix + digits
 
     def _not_removed(self, failure: Failure) -> None:
-        """Log that the sequential node of an id was not removed; the server removes it when the session ends."""
+        """Log that the sequential node of a ledger id was not removed; the server removes it when the session ends."""
         failure.trap(MetadataError)
         self._log.warn("the node of a ledger id stays until the session ends: {error}", error=failure.value)
 

@@ -1,8 +1,8 @@
-"""The listing of all ledgers of a cluster in ascending order; an incomplete listing raises an error (safety rule S8).
+"""The listing of all ledgers of a cluster in ascending order; an incomplete listing raises an error.
 
 Bookies delete the entries of ledgers that a listing does not contain.  So a listing never ends early, and a missing
-root or an unexpected node is an error.  A node that is removed during the listing had no ledgers left, so it is
-skipped.
+root or an unexpected node is an error.  A node that was removed during the listing is skipped, because nodes are only
+removed when they contain no more ledgers.
 """
 
 from collections.abc import AsyncIterator
@@ -42,9 +42,9 @@ class LedgerListing:
                 yield ledger_id
 
     async def _level(self, form: LedgerForm, digits: str, path: str, names: "filter[str]") -> AsyncIterator[int]:
-        """Yield the ledger ids in and below the nodes ``names``, which have the same parent node.
+        """Yield the ids of the ledgers in and below the nodes ``names``, which are children of the node ``path``.
 
-        :param digits: the leading digits of the ids, which the names of the nodes above contain.
+        :param digits: the leading digits of these ids, taken from the names in ``path``.
         """
         level = path.removeprefix(self._znodes.root).count("/")
         is_leaf = level == len(form.groups) - 1
@@ -53,7 +53,7 @@ class LedgerListing:
             if last < self._first or first > self._last:
                 continue
             if is_leaf:
-                # if the driver was closed, raise an error: a listing must never just end early (safety rule S8)
+                # raise an error if the driver was closed, because a listing must never end early without an error
                 self._znodes.session.check_open()
                 yield self._checked(first, f"{path}/{name}")
                 continue
@@ -61,7 +61,7 @@ class LedgerListing:
             try:
                 children = await self._znodes.fresh_children(below)
             except NodeMissingError:
-                continue  # another client has removed the last ledger below this node, and then the node
+                continue  # another client has removed the last ledger below this node, and the node itself
             async for ledger_id in self._level(form, digits + number, below, filter(None, children)):
                 yield ledger_id
 

@@ -61,14 +61,17 @@ class ZooKeeperLedgers:
     async def create(self, ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
         path, data = self._path(ledger_id), stored_form(ledger_id, metadata)
         try:
-            # If the node exists, an earlier try may have made it: compare the token in the stored metadata.
+            # If the node exists, an earlier attempt may have made it: compare the token in the stored metadata.
             await self._znodes.create_below(NewNode(path, data), lambda data, stat: False)
         except NodeExistsError as error:
             return await self._own(ledger_id, metadata.c_token, error)
         return Versioned(decode_ledger_metadata(data), 0)
 
     async def _own(self, ledger_id: int, c_token: int, error: NodeExistsError) -> Versioned[LedgerMetadata]:
-        """Return the metadata if an earlier try of this create has stored them; otherwise raise LedgerExistsError."""
+        """Return the stored metadata if they have the token ``c_token``, so that this client has stored them before.
+
+        Otherwise raise LedgerExistsError.
+        """
         if c_token:
             await self._znodes.sync(self._path(ledger_id))
             try:
@@ -98,7 +101,7 @@ class ZooKeeperLedgers:
 
     async def write(self, ledger_id: int, metadata: LedgerMetadata, version: int) -> Versioned[LedgerMetadata]:
         path, data = self._path(ledger_id), stored_form(ledger_id, metadata)
-        if not 0 <= version <= _MAX_VERSION:  # in a call to ZooKeeper, the version -1 would stand for any version
+        if not 0 <= version <= _MAX_VERSION:  # ZooKeeper would accept version -1 as "any version"
             await self.read(ledger_id)
             raise _changed(ledger_id, version)
         try:
@@ -121,9 +124,7 @@ class ZooKeeperLedgers:
             await self._prune(path.rpartition("/")[0])
 
     async def _prune(self, path: str) -> None:
-        """Remove the parent nodes of a removed ledger that are empty now.
-
-        If this fails, stop without an error, because empty nodes do no harm.
+        """Remove the parent nodes of a removed ledger if they are empty; ignore errors, because empty nodes do no harm.
         """
         try:
             while path != self._znodes.root and (await self._znodes.get(path))[1].n_children == 0:
@@ -136,7 +137,7 @@ class ZooKeeperLedgers:
         await self._znodes.sync(self._znodes.root)
 
     async def ledger_ids(self, first: int = 0, last: int | None = None) -> AsyncIterator[int]:
-        """Yield the ledger ids in ascending order; if a node cannot be read, raise the error (safety rule S8)."""
+        """Yield ledger ids in ascending order; if a node cannot be read, raise an error instead of ending early."""
         end = MAX_ID if last is None else last
         async for ledger_id in LedgerListing(self._znodes, self._laid_out(), first, end).ids():
             yield ledger_id
@@ -171,7 +172,7 @@ Stored = Versioned[LedgerMetadata]
 
 
 class LedgerWatch:
-    """The watch of a ledger: it calls its listener with newer metadata, and last with None after the deletion.
+    """The watch of a ledger: it calls its listener with each newer metadata version, and with None after deletion.
 
     :param read: a function that reads the metadata of the ledger and sets a ZooKeeper watch.
     :param ended: called with this object when the watch has ended.

@@ -19,9 +19,7 @@ _log = Logger()
 
 
 def bookie_ids(names: list[str]) -> frozenset[str]:
-    """Return the bookie ids among the names of child nodes; log and leave out names that are no bookie ids.
-
-    :param names: the names of the children.
+    """Return the bookie ids among the ``names`` of child nodes; log and ignore names that are not bookie ids.
     """
     found = []
     for name in names:
@@ -36,7 +34,7 @@ def bookie_ids(names: list[str]) -> frozenset[str]:
 class BookieSet:
     """The set of the writable bookies, or the set of the read-only bookies.
 
-    :ivar ids: the bookie ids that were read last, None before the first read.
+    :ivar ids: the bookie ids that the last :meth:`look` has read; None before.
     """
 
     def __init__(self, znodes: Znodes, read_only: bool) -> None:
@@ -47,7 +45,7 @@ class BookieSet:
         self._seen = (-1, -1)
 
     async def read(self) -> frozenset[str]:
-        """Read the set of bookies, in a state no older than this call.
+        """Read the set of bookies, including all changes made before this call.
 
         :raises NotInitializedError: the store holds no cluster.
         """
@@ -57,7 +55,7 @@ class BookieSet:
     async def look(self, watch: Watch) -> bool:
         """Read the set of bookies, and set a ``watch`` for its next change.
 
-        After a reconnect, the new server may lag behind and return an older set, which is ignored.
+        A server that lags behind after a reconnect may return an older set; ignore an older set.
 
         :returns: whether :attr:`ids` has changed.
         """
@@ -75,7 +73,7 @@ class BookieSet:
         except NodeMissingError:
             if not self._read_only:
                 raise NotInitializedError(f"{self._path} does not exist") from None
-        # The node is created with the first read-only bookie; a watch on the missing node fires then.
+        # Without read-only bookies, the node may be missing: set the watch that fires when the node is created.
         return ([], None) if await self._znodes.exists(self._path, watch) is None else await self._children(watch)
 
 

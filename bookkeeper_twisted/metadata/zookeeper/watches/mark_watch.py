@@ -1,11 +1,13 @@
-"""A watch of all underreplicated marks and replication locks: of the group nodes above the marks, and of the node of
-locks.
+"""A watch of all underreplicated marks and replication locks on ZooKeeper.
 
-Each mark is in a lowest group node of its own.  These nodes are not watched.  Usually a new mark comes with a new group
-node, and then the watch on the parent of this node fires.  But a mark in an existing group node does not change the
-parent.  So a lowest group node is watched if a listing has found it empty.  A listing follows each call of the
-listener.  An empty group can still be missed if its mark was removed by hand, without a lock.  For this case the
-listener is also called every :data:`REMINDER_SECONDS`.
+The marks are in a tree with four levels of group nodes.  The watch covers the node of the locks, the root of the marks,
+and the group nodes of the upper three levels.  Usually a new mark comes with a new group node of the lowest level, so
+the watch on the parent of this group node fires.
+
+But a mark may also be created in a lowest group node that exists and is empty.  After each call of the listener, the
+caller lists all marks; each lowest group node that the listing finds empty is then watched, too.  An empty group node
+can still be missed if its mark was removed by hand, without a lock.  Therefore the listener is also called every
+:data:`REMINDER_SECONDS`.
 """
 
 import re
@@ -23,7 +25,7 @@ GROUP = re.compile(r"[0-9a-f]{4}")
 
 REMINDER_SECONDS = 60.0
 GATHERING_SECONDS = 0.1
-"""Seconds from a change to the call of the listener; further changes in this time are covered by the same call."""
+"""Seconds from a change to the call of the listener, so that one call reports several changes."""
 
 
 class TreeWatch:
@@ -57,7 +59,7 @@ class TreeWatch:
             self._timer.cancel()
 
     def wait_for(self, path: str) -> None:
-        """Watch the lowest group node at ``path``, which is empty, until a mark is made in it or it is removed."""
+        """Watch the empty group node at ``path`` until a mark is created in the node, or the node is removed."""
         if path not in self._loops and not self._stopped:
             self._add(path, self._look_into(path))
 
@@ -83,7 +85,8 @@ class TreeWatch:
     def _look_at(self, path: str, level: int | None) -> Callable[[Watch], Awaitable[bool]]:
         """Return a function that reads the children of one node and sets a watch on them.
 
-        :param level: number of levels of group nodes above the children; None for the node of the locks.
+        :param level: depth of the node in the tree of marks; 0 for the root of the marks, None for the node of the
+            locks.
         """
 
         async def look(watch: Watch) -> bool:
@@ -91,7 +94,7 @@ class TreeWatch:
                 names, _ = await self._znodes.children(path, watch)
             except NodeMissingError:
                 if level:
-                    # the node was removed; the watch of its parent notices if it is created again
+                    # the node was removed; if it is created again, the watch on its parent fires
                     self._loops.pop(path, None)
                     return False
                 if await self._znodes.exists(path, watch) is not None:

@@ -25,10 +25,10 @@ class NodeWatches:
     def watch(
         self, path: str, decode: Callable[[bytes | None], T], listener: Callable[[T], None]
     ) -> Callable[[], None]:
-        """Call the listener when the node is read, and after it was created, written (even with equal data) or removed.
+        """Call the listener at once, and after the node was created, written (even with equal data) or removed.
 
-        :param decode: makes the value for the listener from the node's data, or from None if there is no node.  If it
-            raises an error, this is logged.
+        :param decode: makes the listener's argument from the node's data, or from None if the node does not exist.  If
+            it raises an error, the error is logged.
         :returns: a function that ends the watch.
         """
         self._znodes.session.check_open()
@@ -50,7 +50,7 @@ class NodeWatches:
 
 
 class _Looking:
-    """A reader of one watched node: it calls the listener if the node was written since the last read."""
+    """A function that reads one watched node, and calls the listener if the node has changed since the last read."""
 
     def __init__(
         self, znodes: Znodes, path: str, decode: Callable[[bytes | None], Any], listener: Callable[[Any], None]
@@ -73,9 +73,7 @@ class _Looking:
         return True
 
     def _is_older(self, seen: tuple[int, int] | None) -> bool:
-        """Test whether ``seen`` is an older state of the node than the last read.
-
-        After a reconnect, the new server may lag behind.
+        """Test whether ``seen`` is an older state of the node than the last one read, from a server that lags behind.
         """
         return seen is not None and self._seen is not None and seen < self._seen
 

@@ -11,14 +11,14 @@ from ..interfaces import Watch
 from ..session import Session
 
 RELOOK_SECONDS = 0.2
-"""Seconds until the next read, after a read has failed or a lost connection has ended the watches."""
+"""Seconds before the next read, if the last read has failed or the connection was lost."""
 
 
 class WatchLoop:
     """The loop of one watch: it reads the watched nodes after each event.
 
     :param what: name of the watched nodes, for the log.
-    :param look: a function that reads the nodes and sets the given watch; it returns whether the loop continues.
+    :param look: a function that reads the nodes and sets the watch in its argument; it returns False to end the loop.
     """
 
     _log = Logger()
@@ -32,7 +32,7 @@ class WatchLoop:
         self._stopped = False
 
     def start(self) -> None:
-        """Start the loop, which reads immediately."""
+        """Start the loop with an immediate read."""
         self._running = Deferred.fromCoroutine(self._run())
         self._running.addErrback(self._ended)
 
@@ -62,9 +62,9 @@ class WatchLoop:
                 await self._session.pause(RELOOK_SECONDS)
 
     def _changed(self, has_changed: bool) -> None:
-        """Make the loop read the watched nodes again.
+        """Make the loop read the watched nodes again; called as the watch of each read, also of earlier reads.
 
-        A watch that an earlier read has set may call this, too.  The next read then comes earlier, which does no harm.
+        :param has_changed: whether a node has changed; False after an error or a lost watch, to pause before the read.
         """
         if not self._event.called:
             self._event.callback(has_changed)
