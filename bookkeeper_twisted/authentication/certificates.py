@@ -1,10 +1,11 @@
 """Authentication by the role in the certificate of a client, as Apache's ``BookieAuthZFactory`` does.
 
-The client sends no token: the TLS handshake has shown its certificate.  The first role in the certificate has to be one
-of ``authorizedRoles``; as in Java the other roles do not count.  A value that begins with ``spiffe://`` is a SPIFFE id,
-which Java does not have.  It is compared with the URI of the certificate, if the certificate has only one (X.509-SVID).
+The client sends no token, because the bookie has received the client's certificate in the TLS handshake.  The first
+role in the certificate must be in ``authorizedRoles``; as in Java, further roles are ignored.  A value of
+``authorizedRoles`` that begins with ``spiffe://`` is a SPIFFE id, which Java's bookie does not support.  A SPIFFE id
+must be equal to the URI in the certificate, and the certificate must have only one URI (X.509-SVID).
 
-Other clients are refused as in Java: the bookie answers each request with EUA.
+Other clients are refused as in Java: the bookie replies to each of their requests with EUA.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,7 +27,7 @@ from ..protocol.peer_lines import PeerLines, cause_of
 from ..security.principals import NOBODY, Principal
 
 PLUGIN = "BookieAuthZFactory"
-"""The name of this plugin in AUTH frames: that of Apache's class."""
+"""The name of this plugin in AUTH frames, which is also the name of Apache's class."""
 
 _SPIFFE = "spiffe://"
 _log = Logger()
@@ -35,8 +36,8 @@ _log = Logger()
 def certificate_bookie(config: AuthenticationConfig, seconds: Callable[[], float]) -> IBookieAuthentication:
     """Return the bookie's side of authentication by the certificates of clients.
 
-    :param seconds: returns the time in seconds.
-    :raises ConfigError: no role is authorized, or clients need not show certificates.
+    :param seconds: a function that returns the time in seconds; used to limit log lines.
+    :raises ConfigError: ``authorizedRoles`` is empty, or TLS does not require certificates of clients.
     """
     if not any(role.strip() for role in config.authorized_roles):
         raise config.error("authorized_roles", "has to name a role or more, as BookieAuthZFactory asks for them")
@@ -47,9 +48,9 @@ def certificate_bookie(config: AuthenticationConfig, seconds: Callable[[], float
 def certificate_client(config: AuthenticationConfig) -> IClientAuthentication:
     """Return the client's side of authentication by certificates.
 
-    The client shows its certificate in the TLS handshake and sends nothing more.
+    The client sends its certificate in the TLS handshake, and no token after it.
 
-    :raises ConfigError: the client shows no certificate.
+    :raises ConfigError: the client is not configured to send a certificate.
     """
     _require_certificates(config, "client_auth_provider_factory_class")
     return CertificateClient()
@@ -65,8 +66,8 @@ def _require_certificates(config: AuthenticationConfig, name: str) -> None:
 class CertificateBookie:
     """The bookie's side of authentication by certificates: it admits clients whose certificates have a configured role.
 
-    :param authorized: the roles and SPIFFE ids that are admitted.
-    :param seconds: returns the time in seconds; used to limit the number of lines in the log.
+    :param authorized: the roles and SPIFFE ids of admitted clients.
+    :param seconds: a function that returns the time in seconds; used to limit log lines.
     """
 
     plugin = PLUGIN
@@ -88,7 +89,7 @@ class CertificateBookie:
         return _RefusingExchange(reason)
 
     def _refusal(self, certified: Principal) -> str:
-        """Return the reason why a client is refused; return an empty text if its certificate has an authorized role."""
+        """Return why a client is refused; return an empty string if its certificate has an authorized role."""
         if certified.kind != "certificate":
             return "it has shown no certificate"
         if self._roles.intersection(certified.roles[:1]):
@@ -105,7 +106,7 @@ class CertificateBookie:
 
 @implementer(IAuthenticationExchange)
 class _RefusingExchange:
-    """The exchange with a refused client: it can never be completed."""
+    """An exchange with a refused client, which never completes."""
 
     complete = False
     principal = NOBODY
@@ -124,5 +125,5 @@ class CertificateClient:
     plugin = PLUGIN
 
     def client_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """Return an exchange without tokens: the client has shown its certificate in the TLS handshake."""
+        """Return an exchange without tokens, because the client has sent its certificate in the TLS handshake."""
         return NoExchange(peer)

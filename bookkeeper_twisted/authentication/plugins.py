@@ -1,4 +1,4 @@
-"""The plugins that make authentication from a configuration, and how they are found by name."""
+"""The authentication plugins, and functions that find the plugin that a configuration names."""
 
 from collections.abc import Callable, Iterable
 
@@ -39,7 +39,7 @@ class IAuthenticationPlugin(Interface):
 
 @implementer(IPlugin, IAuthenticationPlugin)
 class DisabledPlugin:
-    """The plugin without authentication, which Apache's bookie and client use by default."""
+    """The plugin that authenticates nobody, which Apache's bookie and client use by default."""
 
     names = frozenset(
         {
@@ -59,9 +59,9 @@ class DisabledPlugin:
 
 @implementer(IPlugin, IAuthenticationPlugin)
 class TokenPlugin:
-    """The plugin of authentication by signed tokens: see :mod:`bookkeeper_twisted.authentication.tokens`.
+    """The plugin for authentication by signed tokens (:mod:`bookkeeper_twisted.authentication.tokens`).
 
-    :param seconds: returns the time in seconds since 1970, by which tokens expire.
+    :param seconds: a function that returns the time in seconds since 1970, by which tokens expire.
     """
 
     names = frozenset({"token"})
@@ -84,9 +84,9 @@ class TokenPlugin:
 
 @implementer(IPlugin, IAuthenticationPlugin)
 class CertificatePlugin:
-    """The plugin of authentication by roles in certificates: see :mod:`bookkeeper_twisted.authentication.certificates`.
+    """The plugin for authentication by roles in certificates (:mod:`bookkeeper_twisted.authentication.certificates`).
 
-    :param seconds: returns the time in seconds; used to limit the lines in the log about refused clients.
+    :param seconds: a function that returns the time in seconds; used to limit log lines about refused clients.
     """
 
     names = frozenset({"BookieAuthZFactory", "certificate", "org.apache.bookkeeper.tls.BookieAuthZFactory"})
@@ -109,7 +109,7 @@ class CertificatePlugin:
 
 @implementer(IPlugin, IAuthenticationPlugin)
 class SaslPlugin:
-    """The plugin that authenticates users by passwords or Kerberos, like Apache's plugin ``sasl``; see :mod:`.sasl`."""
+    """The plugin for authentication by passwords or Kerberos, like Apache's plugin ``sasl`` (:mod:`.sasl`)."""
 
     names = frozenset({"sasl", _SASL + "SASLBookieAuthProviderFactory", _SASL + "SASLClientProviderFactory"})
 
@@ -137,7 +137,7 @@ def bookie_authentication(config: AuthenticationConfig) -> IBookieAuthentication
 
 
 def check_client_plugin(config: AuthenticationConfig) -> None:
-    """Check that a plugin has the name in ``clientAuthProviderFactoryClass``, for a process that may become a client.
+    """Check that ``clientAuthProviderFactoryClass`` names a plugin, before the process has made a client.
 
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name.
     """

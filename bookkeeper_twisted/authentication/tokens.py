@@ -1,8 +1,8 @@
 """Authentication by a signed token: the client sends its token, and the bookie verifies it.
 
-Anybody who sees a token can use it.  So tokens are sent over TLS only, unless ``tokenInClear`` permits clear text.  The
-client reads its token from a file for each connection, so that the token can be renewed.  The bookie does not end an
-authenticated connection when the token expires.
+Anybody who sees a token can use it, so tokens are sent over TLS only, unless ``tokenInClear`` permits unencrypted
+connections.  The client reads its token from a file for each connection, so that the token can be renewed.  The bookie
+does not close an authenticated connection when its token expires.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def token_bookie(config: AuthenticationConfig, seconds: Callable[[], float]) -> 
     """Return the bookie's side of authentication by signed tokens.
 
     :param seconds: returns the time in seconds since 1970.
-    :raises ConfigError: no key verifies tokens, a file cannot be used, the connections will not be encrypted, or the
+    :raises ConfigError: no key is configured, a key file cannot be used, TLS is off without ``tokenInClear``, or the
         extra ``jwt`` is not installed.
     """
     verifier = token_verifier(config, seconds)
@@ -43,7 +43,7 @@ def token_bookie(config: AuthenticationConfig, seconds: Callable[[], float]) -> 
 def token_client(config: AuthenticationConfig) -> IClientAuthentication:
     """Return the client's side of authentication by signed tokens.
 
-    :raises ConfigError: the file with the token cannot be used, or the connections will not be encrypted.
+    :raises ConfigError: the file with the token cannot be used, or TLS is off without ``tokenInClear``.
     """
     path = config.client_auth_token_file
     if not path:
@@ -56,7 +56,7 @@ def token_client(config: AuthenticationConfig) -> IClientAuthentication:
 
 
 def read_token(path: str, warns: bool = False) -> bytes:
-    """Return the token in a file, without the space around it.
+    """Return the token in a file, without surrounding white space.
 
     :param warns: whether to log a warning if every user of the machine can read the file.
     :raises ConfigError: the file cannot be read, or has no token.
@@ -69,10 +69,10 @@ def read_token(path: str, warns: bool = False) -> bytes:
 
 @implementer(IBookieAuthentication)
 class TokenBookie:
-    """The bookie's side of authentication by signed tokens, which it verifies.
+    """The bookie's side of authentication by signed tokens: it verifies the tokens of clients.
 
     :param verifier: verifies the tokens.
-    :param in_clear: whether connections that are not encrypted may carry tokens.
+    :param in_clear: whether to accept tokens on unencrypted connections.
     """
 
     plugin = PLUGIN
@@ -97,7 +97,7 @@ class _BookieSide:
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
         if not self._is_private:
             raise UnauthorizedAccessError(detail="a token was sent in clear")
-        # bytes that are not ASCII become a character that the verifier refuses
+        # other bytes than ASCII become a character that the verifier refuses
         self.principal = self._verifier.verify((received or b"").decode("ascii", "replace"))
         self.complete = True
         return succeed(b"")
@@ -105,10 +105,10 @@ class _BookieSide:
 
 @implementer(IClientAuthentication)
 class TokenClient:
-    """The client's side of authentication by signed tokens: it sends the token in a file.
+    """The client's side of authentication by signed tokens: it sends a token that it reads from a file.
 
     :param path: the file with the token.
-    :param in_clear: whether the token may be sent over a connection that is not encrypted.
+    :param in_clear: whether to send the token on unencrypted connections.
     """
 
     plugin = PLUGIN
@@ -131,7 +131,7 @@ class _ClientSide:
         self._is_private = peer.is_encrypted or in_clear
 
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
-        if received is not None:  # the bookie has accepted the token; a refusal would have arrived as an error
+        if received is not None:  # the bookie has accepted the token, because a refusal would be an error, not a token
             self.complete = True
             return succeed(b"")
         if not self._is_private:

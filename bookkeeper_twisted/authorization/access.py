@@ -1,4 +1,4 @@
-"""Access control: keeps decisions for connections, counts refusals, and writes the audit log."""
+"""Access control: caches the decisions of the authorizer, counts refusals, and writes the audit log."""
 
 from weakref import WeakValueDictionary
 
@@ -19,7 +19,7 @@ from .interfaces import ADMINISTRATION, IAuthorizer, Permission, ReadCustomMetad
 from .plugins import authorizer_of
 
 MOST_DECISIONS = 16_384
-"""Maximum number of decisions that are kept for each principal and permission."""
+"""Maximum number of cached decisions for each principal and permission."""
 
 _QUIET = 60.0
 _AUDITED = frozenset({Permission.FENCE, Permission.DELETE, *ADMINISTRATION})
@@ -27,10 +27,12 @@ _AUDITED = frozenset({Permission.FENCE, Permission.DELETE, *ADMINISTRATION})
 
 @attrs.define(eq=False)
 class Decisions:
-    """The decisions about one principal under one version of the rules; all connections of the principal share them.
+    """The cached decisions about one principal, which all connections of the principal share.
 
-    :ivar by_action: for each permission, a dictionary: whether the principal has the permission for a ledger, by ledger
-        id.  A dictionary is never replaced by another object, so callers may keep it.
+    They are valid for one version of the rules.
+
+    :ivar by_action: for each permission, a dictionary from ledger id to whether the principal has this permission for
+        the ledger.  These dictionaries are never replaced, so callers may store references to them.
     """
 
     by_action: dict[Permission, dict[int | None, bool]] = attrs.field(
@@ -38,7 +40,7 @@ class Decisions:
     )
 
     def keep(self, action: Permission, ledger_id: int | None, allowed: bool) -> None:
-        """Keep a decision.  If too many decisions about this permission are kept already, forget them first.
+        """Cache a decision; if the cache for this permission is full, clear it first.
 
         :param ledger_id: id of the ledger; None if the request is about no ledger.
         """
@@ -50,7 +52,7 @@ class Decisions:
 
 @implementer(IAuthorizer)
 class Everybody:
-    """The authorizer that allows everything, for a process that has an audit log, but no rules."""
+    """The authorizer that allows everything, for a process with an audit log but without rules."""
 
     revision = 0
 
@@ -66,10 +68,10 @@ class Everybody:
 
 
 class AccessControl:
-    """The control of access to one process: it asks the authorizer, and records what was allowed and refused.
+    """The access control of one process: it asks the authorizer, and records allowed and refused requests.
 
     :param audit: the file of the audit log; None for no audit log.
-    :ivar authorizer: makes the decisions.  When its revision changes, the kept decisions are no longer valid.
+    :ivar authorizer: makes the decisions.  When its revision changes, cached decisions are no longer valid.
     """
 
     _log = Logger()
@@ -90,9 +92,9 @@ class AccessControl:
     # -- start and stop --
 
     def start(self, submit: Submit) -> None:
-        """Begin to look for changed rules, and open the audit log.
+        """Open the audit log, and start the authorizer, which from then on checks its rules for changes.
 
-        :param submit: runs the writes of the audit log on another thread than the reactor's, one at a time.
+        :param submit: runs writes of the audit log one at a time, on another thread than the reactor's.
         :raises ConfigError: the audit log cannot be opened.
         """
         if self._file is not None:
@@ -112,7 +114,7 @@ class AccessControl:
     # -- decisions --
 
     def decisions(self, principal: Principal) -> Decisions:
-        """Return the decisions that are kept for a ``principal`` under the present rules."""
+        """Return the cached decisions about ``principal`` under the present rules."""
         if self._of_revision != self.authorizer.revision:
             self._decisions.clear()
             self._of_revision = self.authorizer.revision
@@ -122,9 +124,10 @@ class AccessControl:
         return found
 
     def ask(self, principal: Principal, action: Permission, ledger_id: int | None) -> "bool | Deferred[bool]":
-        """Ask the authorizer for a decision.  If the authorizer raises an error, the request is refused.
+        """Ask the authorizer for a decision; if it raises an error, log the error and return False.
 
-        :returns: the decision, or a Deferred for it.  If the Deferred fails, the request must be refused.
+        :returns: the decision, or a Deferred that fires with it.  If the Deferred fails, the caller must refuse the
+            request.
         """
         try:
             return self.authorizer.decide(principal, action, ledger_id)
@@ -133,7 +136,7 @@ class AccessControl:
             return False
 
     def failed(self, failure: Failure) -> None:
-        """Log the ``failure`` of a decision, at most once a minute; failed reads of metadata are logged elsewhere."""
+        """Log the ``failure`` of a decision, at most once a minute, unless it is an already logged MetadataError."""
         if not failure.check(CancelledError, MetadataError):
             self._log_failure(failure)
 
@@ -165,7 +168,7 @@ class AccessControl:
     # -- records --
 
     def allowed(self, principal: Principal, address: str, action: Permission, ledger_id: int | None) -> None:
-        """Record an allowed request in the audit log, if its permission is one that the log contains.
+        """Record an allowed request in the audit log if it is a fence, a delete or an administrative request.
 
         :param address: address of the peer.
         :param ledger_id: id of the ledger; None if the request is about no ledger.
@@ -176,10 +179,10 @@ class AccessControl:
     def refused(
         self, principal: Principal, address: str, action: Permission, ledger_id: int | None, count: int = 1
     ) -> None:
-        """Count and record refused requests.
+        """Count refused requests in the metrics, and record them in the audit log.
 
         :param address: address of the peer.
-        :param ledger_id: id of a ledger that one of the requests names; None if they name no ledger.
+        :param ledger_id: the ledger of one of the requests; None if they are about no ledger.
         :param count: the number of requests.
         """
         self._metrics.refused[action.value].value += count
@@ -190,7 +193,7 @@ class AccessControl:
 def access_control(
     config: BookieConfig, clock: IReactorTime, custom_metadata: ReadCustomMetadata, instruments: Instruments
 ) -> AccessControl | None:
-    """Return the access control of a process; None if everybody may do everything and nothing is recorded.
+    """Return the access control of a process; None if everything is allowed and there is no audit log.
 
     :param custom_metadata: reads the custom metadata of a ledger.
     :raises ConfigError: the authorizer is unknown, or its rules cannot be used.

@@ -1,8 +1,8 @@
-"""The audit log: who has fenced, recovered, deleted or administered what, and who was refused.
+"""The audit log: a record of fences, recoveries, deletions and administrative requests, and of refused requests.
 
-Each line is a JSON object.  Lines wait in a queue of bounded length, until a lane (a worker thread) writes them.  If
-the queue is full, further lines are only counted, and the next line says how many were lost.  The refusals of one
-principal within a second become one line, with their number.
+Each line is a JSON object.  Lines wait in a queue of bounded length until a worker thread writes them.  If the queue is
+full, new lines are dropped and counted, and a later line contains the number of dropped lines.  The refusals of one
+principal within a second are combined in one line, with their number.
 """
 
 import json
@@ -20,21 +20,21 @@ from .audit_file import AuditFile
 from .interfaces import Permission
 
 MOST_QUEUED = 10_000
-"""Maximum number of lines of the audit log that may wait to be written."""
+"""Maximum number of audit log lines in the queue."""
 
 INTERVAL = 1.0
-"""Seconds between two lines about refusals of one principal."""
+"""Minimum number of seconds between two lines about refusals of the same principal."""
 
 _MOST_PRINCIPALS = 1_000
 _MOST_NAME = 256
 _QUIET = 60.0
 
 Submit = Callable[..., "Deferred[int]"]
-"""Runs a function with arguments off the reactor thread; returns a Deferred for its result."""
+"""A function that calls a function with arguments on a worker thread, and returns a Deferred for the result."""
 
 
 class _Refusals:
-    """The refusals of one principal that are not in the audit log yet: their number, and the last refusal."""
+    """The refusals of one principal that were not yet written to the audit log: their number, and the last refusal."""
 
     __slots__ = ("began", "count", "last")
 
@@ -47,7 +47,7 @@ class _Refusals:
 class AuditLog:
     """The audit log of one process.  Its methods are called on the reactor thread.
 
-    :param submit: runs work on a lane (a worker thread) of the audit log, one piece of work at a time.
+    :param submit: runs functions on a worker thread, one at a time.
     :ivar lost: number of lines lost so far, because the queue was full or the file could not be written.
     """
 
@@ -79,7 +79,7 @@ class AuditLog:
     def refused(
         self, principal: Principal, address: str, action: Permission, ledger_id: int | None, count: int
     ) -> None:
-        """Write a line about refused requests, or count them towards the next line of the same principal.
+        """Write a line about refused requests; within a second of the principal's last such line, only count them.
 
         :param count: the number of requests.
         """
@@ -89,8 +89,7 @@ class AuditLog:
             self._refusals[key] = _Refusals(now)
             self._write(principal, address, action, ledger_id, "refused", count)
         else:
-            # Too many principals are refused: the refusals of further principals are counted together, in lines without
-            # a name.
+            # To limit memory, the refusals of all further principals are counted together, in a line without a name.
             if found is None:
                 found = self._refusals.setdefault(None, _Refusals(now))
             found.count += count
@@ -99,7 +98,7 @@ class AuditLog:
             self._sweep = self._clock.callLater(INTERVAL, self._sweep_refusals)
 
     def _sweep_refusals(self, everything: bool = False) -> None:
-        """Write the due lines about refusals; forget principals that were not refused since the last call."""
+        """Write a line for each principal with counted refusals whose second is over; forget principals without any."""
         self._sweep = None
         now = self._clock.seconds()
         for principal, found in list(self._refusals.items()):
@@ -164,10 +163,9 @@ class AuditLog:
         if said and n_written:
             self._unsaid -= said
         elif said:
-            missing -= 1  # a line that only tells the number of lost lines does not count as lost
+            missing -= 1  # the line with the number of lost lines does not itself count as lost
         if n_written < len(lines):
-            # The disk may be full, so do not try again and again to write the waiting lines.  The next event will try
-            # it.
+            # The disk may be full, so do not retry at once: the next line that is added starts the next write.
             self._lose(missing)
             self._say_failure(str(self._file.error))
         else:

@@ -1,4 +1,4 @@
-"""The file of the audit log: lines are appended to it; if it is renamed, a new file is created."""
+"""The file of the audit log: lines are appended to the file; after a rename (log rotation), a new file is created."""
 
 import os
 import stat
@@ -8,9 +8,9 @@ _PRIVATE = 0o600
 
 
 class AuditFile:
-    """A file to which lines are appended, and which only its owner may read.  One thread at a time may use it.
+    """A file to which lines are appended; only the owner may read it.  Only one thread at a time may use this object.
 
-    :ivar error: the reason why lines could not be written; None if the last lines were written.
+    :ivar error: why the last write failed; None if it succeeded.
     """
 
     def __init__(self, path: str) -> None:
@@ -33,13 +33,13 @@ class AuditFile:
             os.close(descriptor)
             raise ValueError(f"{self.path} is no regular file")
         self._descriptor = descriptor
-        # If the previous process ended in the middle of a line, the next write must begin a new line.
+        # If the previous process crashed in the middle of a line, the next write must first end this line.
         self._is_cut = found.st_size > 0 and os.pread(descriptor, 1, found.st_size - 1) != b"\n"
 
     def write(self, lines: list[bytes]) -> int:
         """Append ``lines``; create a new file for them if the present file was renamed or removed.
 
-        :returns: the number of lines that were written; if this is not all of them, :attr:`error` says why.
+        :returns: the number of lines that were written completely; if some are missing, :attr:`error` is the reason.
         """
         self.error = None
         try:
@@ -79,7 +79,7 @@ class AuditFile:
         return count
 
     def _leave_renamed(self) -> None:
-        """Close the file if it was renamed or removed, for example by a rotation of logs."""
+        """Close the file if it was renamed or removed, for example by log rotation."""
         if self._descriptor < 0:
             return
         ours = os.fstat(self._descriptor)
@@ -96,7 +96,7 @@ class AuditFile:
             os.close(descriptor)
 
     def close(self) -> None:
-        """Write the file to disk, and close it.
+        """Fsync and close the file.
 
         :raises OSError: the disk cannot store the written lines.
         """

@@ -32,18 +32,18 @@ class Permission(StrEnum):
 
 
 ADMINISTRATION = frozenset({Permission.ADMIN_GET, Permission.ADMIN_PUT, Permission.ADMIN_DELETE})
-"""The permissions for requests over HTTP that change something, by the verb of the request."""
+"""The permissions for administrative HTTP requests with the methods GET, PUT and DELETE."""
 
 ReadCustomMetadata = Callable[[int], Awaitable[Mapping[str, bytes]]]
-"""Reads the custom metadata of a ledger from the metadata store; fails if the store does not know the ledger."""
+"""A function that reads the custom metadata of a ledger from the metadata store; fails if the ledger does not exist."""
 
 
 @attrs.frozen
 class Surroundings:
     """The objects that a plugin may use in addition to the configuration.
 
-    :ivar clock: the reactor.
-    :ivar custom_metadata: reads the custom metadata of a ledger.
+    :ivar clock: the reactor, as a clock.
+    :ivar custom_metadata: a function that reads the custom metadata of a ledger.
     """
 
     clock: IReactorTime
@@ -51,7 +51,7 @@ class Surroundings:
 
 
 class IAuthorizer(Interface):
-    """Decides for one process which principal may do what with which ledger.  Called on the reactor thread."""
+    """An authorizer: it decides whether a principal has a permission for a ledger.  Called on the reactor thread."""
 
     revision: int = Attribute(
         "A number that changes whenever an earlier decision may have become wrong: kept decisions are then dropped."
@@ -64,19 +64,20 @@ class IAuthorizer(Interface):
 
         :param action: the permission.
         :param ledger_id: id of the ledger, which need not exist; None if the request is about no ledger.
-        :returns: the decision, or a Deferred for it if metadata must be read first.  If the Deferred fails, the
-            request is refused.  Cancelling the Deferred ends only the wait of this caller.
+        :returns: the decision, or a Deferred for the decision if metadata must be read first.  If the Deferred fails,
+            the request is refused.  If a caller cancels its Deferred, other callers that wait for the same metadata
+            still get their decisions.
         """
 
     def start() -> None:
-        """Begin to look for changed rules; called one time, before the first connection."""
+        """Begin to check the rules for changes; called once, before the first connection."""
 
     def stop() -> None:
-        """Stop looking for changed rules, and cancel reads of the metadata store in progress."""
+        """Stop checking the rules for changes, and cancel reads of the metadata store in progress."""
 
 
 class IAuthorizerPlugin(Interface):
-    """A plugin that makes authorizers, which decide who may do what with which ledger."""
+    """A plugin that makes authorizers, the objects that allow or refuse requests."""
 
     names: frozenset[str] = Attribute("Values of ``authorizerClass`` it answers to.")
 

@@ -1,8 +1,8 @@
 """Reads of the custom metadata of ledgers from the metadata store, for authorization rules that depend on them.
 
-Only the keys on which rules depend are kept in memory, to limit it (safety rule S11).  The custom metadata of a ledger
-do not change after its creation.  The reads for different principals take turns, so that a principal with requests for
-many ledgers does not delay the others.
+The custom metadata of a ledger never change after its creation, so they are cached; to save memory, only the keys on
+which rules depend.  Reads for different principals alternate, so that a principal with requests for many ledgers does
+not delay other principals.
 """
 
 from collections import OrderedDict, deque
@@ -20,16 +20,16 @@ from .rules import MOST_VALUE
 MOST_KEPT = 10_000
 AT_ONCE = 32
 TIME_LIMIT = 5.0
-"""Maximum number of seconds from a question to its answer, including the wait for other reads of the metadata store."""
+"""Maximum number of seconds for one look-up, including the wait for earlier reads of the metadata store."""
 
 REFUSED_FOR = 1.0
-"""Seconds for which a failed read is not repeated, so that refused peers cannot overload the metadata store."""
+"""Seconds after a failed read in which the same ledger is not read again, so that peers cannot overload the store."""
 
 _QUIET = 60.0
 
 
 class CustomMetadata:
-    """A cache of the custom metadata of ledgers, which reads missing ones from the metadata store."""
+    """A cache of the custom metadata of ledgers, which reads missing metadata from the metadata store."""
 
     _log = Logger()
 
@@ -40,29 +40,29 @@ class CustomMetadata:
         self._known: OrderedDict[int, Mapping[str, bytes]] = OrderedDict()
         self._failed: OrderedDict[int, float] = OrderedDict()
         self._waiting: dict[int, list[Deferred[None]]] = {}
-        # for each principal, the ledgers whose metadata must be read; the principal at the front is next
+        # for each principal, the ids of the ledgers to read; the next read is for the first principal
         self._queues: OrderedDict[Hashable, deque[int]] = OrderedDict()
         self._reading: dict[int, Deferred[None]] = {}
         self._logged_at: float | None = None
         self._left_out = 0
 
     def keep_only(self, keys: Collection[str]) -> None:
-        """Set the ``keys`` of custom metadata on which rules depend; forget the metadata of all ledgers."""
+        """Set the ``keys`` of custom metadata to cache, on which rules depend; clear the cache."""
         self._keys = frozenset(keys)
         self._known.clear()
 
     def known(self, ledger_id: int) -> Mapping[str, bytes] | None:
-        """Return the custom metadata of the ledger ``ledger_id``, None if they must be read from the metadata store."""
+        """Return the cached custom metadata of the ledger ``ledger_id``; None if they are not in the cache."""
         found = self._known.get(ledger_id)
         if found is not None:
             self._known.move_to_end(ledger_id)
         return found
 
     def look_up(self, ledger_id: int, principal: Hashable) -> "Deferred[None]":
-        """Read the custom metadata of a ledger from the metadata store: :meth:`known` has them when the Deferred fires.
+        """Read the custom metadata of a ledger into the cache; when the Deferred fires, :meth:`known` returns them.
 
-        The Deferred fails if the store does not know the ledger, or does not answer in time.  Cancelling it ends the
-        wait of this caller only.
+        The Deferred fails if the ledger does not exist, or if the store does not reply in time.  If a caller cancels
+        its Deferred, other callers that wait for the same ledger still get the metadata.
 
         :param ledger_id: the id of the ledger.
         :param principal: the principal whose request needs the custom metadata.
@@ -75,8 +75,7 @@ class CustomMetadata:
     def _wait(self, ledger_id: int, principal: Hashable) -> "Deferred[None]":
         waiter: Deferred[None] = Deferred()
         if ledger_id not in self._reading:
-            # Add the ledger even if it is in the queue of another principal, because many ledgers may be in front of it
-            # there.
+            # Add the ledger even if it is already in another principal's queue, because that queue may be much longer.
             self._queues.setdefault(principal, deque()).append(ledger_id)
         self._waiting.setdefault(ledger_id, []).append(waiter)
         limit = self._clock.callLater(TIME_LIMIT, self._late, ledger_id, waiter)
@@ -97,7 +96,7 @@ class CustomMetadata:
     def _late(self, ledger_id: int, waiter: "Deferred[None]") -> None:
         reading = self._reading.get(ledger_id)
         if reading is not None:
-            reading.cancel()  # the wait of each caller for this ledger fails, including this one
+            reading.cancel()  # this fails the Deferreds of all callers that wait for this ledger
         if not waiter.called:
             self._log_failure(ledger_id, "too many other look-ups are under way")
             waiter.errback(MetadataError(f"no answer about ledger {ledger_id} in {TIME_LIMIT:g} s"))

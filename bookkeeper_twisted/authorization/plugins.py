@@ -1,4 +1,4 @@
-"""The plugins that make authorizers, and how they are found by name."""
+"""The plugins that make authorizers, and a function that finds a plugin by its name."""
 
 from collections.abc import Iterable
 
@@ -22,12 +22,12 @@ class EverybodyPlugin:
 
 @implementer(IPlugin, IAuthorizerPlugin)
 class RulesPlugin:
-    """The plugin whose authorizers follow a file of rules, ``authorizationRules``."""
+    """The plugin whose authorizer follows the rules in the file that ``authorizationRules`` names."""
 
     names = frozenset({"rules"})
 
     def make(self, config: BookieConfig, surroundings: Surroundings) -> IAuthorizer | None:
-        """Return an authorizer that follows the file of rules that ``authorizationRules`` names.
+        """Return an authorizer that follows the rules in the file that ``authorizationRules`` names.
 
         See :meth:`.IAuthorizerPlugin.make` for parameters and errors.
         """

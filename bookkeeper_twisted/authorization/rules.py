@@ -7,7 +7,7 @@ A file has one rule a line; ``#`` begins a comment, and quotes surround a word w
     allow  cn:audit                    read
     allow  spiffe://cluster/reader     read              custom:application=pulsar
 
-The first rule that applies decides.  What no rule allows is refused.
+The first rule that applies to a request decides.  If no rule applies, the request is refused.
 """
 
 import re
@@ -21,7 +21,7 @@ from .interfaces import ADMINISTRATION, Permission
 
 MOST_RULES = 5_000
 MOST_VALUE = 1_024
-"""Bytes of the longest value of custom metadata that a rule can ask for."""
+"""Maximum number of bytes of a custom metadata value in a rule."""
 
 _EVERY_LEDGER = ((-(1 << 63), (1 << 63) - 1),)
 _RANGE = re.compile(r"(\d{1,19})(?:-(\d{1,19}|\*))?")
@@ -36,7 +36,7 @@ Matches = Callable[[Principal], bool]
 
 @attrs.frozen
 class Rule:
-    """A rule: it allows or refuses some actions of some principals on some ledgers.
+    """A rule: it allows or refuses certain actions of certain principals on certain ledgers.
 
     :ivar allows: True if the rule allows these actions, False if it refuses them.
     :ivar selectors: tests of the principal; the rule applies only to principals that pass all of them.
@@ -56,7 +56,7 @@ class Rule:
         return all(matches(principal) for matches in self.selectors)
 
     def covers(self, action: Permission, ledger_id: int | None) -> bool:
-        """Test whether the rule applies to an action on a ledger, apart from its condition about custom metadata.
+        """Test whether the rule applies to an action on a ledger, without testing its condition on custom metadata.
 
         :param action: the permission that the action needs.
         :param ledger_id: id of the ledger; None if the request is about no ledger.
@@ -68,7 +68,7 @@ class Rule:
         return self.ledgers is None or any(first <= ledger_id <= last for first, last in self.ledgers)
 
     def fits(self, custom: Mapping[str, bytes]) -> bool:
-        """Test whether the rule applies to a ledger with the custom metadata ``custom``."""
+        """Test whether the custom metadata of a ledger, ``custom``, meet the rule's condition on custom metadata."""
         return all(custom.get(key) == value for key, value in self.custom)
 
 
@@ -90,8 +90,8 @@ class Rules:
 def parse(text: str) -> Rules:
     """Parse the text of a file of rules.
 
-    :raises ValueError: a line is not a rule, the text contains no rules, or its last line has no line end, so that it
-        may be cut off.
+    :raises ValueError: a line is not a rule, there are no rules, or the last line does not end with a line end, so the
+        file may be truncated.
     """
     if text and not text.endswith("\n"):
         raise ValueError("the last line has no end: the file may be cut")
@@ -219,8 +219,8 @@ _ESCAPED = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
 def common_names(subject: str) -> tuple[str, ...]:
     """Return the common names in the subject of a certificate.
 
-    In a subject, a comma or plus sign inside a value is escaped.  So a part of another value cannot be mistaken for a
-    common name.
+    A comma or plus sign inside a value of the subject is escaped.  So another value that contains ``,CN=`` is not
+    mistaken for a common name.
 
     :param subject: the subject in the form of RFC 4514, for example ``CN=a client,OU=0:writers``.
     """

@@ -1,4 +1,4 @@
-"""The authorizer that follows a file of rules; changed rules also apply to connections that are open already."""
+"""The authorizer that follows a file of rules; changed rules also apply to open connections."""
 
 from collections.abc import Mapping
 
@@ -26,7 +26,7 @@ _MOST_TRIES = 3
 class RulesAuthorizer:
     """The authorizer that decides by the rules in one file.
 
-    :ivar revision: how often changed rules were read and put in force; see :attr:`.IAuthorizer.revision`.
+    :ivar revision: how often the rules have been replaced by changed rules.
     :raises ConfigError: the file cannot be read, everybody may write to it, or one of its lines is not a rule.
     """
 
@@ -36,8 +36,8 @@ class RulesAuthorizer:
         self._clock = surroundings.clock
         self._custom = CustomMetadata(surroundings.custom_metadata, surroundings.clock)
         self._text: str | None = None
-        # A timer calls get() every READ_AGAIN seconds, so get() itself needs no pause between two checks (refresh=0).
-        # A check at each decision would not be enough: cached decisions are used without a call of this object.
+        # A timer calls get() every READ_AGAIN seconds, so get() itself need not limit its checks (refresh=0).  Checks
+        # at decisions would not be enough: AccessControl uses cached decisions without calling this object.
         self._file = FromFiles(f"the rules of {path}", (path,), self._read, self._clock.seconds, refresh=0)
         self._rules = self._file.get()
         self._custom.keep_only(self._rules.keys)
@@ -64,7 +64,7 @@ class RulesAuthorizer:
             self.revision += 1
 
     def _read(self) -> Rules:
-        """Read the file of rules; return the present rules if its text has not changed."""
+        """Read and parse the file of rules; if its text has not changed, return the present rules."""
         text = read_text(_KEY, self._path, MOST_BYTES, guarded=True)
         if text == self._text:
             return self._rules
@@ -84,19 +84,19 @@ class RulesAuthorizer:
         return found
 
     async def _decide_later(self, principal: Principal, action: Permission, ledger_id: int | None) -> bool:
-        """Read the custom metadata of a ledger; then decide by the rules that are in force at that time."""
+        """Read the custom metadata of a ledger; then decide by the rules that are valid at that time."""
         for _ in range(_MOST_TRIES):
             assert ledger_id is not None
             await self._custom.look_up(ledger_id, principal)
             found = self._decide(principal, action, ledger_id)
             if found is not None:
                 return found
-        return False  # after each read, the cache dropped the metadata of this ledger to make room for others: refuse
+        return False  # each time, the cache has dropped these metadata to make room for other ledgers
 
     def _decide(self, principal: Principal, action: Permission, ledger_id: int | None) -> bool | None:
         """Return the decision of the first rule that applies.
 
-        The result is None if the decision depends on custom metadata that are not known yet.
+        Return None if the decision depends on custom metadata that are not in the cache.
         """
         custom: Mapping[str, bytes] | None = None
         for rule in self._rules_of(principal):
@@ -104,7 +104,7 @@ class RulesAuthorizer:
                 continue
             if rule.custom:
                 if custom is None:
-                    assert ledger_id is not None  # covers() returns false for such a rule if the request has no ledger
+                    assert ledger_id is not None  # covers() has returned False if the request has no ledger
                     custom = self._custom.known(ledger_id)
                 if custom is None:
                     return None

@@ -7,10 +7,10 @@ from .fields import BOOLEAN, TEXT, TEXTS, decimal, fields_of, one_of, setting
 from .tls import TlsConfig
 
 CERTIFICATE_PLUGINS = ("BookieAuthZFactory", "certificate")
-"""Names of the plugin that uses ``authorizedRoles``; a configured class name needs only to end with one of them."""
+"""Names of the plugin that uses ``authorizedRoles``; a configured Java class name must end with one of these names."""
 
 SYSTEM = "system"
-"""The value of ``clientRole`` for a client that is part of the cluster, such as that of a replication worker."""
+"""The value of ``clientRole`` for a client inside the cluster, such as the client of a replication worker."""
 
 _OFF = frozenset({"", "null", "none", "disabled"})
 _NONE = frozenset({"AuthenticationDisabledAuthProviderFactory", "NullClientAuthProviderFactory"})
@@ -18,7 +18,7 @@ _SASL = (
     "sasl_jaas_config", "sasl_jaas_bookie_section_name", "sasl_jaas_client_section_name",
     "sasl_jaas_auditor_section_name", "sasl_jaas_client_allowed_ids", "sasl_service_name",
 )  # fmt: skip
-"""Attributes that ask for authentication by SASL."""
+"""Attributes of the configuration that are only useful with SASL authentication."""
 
 
 @attrs.frozen(kw_only=True)
@@ -126,6 +126,6 @@ class AuthenticationConfig(TlsConfig):
 
 
 def _names_one(provider: str) -> bool:
-    """Return whether ``provider`` names a plugin that really authenticates peers, not one that accepts everybody."""
+    """Return whether ``provider`` names a plugin that authenticates peers, not a plugin that accepts every peer."""
     name = provider.strip().rpartition("$")[2]
     return name.lower() not in _OFF and name not in _NONE

@@ -1,4 +1,4 @@
-"""The configuration of autorecovery: its keys of ``bk_server.conf``."""
+"""The configuration keys of autorecovery, as in ``bk_server.conf``."""
 
 import attrs
 
@@ -7,7 +7,7 @@ from .metadata import MetadataConfig
 from .settings import MIB
 
 AUDITOR, WORKER = "auditor", "worker"
-"""The services of autorecovery: the auditor (a candidate in its election) and the replication worker."""
+"""The services of autorecovery: the auditor (or candidate for auditor) and the replication worker."""
 
 LONGEST_DELAY = (1 << 31) - 1
 """The greatest ``lostBookieRecoveryDelay`` that a metadata store can store, in seconds."""

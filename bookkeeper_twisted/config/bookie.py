@@ -33,7 +33,7 @@ _WARN = 0.9
 _PROMETHEUS = ".PrometheusMetricsProvider"
 
 JSON = "json"
-"""The value of ``logFormat`` that asks for JSON lines in the log."""
+"""The value of ``logFormat`` for a log of JSON lines."""
 
 
 @attrs.frozen(kw_only=True)
@@ -424,12 +424,12 @@ class BookieConfig(HttpConfig):
 
     @property
     def levels(self) -> dict[str, str]:
-        """The log level of each namespace that has a level of its own; ``DEFAULT`` has the level of all others."""
+        """The log level by logger namespace; the key ``DEFAULT`` has the level of all other namespaces."""
         return {DEFAULT: self.log_level, **levels_by_namespace(self.log_levels)}
 
     @property
     def serves_metrics_alone(self) -> bool:
-        """Whether ``/metrics`` has a port of its own, like that of Apache's Prometheus provider."""
+        """Whether to serve ``/metrics`` on a separate port, as Apache's Prometheus provider does."""
         wanted = self.enable_statistics and self.stats_provider_class.endswith(_PROMETHEUS)
         open_beside = self.prometheus_stats_http_always or not self.http_server_enabled
         return wanted and self.prometheus_stats_http_enable and open_beside
@@ -476,7 +476,7 @@ class BookieConfig(HttpConfig):
             raise self._error("journal_alignment_size", "must be a multiple of 512")
 
     def _check_disk_usage(self) -> None:
-        """Check the thresholds of disk usage like Apache's disk checker, which raises IllegalArgumentException."""
+        """Check the thresholds of disk usage by the rules of Apache's disk checker."""
         for name in ("disk_usage_lwm_threshold", "disk_usage_warn_threshold"):
             if getattr(self, name) > self.disk_usage_threshold:
                 limit = f"diskUsageThreshold = {self.disk_usage_threshold}, {self.origin('disk_usage_threshold')}"

@@ -1,8 +1,8 @@
-"""The parts that configurations are made of: kinds of values, fields, and settings with their origins.
+"""The building blocks of configuration classes: value types, declared fields, and settings with their origins.
 
-A configuration class declares each field once, with :func:`setting`: its key (Apache's name if Apache has the key), the
-kind of its values, its default and one line of help.  Parsing, checks, ``--help`` and the reference page of the
-documentation use this declaration.
+A configuration class declares each field once, with :func:`setting`.  The declaration contains the key (Apache's name
+if Apache has the key), the :class:`Kind` of its values (a parser and a check), its default and one line of help.
+Parsing, checks, ``--help`` and the reference page of the documentation use this declaration.
 """
 
 import math
@@ -21,17 +21,17 @@ _FIELD = "bookkeeper_twisted.field"
 
 BACKGROUND, DISKS, LOG, REPLICATION = "background work", "disk checks", "log", "autorecovery"
 REQUESTS = "log of slow requests"
-"""The parts of a process that take new values of their keys while the process runs, see :attr:`Field.live`."""
+"""Values of :attr:`Field.live`: the parts of a process that can change to a new value of a key without a restart."""
 
 
 @attrs.frozen
 class Kind(Generic[T]):
-    """A kind of configuration value, for example whole numbers in a range.
+    """A type of configuration values with a parser and a check, for example integers in a range.
 
-    :ivar name: name of the kind for users, with the limits.
-    :ivar parse: turns text into a value; raises :class:`ValueError` with the reason.
-    :ivar check: raises :class:`ValueError` if a value is out of its limits.
-    :ivar types: the classes that values may have; empty if values always come from text.
+    :ivar name: name of the type for users, including its limits.
+    :ivar parse: converts text to a value; raises :class:`ValueError` with the reason.
+    :ivar check: raises :class:`ValueError` if a value is outside its limits.
+    :ivar types: the Python classes that a value may have; empty if values are always parsed from text.
     """
 
     name: str
@@ -59,9 +59,9 @@ class Field:
     :ivar default: default value, as text.
     :ivar unit: unit of the value; may be empty.
     :ivar java: the default of Apache BookKeeper, as text, if it differs from ``default``; otherwise empty.
-    :ivar alias: another, older name of the key.
-    :ivar secret: whether the value must never be shown.
-    :ivar live: the part of the process that takes a new value while it runs; empty if a restart is needed.
+    :ivar alias: an older name of the key, which is also accepted.
+    :ivar secret: whether the value must never be shown or logged.
+    :ivar live: the part of the process that can change to a new value without a restart; empty if a restart is needed.
     """
 
     key: str
@@ -75,9 +75,9 @@ class Field:
     live: str = ""
 
     def shown(self, value: object) -> str:
-        """Return a ``value``, parsed or not, as text that anyone may see.
+        """Return a ``value``, parsed or as text, in a form that may be shown and logged.
 
-        A secret, or the credentials in a URI, are masked."""
+        Secrets and the credentials in URIs are masked."""
         text = as_text(value)
         return MASK if self.secret and text else without_credentials(text)
 
@@ -86,7 +86,7 @@ def setting(
     key: str, default: Any, kind: Kind[Any], help: str, *, unit: str = "", java: str = "", alias: str = "",
     default_text: str | None = None, secret: bool = False, live: str = "",
 ) -> Any:  # fmt: skip
-    """Declare a field of a configuration class; :class:`Field` describes the other arguments.
+    """Declare a field of a configuration class; :class:`Field` describes the arguments not listed here.
 
     :param key: name of the key.
     :param default: the default value, or an :class:`attrs.Factory`.
@@ -111,7 +111,7 @@ def fields_of(config: type) -> dict[str, Field]:
 
 
 def as_text(value: object) -> str:
-    """Return a parsed ``value`` as text, in the form that a configuration file would contain."""
+    """Return a parsed ``value`` as text, in the format of configuration files."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
@@ -146,9 +146,9 @@ def _parse_integer(text: str) -> int:
 
 
 def _digits(text: str, wanted: str) -> str:
-    """Return the text of a number without surrounding space, in lower case.
+    """Return the text of a number in lower case, without surrounding white space.
 
-    :param wanted: the message of the ValueError for a text with underscores, or with characters outside of ASCII.
+    :param wanted: the message of the ValueError that is raised if the text contains underscores or is not ASCII.
     """
     if "_" in text or not text.isascii():
         raise ValueError(wanted)
@@ -166,8 +166,7 @@ def _range(low: float, high: float | None) -> Callable[[float], None]:
     wanted = f"must be at least {low}" if high is None else f"must be from {low} to {high}"
 
     def check(value: float) -> None:
-        # Every comparison with NaN is false, so only a test in the form "not (...)" refuses NaN; it also refuses
-        # infinity.
+        # "not (low <= value)" also refuses NaN, because every comparison with NaN is false; infinity is refused, too.
         if not (low <= value < math.inf and (high is None or value <= high)):
             raise ValueError(wanted)
 
@@ -179,12 +178,12 @@ def _bounds(low: float, high: float | None) -> str:
 
 
 def integer(low: int, high: int | None = None) -> Kind[int]:
-    """Return the kind of whole numbers from ``low`` to ``high`` (inclusive); None means no upper limit."""
+    """Return a :class:`Kind` for integers from ``low`` to ``high`` (inclusive); None means no upper limit."""
     return Kind(f"integer, {_bounds(low, high)}", _parse_integer, _range(low, high), (int,))
 
 
 def decimal(low: float, high: float | None = None) -> Kind[float]:
-    """Return the kind of numbers from ``low`` to ``high`` (inclusive); None means no upper limit."""
+    """Return a :class:`Kind` for decimal numbers from ``low`` to ``high`` (inclusive); None means no upper limit."""
     return Kind(f"number, {_bounds(low, high)}", _parse_decimal, _range(low, high), (float, int))
 
 
@@ -197,7 +196,7 @@ FRACTION: Kind[float] = Kind("number between 0 and 1", _parse_decimal, _check_fr
 
 
 def one_of(*words: str) -> Kind[str]:
-    """Return the kind of values that must be one of ``words``; users may write it in upper or lower case."""
+    """Return a :class:`Kind` for values that must be one of ``words``, in upper or lower case."""
 
     def check(value: str) -> None:
         if value not in words:
@@ -211,7 +210,7 @@ def _parse_list(text: str) -> tuple[str, ...]:
 
 
 def some_of(*words: str) -> Kind[tuple[str, ...]]:
-    """Return the kind of values that are lists of ``words``, separated by commas, in upper or lower case."""
+    """Return a :class:`Kind` for comma-separated lists that contain only ``words``, in upper or lower case."""
 
     def check(value: tuple[str, ...]) -> None:
         if not value or set(value) - set(words) or len(set(value)) != len(value):
@@ -228,13 +227,13 @@ def _check_directories(paths: tuple[str, ...]) -> None:
 BOOLEAN: Kind[bool] = Kind("true | false", _parse_boolean, types=(bool,))
 TEXT: Kind[str] = Kind("text", str.strip, types=(str,))
 WORD: Kind[str] = Kind("word", lambda text: text.strip().lower(), types=(str,))
-"""The kind of values that are one name, which users may write in upper or lower case."""
+"""The :class:`Kind` for a single word, in upper or lower case."""
 TEXTS: Kind[tuple[str, ...]] = Kind("texts, separated by commas", _parse_list, types=(tuple,))
 PRINCIPALS: Kind[tuple[str, ...]] = Kind(
     "names, separated by semicolons", lambda text: tuple(part.strip() for part in text.split(";") if part.strip()),
     types=(tuple,),
 )  # fmt: skip
-"""The kind of lists of principals' names.  Names from certificates contain commas, so semicolons separate the names."""
+"""The :class:`Kind` for lists of principals, separated by semicolons: names in certificates contain commas."""
 
 DIRECTORIES: Kind[tuple[str, ...]] = Kind("paths, separated by commas", _parse_list, _check_directories, (tuple,))
 
@@ -246,7 +245,7 @@ DIRECTORIES: Kind[tuple[str, ...]] = Kind("paths, separated by commas", _parse_l
 class Setting:
     """One key and its value as text, from one source.
 
-    :ivar origin: the source of the value for messages, such as a file and a line.
+    :ivar origin: the source of the value, for messages, for example a file and a line.
     """
 
     key: str
@@ -259,7 +258,7 @@ def from_file(text: str, name: str) -> list[Setting]:
 
     :param text: content of the file.
     :param name: name of the file, for messages.
-    :raises ConfigError: the file cannot be parsed, or contains NULs, as it may after a power cut.
+    :raises ConfigError: the file cannot be parsed, or contains NUL bytes, for example because of a power failure.
     """
     if "\0" in text:
         raise ConfigError(f"{name}: not a text file")
@@ -284,7 +283,7 @@ def from_environment(environ: Mapping[str, str]) -> list[Setting]:
 def from_options(options: Mapping[str, str]) -> list[Setting]:
     """Return the settings in options of a command line.
 
-    :param options: values by key; keys without the leading dashes.
+    :param options: values by key, without the dashes before the key.
     """
     return [Setting(key, text, f"option --{key}") for key, text in options.items()]
 
@@ -293,9 +292,9 @@ def from_options(options: Mapping[str, str]) -> list[Setting]:
 class Resolved:
     """The values of a configuration, merged from all sources.
 
-    :ivar values: parsed values by attribute name, only of attributes that some source sets.
-    :ivar origins: origins of the values, by attribute name.
-    :ivar unknown: settings with an unknown key: no field has this key.
+    :ivar values: the parsed values of the attributes that a source has set, by attribute name.
+    :ivar origins: the origins of these values, by attribute name.
+    :ivar unknown: settings whose key belongs to no field.
     """
 
     values: dict[str, Any]
@@ -304,10 +303,10 @@ class Resolved:
 
 
 def resolve(fields: Mapping[str, Field], sources: Iterable[Iterable[Setting]]) -> Resolved:
-    """Merge settings from several sources; a later source wins over an earlier one.
+    """Merge settings from several sources; the values of a later source replace those of an earlier source.
 
-    An empty text stands for the default, because templates leave keys empty.  Every value is parsed, even if a later
-    source overrides it, so that all mistakes are reported.
+    An empty value stands for the default, because configuration templates contain empty keys.  Every value is parsed,
+    even if a later source replaces it, so that each invalid value is an error.
 
     :param fields: the fields by attribute name.
     :param sources: the settings of each source, in rising priority.

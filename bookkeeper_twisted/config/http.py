@@ -1,4 +1,4 @@
-"""The keys of the HTTP servers of a bookie and of autorecovery: addresses, TLS, and rules of access."""
+"""The configuration keys of the HTTP servers of a bookie and of autorecovery: addresses, TLS, and access rules."""
 
 import attrs
 
@@ -7,7 +7,7 @@ from .fields import BOOLEAN, PRINCIPALS, TEXT, TEXTS, integer, one_of, setting
 from .settings import derived
 
 PORT = integer(0, 65535)
-"""The kind of the number of a TCP port."""
+"""The :class:`~.fields.Kind` for TCP port numbers."""
 
 AUTO, REQUIRED, OPTIONAL, NONE = "auto", "required", "optional", "none"
 
@@ -86,7 +86,7 @@ class HttpConfig(AutorecoveryConfig):
 
     @property
     def has_keys(self) -> bool:
-        """Whether the process has private keys, secrets that sign tokens, or passwords of users in its memory."""
+        """Whether the process has secrets in memory: private keys, secrets that sign tokens, or users' passwords."""
         return bool(
             self.tls_key_store or self.http_server_key_store_path or self.zk_ssl_key_store_location
             or self.token_key_file or self.client_auth_token_file or self.sasl_jaas_config

@@ -1,11 +1,11 @@
 """Keys of Apache's ``bk_server.conf`` that have no effect here.
 
 They configure parts that this bookie does not have or implements differently, such as thread pools, direct memory, and
-the RocksDB and interleaved storages.  Users can keep a file of Apache's bookie: the log only notes that these keys have
-no effect.  It warns of any other unknown key.
+the RocksDB and interleaved storages.  So a configuration file of Apache's bookie can be used: these keys are only noted
+in the log.  Any other unknown key causes a warning.
 
-There is one exception: if a key demands encryption, authentication or authorisation that this process does not have,
-the process does not start.
+Exception: if a key demands encryption, authentication or authorisation that this process does not provide, the process
+does not start.
 """
 
 from collections.abc import Mapping
@@ -26,12 +26,12 @@ PROTECTION_KEYS: Mapping[str, frozenset[str]] = {
 }
 """Keys that demand encryption, authentication or authorisation; for each key, the values that switch it off.
 
-These values are in lower case.  If a configuration class has a field for such a key, the check of the field is used
+The values are in lower case.  If a configuration class has a field for such a key, the field's own check is used
 instead.
 """
 
 _NO_AUTHENTICATION = "AuthenticationDisabledAuthProviderFactory"
-"""End of the name of Apache's class that authenticates every client without a check."""
+"""The end of the name of Apache's class that accepts every client without authentication."""
 
 UNUSED_PREFIXES = (
     "dbStorage_rocksDB_", "dbStorage_directIOEntryLoggerTotal", "dbStorage_directIOEntryLoggerRead",
@@ -93,7 +93,8 @@ def is_unused(key: str) -> bool:
 def asks_for_protection(key: str, value: str) -> bool:
     """Test whether a setting demands encryption, authentication or authorisation.
 
-    :param value: text of the value; a value that switches the ``key`` off demands no protection.
+    :param key: the key of the setting.
+    :param value: the value as text; a value that switches the protection off demands nothing.
     """
     off = PROTECTION_KEYS.get(key)
     return off is not None and value.strip().lower() not in off and not value.strip().endswith(_NO_AUTHENTICATION)

@@ -1,4 +1,4 @@
-"""Keys whose values can change while the process runs: those that :func:`~.fields.setting` declares ``live``."""
+"""Live keys: keys whose values can change without a restart, declared with ``live`` in :func:`~.fields.setting`."""
 
 from typing import TypeVar
 
@@ -14,8 +14,9 @@ C = TypeVar("C", bound=Config)
 class Change:
     """A key whose value differs between two configurations.
 
-    :ivar before, after: both values as text that anyone may see.
-    :ivar live: the part of the process that takes the new value while it runs; empty if a restart is needed.
+    :ivar before, after: both values as text, with secrets masked.
+    :ivar live: the part of the process that can change to the new value without a restart; empty if a restart is
+        needed.
     """
 
     key: str
@@ -25,19 +26,19 @@ class Change:
 
 
 def live_attributes(config: type, *parts: str) -> frozenset[str]:
-    """Return the names of the attributes of a configuration class that are live.
+    """Return the names of a configuration class's attributes whose values can change without a restart.
 
     :param config: a configuration class.
-    :param parts: only attributes of these parts of the process; none stands for all parts.
+    :param parts: the parts of the process whose attributes to return; without parts, all.
     """
     fields = fields_of(config).items()
     return frozenset(name for name, field in fields if field.live and (not parts or field.live in parts))
 
 
 def with_live(present: C, wanted: C) -> C:
-    """Return a configuration that has its live values from ``wanted`` and all others from ``present``.
+    """Return a copy of ``present`` in which all values that can change without a restart are those of ``wanted``.
 
-    :raises bookkeeper_twisted.errors.ConfigError: the values do not fit together.
+    :raises bookkeeper_twisted.errors.ConfigError: the combined values violate a rule between fields.
     """
     names = live_attributes(type(present))
     origins = {name: origin for name, origin in present.origins.items() if name not in names}
@@ -58,7 +59,7 @@ def changes(before: Config, after: Config) -> list[Change]:
 
 
 def changed_parts(before: Config, after: Config) -> frozenset[str]:
-    """Return the parts of the process that have to take a new value of a live key.
+    """Return the parts of the process for which a live key has different values in two configurations.
 
     :param before, after: configurations of one class.
     """

@@ -1,4 +1,4 @@
-"""The kind of configuration values that give single namespaces of the log their own level."""
+"""The type of configuration values that set log levels for single logger namespaces."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,13 +9,13 @@ DEFAULT = "default"
 """The name that stands for all namespaces without a level of their own."""
 
 LEVELS = ("debug", "info", "warn", "error", "critical")
-"""The names of the levels, from the least to the greatest."""
+"""The names of the log levels, from the least to the most severe."""
 
 _NAMESPACE = re.compile(r"\w+(\.\w+)*", re.ASCII)
 
 
 def levels_by_namespace(pairs: Iterable[str]) -> dict[str, str]:
-    """Return the name of the log level by namespace; the namespace :data:`DEFAULT` stands for all others.
+    """Return the name of the log level by namespace; :data:`DEFAULT` stands for all other namespaces.
 
     :param pairs: texts of the form ``namespace:level``, for example ``bookkeeper_twisted.protocol:debug``.
     :raises ValueError: a text has another form, a level has an unknown name, or a namespace occurs twice.
@@ -32,7 +32,7 @@ def levels_by_namespace(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def levels_text(levels: Mapping[str, str]) -> str:
-    """Return the name of the level for each namespace as the text of a value.
+    """Convert the levels of namespaces to text, in the format of configuration files.
 
     :param levels: names of levels by namespace.
     """

@@ -1,4 +1,4 @@
-"""Keys of bookies and clients for the metadata store: time limits, and sessions and retries of ZooKeeper."""
+"""Configuration keys for the metadata store: time limits, and ZooKeeper's sessions and retries."""
 
 import attrs
 

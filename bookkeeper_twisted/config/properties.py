@@ -1,9 +1,9 @@
-"""A parser of Java's ``.properties`` format, which ``bk_server.conf`` has.
+"""A parser of Java's ``.properties`` format, the format of ``bk_server.conf``.
 
-A backslash at the end of a line joins it with the next line, without the white space at the beginning of that line.
-The result is one logical line.  A logical line that begins with ``#`` or ``!`` is a comment. The key ends at the first
-unescaped ``=``, ``:`` or white space.  ``\\t \\n \\r \\f`` and ``\\uXXXX`` are escapes; before any other character a
-backslash is dropped.
+A backslash at the end of a line joins the line with the next line, whose leading white space is removed.  The result is
+one logical line.  A logical line that begins with ``#`` or ``!`` is a comment. The key ends at the first unescaped
+``=``, ``:`` or white space.  ``\\t \\n \\r \\f`` and ``\\uXXXX`` are escapes; before any other character a backslash is
+dropped.
 """
 
 import re
@@ -33,9 +33,9 @@ def read_properties(text: str) -> Iterator[Property]:
     """Parse Java properties, and yield them in the order of the text; a key may occur more than once.
 
     :param text: content of a file.
-    :raises ConfigError: an escape is malformed; the text names the line.
+    :raises ConfigError: an escape is malformed; the text contains the number of the line.
     """
-    # an editor may have put a byte order mark in front, which would become a part of the first key
+    # a byte order mark from an editor would become a part of the first key
     for number, line in _logical_lines(text.removeprefix("\ufeff")):
         key = _KEY.match(line)
         separator = _SEPARATOR.match(line, key.end() if key else 0)
@@ -47,7 +47,7 @@ def read_properties(text: str) -> Iterator[Property]:
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     parts: list[str] = []
     first = 0
-    # str.splitlines() would split too much: in Java, form feeds and Unicode separators do not end a line.
+    # not str.splitlines(), which also splits at form feeds and Unicode separators, unlike Java
     for number, natural in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         line = natural.lstrip(_BLANK)
         if not parts:

@@ -13,10 +13,10 @@ from .java_keys import asks_for_protection, is_unused
 
 MIB = 1 << 20
 FRAME = 5 * MIB
-"""The default of the greatest size of a frame on the wire, in bytes."""
+"""The default of the maximum frame size of the protocol, in bytes."""
 
 _SIMILAR = 0.85
-"""The least similarity, from 0 to 1, of an unknown name to a known one for which an error suggests the known name."""
+"""Minimum similarity, from 0 to 1, of an unknown name to a known name, so that a message suggests the known name."""
 
 
 class NamedPlugin(Protocol):
@@ -30,7 +30,7 @@ N = TypeVar("N", bound=NamedPlugin)
 
 
 def derived(derive: object) -> object:
-    """Return a default for a field, which the function ``derive`` computes from the other fields of a configuration."""
+    """Return a default for a field that the function ``derive`` computes from the configuration's other values."""
     return attrs.Factory(derive, takes_self=True)  # type: ignore[call-overload]
 
 
@@ -38,9 +38,10 @@ def derived(derive: object) -> object:
 class Config:
     """The base class of configurations; the constructor checks all values.
 
-    :ivar origins: origins of the values by attribute name; defaults have none.
-    :ivar warnings: warnings for the log, about unknown keys and about protection that this process does not have.
-    :ivar notes: notes for the log, about keys that have no effect.
+    :ivar origins: the origins of the values by attribute name, without attributes that have their default.
+    :ivar warnings: warnings to log, about unknown keys and about demanded protection that this process does not
+        provide.
+    :ivar notes: notes to log, about keys that have no effect.
     """
 
     origins: Mapping[str, str] = attrs.field(factory=dict, eq=False, repr=False)
@@ -54,9 +55,8 @@ class Config:
     )  # fmt: skip
 
     def __init_subclass__(cls) -> None:
-        """Make the constructor of a configuration class raise ConfigError for an unknown argument."""
-        # attrs creates each class twice, the second time with slots, and Python calls this method for both classes.
-        # Only the second class has an __init__.
+        """Make the constructor of each subclass raise ConfigError, not TypeError, for an unknown argument."""
+        # attrs creates each class twice, and Python calls this method for both; only the second class has an __init__.
         if "__init__" in vars(cls):
             construct = cls.__init__
 
@@ -71,12 +71,12 @@ class Config:
         for name, field in fields_of(type(self)).items():
             try:
                 field.kind.verify(getattr(self, name))
-            except ValueError as error:  # defaults are valid, so a bad value without an origin was an argument
+            except ValueError as error:  # defaults are valid, so a value without origin was an argument
                 raise self._error(name, str(error), self.origins.get(name, f"argument {name}")) from None
         self._check()
 
     def _check(self) -> None:
-        """Check rules between several fields; subclasses extend this."""
+        """Check the rules between several fields; subclasses extend this method."""
 
     def _error(self, name: str, reason: str, origin: str = "") -> ConfigError:
         field = fields_of(type(self))[name]
@@ -92,11 +92,11 @@ class Config:
         return self.origins.get(name, "default")
 
     def chosen(self, name: str, plugins: Iterable[N], what: str, others: Collection[str] = ()) -> N:
-        """Return the first of the ``plugins`` whose names include the value of an attribute.
+        """Return the plugin that an attribute names: the first of ``plugins`` that has this name.
 
         :param name: name of the attribute.
-        :param what: name of the kind of plugin, for the text of the error.
-        :param others: more names that are valid although no plugin has them; the error lists them, too.
+        :param what: a word for this kind of plugin, for the text of the error.
+        :param others: further valid names, for the list of names in the text of the error.
         :raises ConfigError: no plugin has this name; the text lists all valid names.
         """
         value, plugins = getattr(self, name).strip(), list(plugins)
@@ -111,7 +111,7 @@ class Config:
         return {field.key: field.shown(getattr(self, name)) for name, field in fields_of(type(self)).items()}
 
     def changed(self, values: Mapping[str, str], allowed: Collection[str], origin: str) -> Self:
-        """Return a copy of the configuration with some values replaced, and with defaults that follow from them.
+        """Return a copy of the configuration with new values, and with the defaults that are derived from them.
 
         :param values: the new values as text, by key.
         :param allowed: names of the attributes that may be changed.
@@ -132,7 +132,7 @@ class Config:
         return type(self)(**{**kept, **resolved.values, "origins": {**self.origins, **resolved.origins}})
 
     def _is_derived(self, name: str) -> bool:
-        """Test whether an attribute has the default that follows from the other attributes."""
+        """Test whether an attribute has a default that was derived from other attributes."""
         default: Any = attrs.fields_dict(type(self))[name].default
         if name in self.origins or not (isinstance(default, attrs.Factory) and default.takes_self):  # type: ignore[arg-type]
             return False
@@ -140,9 +140,9 @@ class Config:
 
     @classmethod
     def load(cls, *sources: Iterable[Setting]) -> Self:
-        """Make a configuration from the settings of ``sources``, in rising priority.
+        """Make a configuration from the settings of ``sources``; later sources have priority.
 
-        :raises ConfigError: a value is invalid, or demands TLS or authentication that this process does not have.
+        :raises ConfigError: a value is invalid, or demands TLS or authentication that this process does not provide.
         """
         resolved = resolve(fields_of(cls), sources)
         demanding = _demanding(resolved.unknown)
@@ -167,17 +167,17 @@ def _describe_unknown(given: Setting, keys: Iterable[str]) -> str:
 
 
 def _meant(given: str, known: Mapping[str, str]) -> str:
-    """Return a suggestion of a similar name, for the end of a message about an unknown name; may be empty.
+    """Return a text that suggests a similar known name, for the end of an error message; empty without one.
 
     :param given: the unknown name.
-    :param known: the known names, each by its text in lower case without underscores.
+    :param known: the known names; the key of each is the name in lower case without underscores.
     """
     similar = get_close_matches(given.lower().replace("_", ""), known, n=1, cutoff=_SIMILAR)
     return f"; is {known[similar[0]]} meant?" if similar else ""
 
 
 def _refuse_unknown(config: type, given: Iterable[str]) -> None:
-    """Check that all ``given`` names are arguments of a configuration class; raise ConfigError if not."""
+    """Raise ConfigError if one of the ``given`` names is not an argument of a configuration class's constructor."""
     for name in sorted(set(given) - {attribute.name for attribute in attrs.fields(config)}):
         fields = fields_of(config)
         known = {key.lower(): attribute for attribute, f in fields.items() for key in (f.key, f.alias) if key}
@@ -186,7 +186,7 @@ def _refuse_unknown(config: type, given: Iterable[str]) -> None:
 
 
 def _demanding(unknown: Iterable[Setting]) -> list[Setting]:
-    """Return the settings that demand TLS or authentication; if a key is set several times, the last setting counts."""
+    """Return the settings that demand TLS or authentication; of several settings of a key, only the last is used."""
     last = {given.key: given for given in unknown}
     return [given for given in last.values() if asks_for_protection(given.key, given.text)]
 

@@ -1,4 +1,4 @@
-"""Keys that switch TLS on and name its files; bookies, clients and autorecovery share them."""
+"""The configuration keys of TLS between clients and bookies; bookies, clients and autorecovery share them."""
 
 import attrs
 
@@ -6,10 +6,10 @@ from .fields import BOOLEAN, TEXT, decimal, setting
 from .settings import Config
 
 _FACTORY = "TLSContextFactory"
-"""The end of the name of Apache's TLS factory class, the only class that ``tlsProviderFactoryClass`` may name."""
+"""The end of the only class name that ``tlsProviderFactoryClass`` may have, that of Apache's TLS factory."""
 
 _OF_TLS = ("tls_direct", "tls_client_authentication", "tls_key_store", "tls_certificate_path", "tls_trust_store")
-"""Attributes that have an effect only with TLS."""
+"""Attributes of the configuration that have an effect only if TLS is switched on."""
 
 _OFF = frozenset({"", "null", "none"})
 

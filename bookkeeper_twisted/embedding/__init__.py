@@ -1,9 +1,9 @@
 """Bookies inside an application: the same bookies that ``twistd bookie`` runs, without its command line.
 
-Theory of operation.  :func:`make_bookie` makes a bookie that uses the disk, the network, the reactor of the application
-and the metadata driver that its configuration names; its ``start`` and ``stop`` return Deferreds.
-:func:`standalone_configs` makes the configurations of a cluster in one process.  :func:`temporary_cluster` runs such a
-cluster in a temporary folder until a ``with`` block ends.
+Theory of operation.  :func:`make_bookie` makes a bookie from a configuration.  The bookie runs on the reactor of the
+application, and its ``start`` and ``stop`` return Deferreds.  :func:`standalone_configs` makes the configurations for a
+cluster of bookies in one process.  :func:`temporary_cluster` runs such a cluster, with its files in a temporary folder,
+until a ``with`` block ends.
 """
 
 from .production import make_bookie

@@ -56,37 +56,37 @@ def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) 
 
 
 def _attached_nowhere(limits: ISpeedLimits | None) -> None:
-    """Ignore the speed ``limits``, in a process without a bookie whose HTTP server could show them."""
+    """Ignore the speed ``limits``: there is no HTTP server of a bookie in this process that could show them."""
 
 
 def make_daemon(
     reactor: Any, config: BookieConfig, client: ClientConfig, name: Callable[[], str], instruments: Instruments,
     attach: AttachLimits,
 ) -> "AutorecoveryService":  # fmt: skip
-    """Make autorecovery inside the process of a bookie.
+    """Make autorecovery that runs inside the process of a bookie.
 
-    Starting it waits for the first attempt to reach the metadata store.  If this attempt fails, others follow while the
-    bookie serves.
+    Its start waits only for the first attempt to connect to the metadata store.  If this attempt fails, autorecovery
+    retries while the bookie serves clients.
 
     :param name: a function that returns the id of the bookie; called after the bookie has started.
-    :param instruments: metrics of the bookie; the metrics of autorecovery are exported together with these.
-    :param attach: a function that tells the bookie's HTTP server the speed limits.  It is called with the limits after
-        the start, and with None at the end.
+    :param instruments: metrics of the bookie, to which autorecovery adds its metrics.
+    :param attach: a function that passes autorecovery's speed limits to the bookie's HTTP server.  It is called with
+        the limits after autorecovery has started, and with None when it has stopped.
     """
     pause = config.bookie_death_watch_interval / 1000
     return AutorecoveryService(reactor, config, client, name, instruments, False, pause, attach)
 
 
 class AutorecoveryService:
-    """A service that runs autorecovery with a client of its own.
+    """A service that runs autorecovery (the auditor and the replication worker) with a client of its own.
 
-    :param serves_http: whether to serve HTTP or metrics, if ``config`` says so.
-    :param retry_pause: seconds between attempts to connect to the metadata store.  None: there is one attempt, and if
-        it fails, the start fails.
-    :param attach: called with the speed limits after the start, and with None at the end.
-    :ivar bookie_id: the name in the auditor election; empty before the start.
+    :param serves_http: whether to start the HTTP server and the metrics port that ``config`` enables.
+    :param retry_pause: seconds between attempts to connect to the metadata store.  If it is None, the start makes only
+        one attempt, and fails if this attempt fails.
+    :param attach: called with the speed limits after the start, and with None after the stop.
+    :ivar bookie_id: the name of this process in the auditor election; empty before the start.
     :ivar port: always 0, because autorecovery serves no BookKeeper clients.
-    :ivar config: the present configuration: some of its values can change while autorecovery runs.
+    :ivar config: the present configuration; :meth:`take` replaces it.
     """
 
     role = "autorecovery of"
@@ -116,10 +116,9 @@ class AutorecoveryService:
         self._tried: Deferred[None] = Deferred()
 
     def start(self) -> "Deferred[None]":
-        """Start the client, the auditor and the replication worker; the result fires when they run.
+        """Start the client, the auditor and the replication worker; the Deferred fires when they run.
 
-        With a retry pause, the result fires after the first attempt to connect to the metadata store, even if it
-        failed.
+        With a retry pause, the Deferred also fires if the first attempt to connect to the metadata store has failed.
         """
         self.bookie_id = self._name()
         tried = self._tried = Deferred()
@@ -193,16 +192,16 @@ class AutorecoveryService:
         self._log.info("{text}", text=opened(site, listening))
 
     def condition(self) -> Condition:
-        """Return what autorecovery does at present."""
+        """Return the state of autorecovery: starting, or whether it is the auditor and how many ledgers it repairs."""
         if self.autorecovery is None:
             return Condition("starting")
         ledgers, elected = self.autorecovery.worker.status(), self.autorecovery.election.in_office
         return Condition(f"{'auditor, ' if elected else ''}{len(ledgers)} ledgers in repair")
 
     def take(self, config: BookieConfig) -> None:
-        """Let autorecovery take the values of a ``config`` that differ from the present ones.
+        """Apply a new ``config`` while autorecovery runs.
 
-        Only live values may differ (:func:`~bookkeeper_twisted.config.live.with_live`).
+        Only live keys (keys whose values can change without a restart) may differ from the present configuration.
         """
         before, self.config = self.config, config
         if self.autorecovery is not None:
@@ -211,17 +210,17 @@ class AutorecoveryService:
             LEVELS_OF_PROCESS.set(config.levels)
 
     def _configure(self, values: Mapping[str, str]) -> None:
-        """Change the levels of the log.
+        """Change the log levels of this process.
 
         :param values: new values as text, by key.
-        :raises ConfigError: a key is not one of the keys of the log, or a value is invalid.
+        :raises ConfigError: a key does not configure log levels, or a value is invalid.
         """
         self.take(self.config.changed(values, live_attributes(BookieConfig, LOG), "changed by an administrator"))
 
     def _access(self, shared: "SharedClient") -> "AccessControl | None":
-        """Return the object that decides who may use the HTTP server; None if everybody may.
+        """Return the started access control of the HTTP server; None if everybody may use the server.
 
-        :raises ConfigError: its rules cannot be used, or the audit log cannot be opened.
+        :raises ConfigError: the authorization rules cannot be used, or the audit log cannot be opened.
         """
         from ..authorization.access import access_control
 
@@ -252,7 +251,7 @@ class AutorecoveryService:
         return int(self._reactor.seconds() * 1000)
 
     def stop(self) -> "Deferred[None]":
-        """Stop all parts in the reverse order of their start; the result fires when all have stopped."""
+        """Stop all parts in the reverse order of their start; the Deferred fires when all have stopped."""
         return Deferred.fromCoroutine(self._stop())
 
     async def _stop(self) -> None:

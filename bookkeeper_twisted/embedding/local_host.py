@@ -18,7 +18,7 @@ _SIOCGIFADDR = 0x8915
 
 
 def canonical_name(address: str) -> str:
-    """Return the host name of an IP ``address``; return the address itself if no name is known for it.  Blocks."""
+    """Return the host name of an IP ``address``; if it has no name, return the address.  Blocks in the resolver."""
     try:
         name = socket.getnameinfo((address, 0), socket.NI_NAMEREQD)[0]
         found = {item[4][0] for item in socket.getaddrinfo(name, None)}
@@ -33,7 +33,7 @@ def host_name() -> str:
 
 
 def process_user() -> str:
-    """Return the name of the user whose process this is; the user's number if it has no name."""
+    """Return the name of the user that runs this process; if the user has no name, return the uid."""
     number = os.getuid()
     try:
         return pwd.getpwuid(number).pw_name
@@ -42,29 +42,29 @@ def process_user() -> str:
 
 
 def http_names(config: BookieConfig) -> Sequence[str]:
-    """Return the names that the HTTP server of a bookie or of autorecovery accepts as ``Host``.
+    """Return the names that the HTTP server of a bookie or of autorecovery accepts in the ``Host`` header.
 
-    :param config: the configuration; the names in its ``httpServerAllowedHosts`` are accepted, too.
+    :param config: the configuration, which adds more names in ``httpServerAllowedHosts``.
     """
     return (*config.http_server_allowed_hosts, config.http_server_host, config.advertised_address, host_name())
 
 
 def local_host(config: BookieConfig) -> str:
-    """Return the address of this machine, for a bookie whose configuration sets no advertised address.  May block.
+    """Return the address of this machine for a bookie without an advertised address.  May block in the resolver.
 
-    :param config: the configuration of the bookie; if it sets ``listeningInterface``, the result is this address.
+    :param config: the configuration of the bookie.  If it sets ``listeningInterface``, return this value.
     """
     if config.listening_interface:
         return config.listening_interface
     try:
         return socket.gethostbyname(socket.gethostname())
     except OSError:
-        # This machine cannot resolve its own name.  Its loopback address can be used, if the configuration allows that.
+        # This machine cannot resolve its own name: use the loopback address, which the configuration may forbid later.
         return "127.0.0.1"
 
 
 def own_host(config: BookieConfig) -> str:
-    """Return the host name or address that is part of the id of a bookie on this machine.
+    """Return the host in the bookie id of a bookie on this machine: a name or an address.
 
     :param config: configuration of the bookie.
     :raises ConfigError: the configured network interface does not exist, or has no address or name that other machines
@@ -75,9 +75,9 @@ def own_host(config: BookieConfig) -> str:
 
 
 def resolve_addresses(config: BookieConfig, name_of: Callable[[str], str] = canonical_name) -> BookieConfig:
-    """Replace the name of a network interface in a configuration by the interface's address.
+    """Replace the name of a network interface in a configuration with the interface's address.
 
-    If the bookie id is to contain the host name, that name becomes the advertised address.
+    If ``useHostNameAsBookieID`` is set, also set the advertised address to the host name of this machine.
 
     :param config: configuration of the bookie.
     :param name_of: returns the canonical name of an address, or the address if it has none.
@@ -110,7 +110,7 @@ def _interface(config: BookieConfig) -> str:
 
 
 def _address(host: str) -> str:
-    """Return the address of a host name; return the name itself if it is unknown here, because clients may know it."""
+    """Return the address of a host name; if it cannot be resolved, return the name, because clients may resolve it."""
     try:
         return str(socket.getaddrinfo(host, None)[0][4][0])
     except OSError:
@@ -129,10 +129,9 @@ def interface_address(name: str) -> str:
 
 
 def address_and_name(host: str) -> tuple[str, str]:
-    """Return the address and the name of a ``host``, which is an address or a name.  Asks the resolver, and blocks.
+    """Return the address and the name of ``host``, which may be given as an address or as a name.  Blocks.
 
-    If the resolver knows no name, the address is returned as the name.  If it knows no address, ``UNKNOWN`` is returned
-    as the address.
+    If the resolver finds no name, the name is the address.  If it finds no address, the address is ``UNKNOWN``.
     """
     if isIPAddress(host) or isIPv6Address(host):
         try:

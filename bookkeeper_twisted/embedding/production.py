@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from ..http.access import HttpProtection
 
 _OTHER_FILES = 512
-"""Number of open files that are not client connections: entry logs, journals, indexes, metadata, the HTTP server."""
+"""File descriptors reserved for entry logs, journals, indexes, metadata and the HTTP server."""
 
 _SHARE = 4
-"""At least one in so many file descriptors is for client connections, even if few remain for open entry logs."""
+"""Client connections get at least a fourth of all file descriptors, even if few remain for entry logs."""
 
 LEAST_FILES = 64
-"""Smallest limit of open files with which a bookie starts."""
+"""The smallest limit of open files with which a bookie starts."""
 
 _log = Logger()
 
@@ -44,11 +44,10 @@ def make_bookie(
     """Make a bookie; it opens files and ports only when it is started.
 
     :param config: configuration of the bookie.
-    :param on_failure: called if a journal fails while the bookie serves, after the bookie has stopped (safety rule
-        S10).
+    :param on_failure: called if a journal has failed while the bookie was running, after the bookie has stopped itself.
     :raises ConfigError: the address of the bookie cannot be found, the limit of open files is too low, or the user of
         this process may not start a bookie.
-    :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no metadata driver knows the URI.
+    :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no metadata driver supports the URI.
     """
     require_permitted(config, process_user())
     config = with_descriptors(resolve_addresses(config), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
@@ -58,7 +57,7 @@ def make_bookie(
     protection = http_protection(reactor, config)
 
     def make_site(admin: IBookieAdmin) -> Any:
-        assert protection is not None  # else the bookie has no HTTP server
+        assert protection is not None  # this function is called only if the bookie has an HTTP server
         return _make_site(reactor, config, admin, protection, bookie.instruments)
 
     def make_metrics_site(admin: IBookieAdmin) -> Any:
@@ -77,8 +76,8 @@ def make_bookie(
 def http_protection(reactor: Any, config: BookieConfig) -> "HttpProtection | None":
     """Return the protection (TLS and access rules) of a process's HTTP server; None if it has no HTTP server.
 
-    :param config: the configuration.  The files that it names are read now: a process that cannot read them does not
-        start.
+    :param config: the configuration.  This call reads the key files and rule files that it names, so that a process
+        with unusable files does not start.
     :raises ConfigError: a file cannot be used.
     """
     if not config.http_server_enabled:
@@ -89,9 +88,9 @@ def http_protection(reactor: Any, config: BookieConfig) -> "HttpProtection | Non
 
 
 def require_permitted(config: BookieConfig, user: str) -> None:
-    """Refuse a user who may not start a bookie, as Apache's bookie does.
+    """Check that a user may start a bookie, as Apache's bookie does.
 
-    :param user: the name of the user whose process this is.
+    :param user: the name of the user that runs this process.
     :raises ConfigError: ``permittedStartupUsers`` is set and does not contain this user.
     """
     permitted = set(config.permitted_startup_users) - {"null", "none"}
@@ -100,7 +99,7 @@ def require_permitted(config: BookieConfig, user: str) -> None:
 
 
 def with_descriptors(config: BookieConfig, limit: int) -> BookieConfig:
-    """Reduce the number of client connections in a ``config`` to what the limit of open files permits.
+    """Reduce the maximum number of client connections in ``config`` if the limit of open files is too low for it.
 
     :param limit: limit of open files of this process.
     :raises ConfigError: the limit is too low for a bookie.
@@ -123,7 +122,7 @@ def with_descriptors(config: BookieConfig, limit: int) -> BookieConfig:
 def _make_site(
     reactor: Any, config: BookieConfig, admin: IBookieAdmin, protection: "HttpProtection", instruments: Instruments
 ) -> Any:
-    # Imported here, because a bookie without an HTTP server needs no such modules, and they take memory.
+    # Imported here, so that a bookie without an HTTP server does not need memory for these modules.
     from ..client.admin import BookKeeperAdmin
     from ..client.bookkeeper import BookKeeper
     from ..client.sanity import OneBookie, check_bookie

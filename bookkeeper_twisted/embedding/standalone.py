@@ -15,10 +15,10 @@ _SHORT = {
     "lock_release_of_failed_ledger_grace_period": 10000,
     "rw_rereplicate_backoff_ms": 1000,
 }
-"""Short pauses of autorecovery, in ms: in a cluster on one machine, no operator needs time to repair a bookie."""
+"""Short delays of autorecovery, in ms: it need not wait for an operator to repair a bookie."""
 
 DATA_OPTION = "option --data"
-"""The origin of directories that come from ``--data``; a standalone cluster may replace only such directories."""
+"""The origin that a configuration records for directories set by ``--data``; ``--standalone`` refuses others."""
 
 
 def standalone_configs(config: BookieConfig, count: int, base: str) -> list[BookieConfig]:
@@ -26,14 +26,14 @@ def standalone_configs(config: BookieConfig, count: int, base: str) -> list[Book
 
     Bookie ``i`` listens on ``bookiePort + i`` and has its directories in ``<base>/bookie-<i>``.  Metadata are in
     ``<base>/metadata.db`` unless ``metadataServiceUri`` is set.  If the system chooses the ports (``bookiePort`` 0),
-    bookies have no stable address, so their ids are ``bookie-<i>``.  Only the first bookie has the HTTP server or the
-    port of metrics.  The first bookie also runs autorecovery, with short pauses, if there are several bookies and
-    autorecovery is not switched off.
+    the ids of the bookies are ``bookie-<i>``, because their addresses change at every start.  Only the first bookie has
+    an HTTP server or a metrics port.  If there are several bookies, the first also runs autorecovery, with short
+    delays, unless the configuration switches autorecovery off.
 
     :param config: configuration that all bookies share.
     :param count: number of bookies.
     :param base: directory of the cluster.
-    :raises ConfigError: a key is set that cannot have one value for several bookies.
+    :raises ConfigError: a key is set that needs a different value for each bookie.
     """
     for name in ("bookie_id", "listen_endpoint", "journal_directories", "ledger_directories", "index_directories"):
         if config.origins.get(name, DATA_OPTION) != DATA_OPTION:
@@ -48,7 +48,7 @@ def standalone_configs(config: BookieConfig, count: int, base: str) -> list[Book
 
 
 def _autorecovery(config: BookieConfig, count: int) -> dict[str, Any]:
-    """Return values for the keys of autorecovery that the configuration does not set."""
+    """Return the standalone defaults of the autorecovery keys that ``config`` does not set, by attribute name."""
     defaults = {"auto_recovery_daemon_enabled": count > 1, **_SHORT}
     return {name: value for name, value in defaults.items() if name not in config.origins}
 

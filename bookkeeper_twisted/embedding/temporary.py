@@ -1,4 +1,4 @@
-"""Runs bookies until a ``with`` block ends: for examples, notebooks and first tries."""
+"""Runs bookies until a ``with`` block ends: for examples, notebooks and experiments."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,9 +14,9 @@ _thread = ReactorThread()
 
 @contextmanager
 def temporary_cluster(bookies: int = 1) -> Iterator[str]:
-    """Run real bookies in this process until the ``with`` block ends; the block gets their metadata service URI.
+    """Run bookies in this process until the ``with`` block ends; the context value is their metadata service URI.
 
-    The bookies run in a thread of their own and listen on free ports of the loopback address.  Their files are in a
+    The bookies run on a separate thread and listen on free ports of the loopback address.  Their files are in a
     temporary folder, which is deleted at the end.  Every kind of client (Twisted, asyncio or blocking) can connect to
     the URI.
 

@@ -20,7 +20,7 @@ MAX_DOUBTS = 3
 """Maximum number of writes with a lost reply in one update; after one more, the update fails."""
 
 MAX_RACES = 100
-"""How often another client may write first during one update; after one more time, the update fails."""
+"""The number of times that another client may write first during one update; the next time, the update fails."""
 
 
 async def update(

@@ -32,14 +32,14 @@ PROTOCOLS = ("TLSv1.2", "TLSv1.3")
 """Java's names of the protocols that this package supports."""
 
 _OLD = frozenset({"SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1"})
-"""Java's names of older protocols.  RFC 8996 forbids them, so they are never used, even if they are configured."""
+"""Java's names of older protocols, which are ignored in the configuration, because RFC 8996 forbids them."""
 
 _SUFFIXES = {"tls": "", "httpServer": "Path", "zkSsl": "Location"}
-"""The suffixes of configuration keys of stores by their prefixes, as in ``httpServerKeyStorePath``."""
+"""The last part of a store's configuration key, by the first part; as in ``httpServerKeyStorePath``."""
 
 
 def _words(given: str | Iterable[str]) -> tuple[str, ...]:
-    """Return names from a text, separated by commas, or from a sequence of names."""
+    """Return the names in a comma-separated string, or in a sequence of names."""
     parts = given.split(",") if isinstance(given, str) else given
     return tuple(part.strip() for part in parts if part.strip())
 
@@ -50,7 +50,7 @@ def _kind(given: str) -> str:
 
 @attrs.frozen(kw_only=True)
 class TlsSettings:
-    """The settings of TLS; the names in quotes are those of ``bk_server.conf``.
+    """The settings of TLS; names in quotes are configuration keys of ``bk_server.conf``.
 
     :ivar key_store_type: ``PEM``, ``PKCS12`` or ``JKS`` ("tlsKeyStoreType").
     :ivar key_store: the private key in PEM, or the store ("tlsKeyStore").
@@ -59,24 +59,24 @@ class TlsSettings:
     :ivar certificate_path: the file with the chain of the key's certificate, if the store type is PEM
         ("tlsCertificatePath").
     :ivar trust_store_type: ``PEM``, ``PKCS12`` or ``JKS``, for the trust store ("tlsTrustStoreType").
-    :ivar trust_store: the file with the issuers that certificates of peers must have ("tlsTrustStore").
+    :ivar trust_store: the file with the certificates of trusted issuers ("tlsTrustStore").
     :ivar trust_store_password_path: the file with the password of the trust store; may be empty
         ("tlsTrustStorePasswordPath").
     :ivar protocols: the enabled protocols, as a tuple or as a text with commas; empty for all ("tlsEnabledProtocols").
         Protocols before TLS 1.2 are left out.
     :ivar ciphers: names of cipher suites in Java (IANA) or OpenSSL, as a tuple or as a text with commas; empty for the
         default ("tlsEnabledCipherSuites").
-    :ivar client_authentication: in a bookie, whether clients must show a certificate, which is then verified; in a
-        client, whether it shows its certificate ("tlsClientAuthentication").
-    :ivar certificates_optional: in a bookie with ``client_authentication``, whether clients may nevertheless show no
+    :ivar client_authentication: in a bookie, whether clients must send a certificate; in a client, whether the client
+        sends its certificate ("tlsClientAuthentication").
+    :ivar certificates_optional: in a bookie with ``client_authentication``, whether to accept clients that send no
         certificate.
     :ivar key_store_password: the password of the key store, if no password file is named.
     :ivar trust_store_password: the password of the trust store, if no password file is named.
-    :ivar prefix: the first part of the configuration keys that name the files, for the text of errors; a key of
-        :data:`_SUFFIXES`.
+    :ivar prefix: the first part of the configuration keys that name the files, for the text of errors: ``tls``,
+        ``httpServer`` or ``zkSsl``.
     :ivar hostname_verification: whether the certificate of a bookie must contain the host to which the client connects
         ("tlsHostnameVerificationEnabled").
-    :ivar refresh_seconds: the shortest time between two checks whether the files have changed.
+    :ivar refresh_seconds: minimum number of seconds between two checks of the files for changes.
     """
 
     key_store_type: str = attrs.field(default="JKS", converter=_kind)
@@ -142,7 +142,7 @@ class TlsSettings:
 def settings_of(config: TlsConfig) -> TlsSettings:
     """Return the settings of TLS in a configuration.
 
-    :raises ConfigError: a value is unknown.
+    :raises ConfigError: a store type or a protocol is unknown, or no supported protocol is enabled.
     """
     return TlsSettings(
         key_store_type=config.tls_key_store_type, key_store=config.tls_key_store,
@@ -159,7 +159,7 @@ def settings_of(config: TlsConfig) -> TlsSettings:
 class _Tls(Generic[C]):
     """The TLS contexts of one side (bookie or client), made from files that its settings name.
 
-    :cvar what: what the files are, for the log.
+    :cvar what: a name for the files, for the log.
     :param seconds: returns the time in seconds since 1970, as a reactor does.
     :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
     """
@@ -175,14 +175,12 @@ class _Tls(Generic[C]):
         self._context = FromFiles(self.what, paths, self._make, seconds, settings.refresh_seconds)
 
     def _stores(self, settings: TlsSettings) -> Iterable["StoreFiles"]:
-        """Return the key store and the trust store whose files are read, and read again after a change.
-
-        Each subclass implements this.
+        """Return the key store and the trust store that this side needs; implemented by each subclass.
         """
         raise NotImplementedError
 
     def _make(self) -> C:
-        """Read the files and make a context."""
+        """Read the files and make a TLS context; implemented by each subclass."""
         raise NotImplementedError
 
 
@@ -211,9 +209,9 @@ class ServerTls(_Tls["Context"]):
         return context
 
     def expires_at(self) -> float:
-        """Return when the first certificate of the server's own chain expires, in seconds since 1970.
+        """Return the earliest expiry of a certificate in the server's own chain, in seconds since 1970.
 
-        Like a new connection, this call first reads the files if they have changed.
+        Before this, read the files again if they have changed.
         """
         self._context.get()
         return self._expires_at
@@ -225,16 +223,14 @@ class ServerTls(_Tls["Context"]):
 
 
 class _ClientStores(_Tls[C]):
-    """The key store (if the client shows a certificate) and the trust store of a client.
-
-    Subclasses make the connections of the client.
+    """The base class for the TLS of clients: it reads the trust store, and the key store if one is used.
     """
 
     def _stores(self, settings: TlsSettings) -> Iterable["StoreFiles"]:
         return (settings.keys, settings.trusted) if settings.client_authentication else (settings.trusted,)
 
     def _read(self) -> tuple["KeyAndChain | None", tuple["Certificate", ...]]:
-        """Return the client's own key with its certificates, if it shows them, and the trusted certificates."""
+        """Return the client's key with its chain (None if it sends no certificate), and the trusted certificates."""
         from . import keys
 
         identity = keys.read_identity(self._settings.keys) if self._settings.client_authentication else None
@@ -247,8 +243,8 @@ class _ClientStores(_Tls[C]):
 class ClientTls(_ClientStores["Context"]):
     """The TLS of a client's connections to bookies.
 
-    With TLS 1.3, the handshake of the client ends before the bookie has verified the client's certificate.  If the
-    bookie refuses it, the client learns this from the first bytes that it receives.
+    With TLS 1.3, the client completes its handshake before the bookie has verified the client's certificate.  If the
+    bookie refuses the certificate, the client receives a TLS alert after its handshake.
 
     :param seconds: returns the time in seconds since 1970, as a reactor does.
     :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
@@ -260,7 +256,7 @@ class ClientTls(_ClientStores["Context"]):
         return openssl.client_context(*self._read(), self._settings.spoken, self._settings.ciphers)
 
     def connecting_to(self, host: str) -> IOpenSSLClientConnectionCreator:
-        """Return the object that makes TLS connections to one bookie.
+        """Return an object that makes TLS connections to the bookie at ``host``.
 
         :param host: a host name or an IP address, without a port.
         :raises IncorrectParameterError: ``host`` is neither a host name nor an IP address.
@@ -275,9 +271,9 @@ class ClientTls(_ClientStores["Context"]):
 
 
 class SocketTls(_ClientStores["SSLContext"]):
-    """The TLS of a client whose sockets are made by a library, and used in threads.
+    """The TLS of a client that uses blocking sockets on threads, such as kazoo.
 
-    :param seconds: returns the time in seconds since 1970; any thread may call it.
+    :param seconds: a thread-safe function that returns the time in seconds since 1970.
     :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
     """
 
@@ -291,16 +287,16 @@ class SocketTls(_ClientStores["SSLContext"]):
     def wrapped(self, plain: Any, host: str) -> "SSLSocket":
         """Make the TLS handshake on a connection; this blocks.
 
-        :param plain: a connected socket, with a time limit.
+        :param plain: a connected socket with a timeout.
         :param host: the host name or address to which the socket is connected.
-        :raises OSError: one side refuses the other, or the time is over.
+        :raises OSError: one side refuses the TLS handshake, or the handshake has timed out.
         """
         return self._context.get().wrap_socket(plain, server_hostname=host)
 
 
 @implementer(IOpenSSLClientConnectionCreator)
 class _ToHost:
-    """Makes the TLS objects of connections to one host."""
+    """A factory of TLS connection objects for connections to one host."""
 
     def __init__(self, host: str, context: Callable[[], "Context"], verified: bool) -> None:
         self._host = host

@@ -6,12 +6,14 @@ The payload of an encrypted entry, which bookies and digests treat as any other 
     4     n   the encrypted payload, as long as the payload itself
     4+n   16  the authentication tag of GCM
 
-The nonce of an entry is the random bytes of the writer and the entry id (8 bytes, big-endian).  GCM is not secure if
-two payloads have the same key and nonce.  A writer uses each entry id once, and repeats an add with the same bytes.  If
-a program makes two writers of one ledger, their random bytes make the nonces different.  The tag also protects the
-ledger id and the length of the ledger up to the entry, and the nonce protects the entry id.  So a bookie cannot return
-the encrypted bytes of one entry as another entry, or with another length.  The last add confirmed in the header of an
-entry is not protected.
+The nonce of an entry is the random bytes of the writer, followed by the entry id (8 bytes, big-endian).  GCM is not
+secure if two different payloads are encrypted with the same key and nonce.  This does not happen: a writer encrypts
+each entry id only once, and repeats an add with the same encrypted bytes.  Two writers of the same ledger have
+different random bytes.
+
+The tag authenticates the payload, the nonce (and so the entry id), the ledger id, and the length of the ledger up to
+the entry.  So a bookie cannot return the encrypted bytes of one entry as another entry, or with another length.  The
+last add confirmed in the header of an entry is not authenticated.
 """
 
 import struct
@@ -52,7 +54,7 @@ class EntryCipher:
     def encrypt(self, entry_id: int, payload: bytes, length: int) -> bytes:
         """Return the encrypted ``payload`` of the entry ``entry_id``.
 
-        :param length: bytes of all encrypted payloads of the ledger before this entry.
+        :param length: total bytes of the encrypted payloads of all earlier entries in the ledger.
         """
         prefix, covered = self._prefix, _COVERED.pack(self._ledger_id, length + len(payload) + OVERHEAD)
         return prefix + self._encrypt(_NONCE.pack(prefix, entry_id), payload, covered)
@@ -61,7 +63,7 @@ class EntryCipher:
         """Return the encrypted ``payloads`` of consecutive entries.
 
         :param first: id of the first entry.
-        :param length: bytes of all encrypted payloads of the ledger before the first entry.
+        :param length: total bytes of the encrypted payloads of all entries before ``first`` in the ledger.
         """
         prefix, ledger_id, encrypt = self._prefix, self._ledger_id, self._encrypt
         cover, nonce = _COVERED.pack, _NONCE.pack
@@ -74,7 +76,8 @@ class EntryCipher:
     def decrypt(self, entry_id: int, encrypted: bytes, length: int) -> bytes:
         """Return the payload of an entry.
 
-        :param length: bytes of all encrypted payloads up to this entry, from the header of the entry.
+        :param length: total bytes of the encrypted payloads up to and including this entry, from the header of the
+            entry.
         :raises bookkeeper_twisted.errors.DigestMatchError: a writer with this key did not encrypt these bytes for this
             entry.
         """
@@ -90,13 +93,13 @@ class EntryCipher:
         self, first: int, ids: Sequence[bytes], lengths: Sequence[bytes], prefixes: Sequence[bytes],
         encrypted: Sequence[bytes],
     ) -> list[bytes]:  # fmt: skip
-        """Return the payloads of consecutive entries, given by columns of their stored bytes, each column a sequence.
+        """Return the decrypted payloads of consecutive entries; each sequence argument has one item for each entry.
 
         :param first: id of the first entry.
-        :param ids: entry id of each entry, eight big-endian bytes.
-        :param lengths: bytes of all encrypted payloads up to each entry, eight big-endian bytes.
-        :param prefixes: the random bytes at the beginning of each encrypted payload.
-        :param encrypted: the rest of each encrypted payload.
+        :param ids: the entry ids, as eight big-endian bytes.
+        :param lengths: the total bytes of encrypted payloads up to and including the entry, as eight big-endian bytes.
+        :param prefixes: the random bytes of the writer at the beginning of the encrypted payload.
+        :param encrypted: the rest of the encrypted payload, with the tag.
         :raises bookkeeper_twisted.errors.DigestMatchError: a writer with this key did not encrypt these bytes for these
             entries; the error names the first such entry.
         """

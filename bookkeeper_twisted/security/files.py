@@ -1,7 +1,7 @@
 """Reads files with secrets, tokens and keys, and reads them again when they have changed.
 
-Every error is a :class:`~bookkeeper_twisted.errors.ConfigError`.  It names the key of the configuration and the file,
-but shows nothing of the file's content.
+Every error is a :class:`~bookkeeper_twisted.errors.ConfigError`.  Its text contains the configuration key and the path
+of the file, but no part of the file's content.
 """
 
 import os
@@ -17,19 +17,19 @@ from ..errors import ConfigError
 T = TypeVar("T")
 
 REFRESH_SECONDS = 5.0
-"""The shortest time in seconds between two checks whether files have changed."""
+"""Minimum number of seconds between two checks of files for changes."""
 
 _MOST_NAMED = 1000
 _log = Logger()
 _readable_by_all: dict[str, tuple[int, int, int]] = {}
-"""The secret files about which a warning was logged, with numbers that change when the file is changed."""
+"""The path of each secret file about which a warning was logged, and numbers that change when the file is changed."""
 
 
 def file_error(key: str, path: str, reason: str) -> ConfigError:
     """Return the error for a file that cannot be used.
 
     :param key: the key of the configuration that names the file.
-    :param reason: a sentence about the file, which must show nothing of the file's content.
+    :param reason: a sentence about the file, which must not contain any part of the file's content.
     """
     return ConfigError(f"{key} = {path!r}: {reason}")
 
@@ -37,7 +37,7 @@ def file_error(key: str, path: str, reason: str) -> ConfigError:
 def read_small_file(key: str, path: str, limit: int, secret: bool = False, guarded: bool = False) -> bytes:
     """Return the content of a regular file.
 
-    If every user of the machine can read a secret file, a warning is logged, once until the file is changed.
+    If every user of the machine can read a secret file, a warning is logged once, and again after the file has changed.
 
     :param key: the key of the configuration that names the file.
     :param limit: maximum number of bytes that the file may have.
@@ -73,9 +73,9 @@ def read_small_file(key: str, path: str, limit: int, secret: bool = False, guard
 
 
 def _warn_once(key: str, path: str, identity: tuple[int, int, int]) -> None:
-    """Log a warning about a file that everybody can read, unless it was logged since the file was changed.
+    """Log a warning about a secret file that everybody can read, unless it was already logged for this file.
 
-    Several parts of a process may read the same file.
+    :param identity: numbers that change when the file is changed; a changed file gets a new warning.
     """
     if _readable_by_all.get(path) == identity:
         return
@@ -99,15 +99,15 @@ def read_text(key: str, path: str, limit: int, secret: bool = False, guarded: bo
         return data.decode()
     except UnicodeDecodeError:
         pass
-    # raised outside of the handler, because the UnicodeDecodeError contains the content of the file
+    # raised outside the except block, because UnicodeDecodeError contains the content of the file
     raise file_error(key, path, "it is not UTF-8")
 
 
 class CopyInMemory:
-    """A copy of a file for a library that opens its files again and again, so that later changes do it no harm.
+    """A private copy of a file for a library that opens the file repeatedly, so that it never sees a damaged file.
 
-    The copy is a file in memory that only this process can open; it ends with this object.  Systems other than Linux
-    have no such files: there the path is that of the file itself.
+    On Linux, the copy is a file in memory, which is deleted with this object.  Other systems have no such files, so
+    that :attr:`path` is the path of the original file.
 
     :ivar path: the path of the copy.
     """
@@ -128,13 +128,13 @@ class CopyInMemory:
 class FromFiles(Generic[T]):
     """An object that is made from files.  When the files have changed, a new object is made.
 
-    If the changed files cannot be used, the previous object stays in use, with one line in the log.
+    If the changed files cannot be used, the previous object stays in use, and the error is logged.
 
-    :param what: what the files are, for the log.
+    :param what: a name for the files, for the log.
     :param paths: paths of the files.
-    :param make: reads the files and makes the object.
-    :param seconds: returns the time in seconds since 1970.
-    :param refresh: the shortest time between two checks of the files, in seconds.
+    :param make: a function that reads the files and makes the object.
+    :param seconds: a function that returns the time in seconds since 1970.
+    :param refresh: minimum number of seconds between two checks of the files for changes.
     :raises ConfigError: the files cannot be used.
     """
 
@@ -148,18 +148,17 @@ class FromFiles(Generic[T]):
         self._make = make
         self._seconds = seconds
         self._looked_at = seconds()
-        # Record the state of the files before they are read.  If a file changes during the read, the next check notices
-        # it.
+        # Record the state of the files before they are read: the next check then notices a change during the read.
         self._seen = self._look()
         self._made = make()
 
     def get(self) -> T:
-        """Return the object made from the newest content of the files.
+        """Return the object made from the files.
 
-        If the last check was at least ``refresh`` seconds ago, first check whether the files have changed.
+        If the last check was at least ``refresh`` seconds ago and the files have changed, first make a new object.
         """
         now = self._seconds()
-        if not 0 <= now - self._looked_at < self._refresh:  # this is also true if the clock was set back
+        if not 0 <= now - self._looked_at < self._refresh:  # also true after the clock was set back
             self._looked_at = now
             seen = self._look()
             if seen != self._seen:
@@ -178,17 +177,17 @@ class FromFiles(Generic[T]):
                 "{what} have changed and cannot be used, the previous ones stay in use: {reason}",
                 what=self._what, reason=str(error),
             )  # fmt: skip
-        except Exception:  # after any error, new connections must still work, with the previous object
+        except Exception:  # whatever the error is, new connections must work with the previous object
             _log.failure("{what} have changed and cannot be used, the previous ones stay in use", what=self._what)
         else:
             _log.info("{what} have changed: the new ones are in use", what=self._what)
 
 
 def identity_of(path: str) -> tuple[int, ...] | None:
-    """Return some numbers that change when the file at ``path`` is changed or replaced; None if there is no file."""
+    """Return a tuple of numbers that changes when the file at ``path`` is changed or replaced; None without a file."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
         return None
-    # st_ctime is the time of the last change of content or attributes; no program can set it
+    # st_ctime is the time of the last change of content or attributes, and unlike st_mtime, programs cannot set it
     return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns

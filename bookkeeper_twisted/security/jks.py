@@ -10,8 +10,8 @@ text      length in bytes (2), modified UTF-8
 blob      length in bytes (4), bytes
 ========  ==================================================================================================
 
-The digest is SHA-1 over the password, a fixed phrase, and the file up to the digest; so a reader cannot tell a wrong
-password from a damaged file.  A private key is protected by a key stream that SHA-1 makes from its password.
+The digest is SHA-1 over the password, a fixed phrase, and the file up to the digest, so a wrong password looks like a
+damaged file.  A private key is encrypted by XOR with a key stream that SHA-1 makes from the key's password.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ _KEY, _TRUSTED = 1, 2
 _MOST_ENTRIES = 10_000
 
 _PROTECTOR = bytes.fromhex("2b060104012a02110101")
-"""The object identifier of Sun's key protector, 1.3.6.1.4.1.42.2.17.1.1."""
+"""The object identifier of Sun's key protector (the encryption of JKS keys), 1.3.6.1.4.1.42.2.17.1.1."""
 
 _SEQUENCE, _OBJECT_ID, _OCTETS = 0x30, 0x06, 0x04
 
@@ -69,10 +69,9 @@ class JksStore:
 
 
 def read_jks(data: bytes, password: str) -> JksStore:
-    """Return the entries of a JKS store, after its integrity was checked.
+    """Verify the digest of a JKS store, and return the store's entries.
 
-    :raises CodecError: ``data`` is not a JKS store, or the store is damaged or has another password; the text gives the
-        reason.
+    :raises CodecError: ``data`` is not a JKS store, or the store is damaged or has another password.
     """
     if len(data) < _HEAD.size + _DIGEST_SIZE or not data.startswith(MAGIC):
         raise CodecError("it is no JKS store")
@@ -104,8 +103,8 @@ def read_jks(data: bytes, password: str) -> JksStore:
 def unprotect(protected: bytes, password: str) -> bytes:
     """Decrypt a private key of a store; return it in PKCS8.
 
-    :param protected: an ``EncryptedPrivateKeyInfo`` in DER with Sun's key protector.
-    :raises CodecError: the key has another password, or is encrypted in another way.
+    :param protected: an ``EncryptedPrivateKeyInfo`` in DER, encrypted by Sun's key protector (the algorithm of JKS).
+    :raises CodecError: the key has another password, or is encrypted by another algorithm.
     """
     outer = _Reader(protected).element(_SEQUENCE)
     algorithm = outer.element(_SEQUENCE)

@@ -9,11 +9,11 @@ PKCS12   the first private key and the chain of its certificate          trusted
 JKS      like PKCS12                                                     like PKCS12
 =======  ==============================================================  ===============================================
 
-Whether a store is PKCS12 or JKS is decided by its content, not by the configured type.  Java does the same, because its
-``keytool`` writes PKCS12 to files of any name since Java 9.
+If the configured type is PKCS12 or JKS, the content of the store decides which of the two formats it is parsed as.
+Java does the same, because its ``keytool`` writes PKCS12 by default since Java 9, whatever the name of the file is.
 
-Every error is a :class:`~bookkeeper_twisted.errors.ConfigError`.  It names the key of the configuration and the file,
-and contains no password.
+Every error is a :class:`~bookkeeper_twisted.errors.ConfigError`.  Its text contains the configuration key and the path
+of the file, and no password.
 """
 
 import re
@@ -46,7 +46,7 @@ T = TypeVar("T")
 PrivateKey = RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey | Ed448PrivateKey
 
 MAX_SIZE = 16 << 20
-"""Maximum number of bytes of a file; it is read and parsed on the reactor's thread."""
+"""Maximum number of bytes of a file, so that the reactor thread, which parses the file, is not blocked for long."""
 
 _KEY_BEGIN = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----")
 _CERTIFICATE_BEGIN = re.compile(rb"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE")
@@ -54,7 +54,7 @@ _SPACE = "".join(map(chr, range(33)))
 """The characters that Java's ``trim`` removes."""
 
 _UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm)
-"""What the library raises for a wrong password and for bytes that it cannot read."""
+"""The exceptions of the TLS library for a wrong password and for bytes that it cannot parse."""
 
 
 @attrs.frozen
@@ -64,9 +64,10 @@ class StoreFiles:
     :ivar name: the key of the configuration that names the store: ``tlsKeyStore`` or ``tlsTrustStore``.
     :ivar kind: ``PEM``, ``PKCS12`` or ``JKS``.
     :ivar password_path: the file with the password; empty if there is none.
-    :ivar certificate_path: for a key in PEM, the file with its certificate and those of the issuers; otherwise empty.
-    :ivar password: the password itself, if no password file is named.
-    :ivar suffix: the end of the configuration key that names the file: ``Path`` in ``httpServerKeyStorePath``.
+    :ivar certificate_path: for a key in PEM, the file with its certificate and the certificates of the issuers;
+        otherwise empty.
+    :ivar password: the password itself, if there is no password file.
+    :ivar suffix: the last part of the configuration key that names the file: ``Path`` in ``httpServerKeyStorePath``.
     :ivar certificate_name: the configuration key that names the file with the certificates of the key.
     """
 
@@ -91,7 +92,7 @@ class StoreFiles:
 
     @property
     def password_source(self) -> str:
-        """The configuration key of the store's password, or of its password file with the path of this file."""
+        """The configuration key of the store's password, or the configuration key and path of its password file."""
         if self.password and not self.password_path:
             return f"{self.name}Password"
         return f"{self.name}PasswordPath, {self.password_path!r}"
@@ -99,7 +100,7 @@ class StoreFiles:
     def refusal(self, reason: str) -> ConfigError:
         """Return the error for a store that cannot be used; the caller raises it.
 
-        :param reason: a sentence about the file.
+        :param reason: a sentence about the store, for the text of the error.
         """
         return file_error(self.key, self.path, reason)
 
@@ -121,7 +122,7 @@ def read_identity(files: StoreFiles) -> KeyAndChain:
 
     If every user of the machine can read the key store or its password file, a warning is logged.
 
-    :raises ConfigError: a file cannot be read, has no key or no certificate, or the two do not belong together.
+    :raises ConfigError: a file cannot be read, has no key or no certificate, or the certificate is not that of the key.
     """
     data = _read(files.key, files.path, secret=True)
     password = _password(files)
@@ -201,14 +202,14 @@ def _password(files: StoreFiles) -> str:
         password = _read(key, files.password_path, secret=files.name.endswith("KeyStore")).decode()
     except UnicodeDecodeError:
         password = None
-    if password is None:  # raised outside of the handler, because the first error contains the password
+    if password is None:  # raised outside the except block: the first error contains the password
         raise file_error(key, files.password_path, "the password is not UTF-8")
-    # like Java, remove space around the passwords of stores, but not around passwords of PEM keys
+    # like Java, strip white space from the passwords of stores, but not from the passwords of PEM keys
     return password.rstrip("\r\n") if files.kind == "PEM" else password.strip(_SPACE)
 
 
 def _parsed(files: StoreFiles, parse: Callable[[], T], reason: str = "it has a certificate that cannot be read") -> T:
-    """Call ``parse``, a function of the TLS library; convert each of its errors to a ConfigError for this store."""
+    """Call ``parse``, a function of the TLS library; convert its errors to a ConfigError about this store."""
     try:
         return parse()
     except _UNREADABLE:
@@ -229,7 +230,7 @@ def _usable(files: StoreFiles, key: object) -> PrivateKey:
 
 
 def _pem_key(files: StoreFiles, data: bytes, password: str) -> PrivateKey:
-    begin = _KEY_BEGIN.search(data)  # the file may also contain certificates, and parameters of elliptic curves
+    begin = _KEY_BEGIN.search(data)  # the file may also contain certificates or curve parameters
     end = b"-----END %b-----" % begin[1] if begin is not None else b""
     ended_at = data.find(end, begin.end()) if begin is not None else -1
     if begin is None or ended_at < 0:
@@ -253,7 +254,7 @@ def _pem_certificates(key: str, path: str, data: bytes) -> tuple[x509.Certificat
         found = tuple(x509.load_pem_x509_certificates(data))
     except _UNREADABLE:
         raise file_error(key, path, "it has no certificate in PEM, or one that cannot be read") from None
-    if len(found) != len(_CERTIFICATE_BEGIN.findall(data)):  # the library would ignore a last block that is cut off
+    if len(found) != len(_CERTIFICATE_BEGIN.findall(data)):  # the library ignores a truncated last block
         raise file_error(key, path, "its last certificate is cut off")
     return found
 
@@ -262,7 +263,7 @@ def _pem_certificates(key: str, path: str, data: bytes) -> tuple[x509.Certificat
 
 
 def _wrong(files: StoreFiles) -> str:
-    """Return the probable reason why a store cannot be opened, for the text of an error."""
+    """Return a text with the probable reason why a store cannot be opened: a wrong password or a damaged file."""
     if files.password_path or files.password:
         return f"its password is not that of {files.password_source}, or it is damaged"
     return f"it has a password, and {files.name}PasswordPath names none; or it is damaged"
@@ -271,7 +272,7 @@ def _wrong(files: StoreFiles) -> str:
 def _pkcs12(
     files: StoreFiles, data: bytes, password: str
 ) -> tuple[object, tuple[x509.Certificate, ...], tuple[x509.Certificate, ...]]:
-    """Return the key of a PKCS12 store or None, the chain of the key's certificate, and the other certificates."""
+    """Return the private key of a PKCS12 store (or None), the key's certificate chain, and the other certificates."""
     if not data.startswith(b"\x30"):
         raise files.refusal("it is neither a PKCS12 nor a JKS store")
     store = _parsed(files, lambda: load_pkcs12(data, password.encode() or None), _wrong(files))
@@ -283,7 +284,7 @@ def _pkcs12(
 
 
 def _chain(first: x509.Certificate, others: Sequence[x509.Certificate]) -> tuple[x509.Certificate, ...]:
-    """Return the chain of a certificate: ``first``, its issuer, and so on, as far as ``others`` has them."""
+    """Return the chain of a certificate: ``first``, then its issuer, and so on, as far as ``others`` has them."""
     chain = [first]
     while issuer := next((c for c in others if c.subject == chain[-1].issuer and c not in chain), None):
         chain.append(issuer)

@@ -1,8 +1,7 @@
-"""Key providers, which wrap the keys of encrypted ledgers: they encrypt these keys with keys of their own.
+"""Key providers, which wrap (encrypt) the keys of encrypted ledgers with keys of their own.
 
-The metadata of a ledger contain its wrapped key.  Everybody who reads the metadata sees the wrapped key, but only the
-provider can decrypt it.  When the provider's key is replaced, the keys of ledgers are wrapped again, and their entries
-stay the same.
+The metadata of a ledger contain its wrapped key, which only the key provider can decrypt.  When the provider gets a new
+key, the keys of ledgers are wrapped again with this key; the entries of the ledgers need not be encrypted again.
 """
 
 import binascii
@@ -33,7 +32,7 @@ class WrappedKey:
     """The wrapped (encrypted) key of a ledger, as it is in the ledger's metadata.
 
     :ivar key_id: the name of the provider's key that encrypted the ledger's key.
-    :ivar wrapped: the encrypted key, in a form that the provider chooses.
+    :ivar wrapped: the encrypted key, in the format of the provider.
     """
 
     key_id: str
@@ -68,9 +67,9 @@ class IKeyProviderPlugin(Interface):
 
 @implementer(IKeyProvider)
 class KeyRing:
-    """A provider that has its keys in memory, and wraps with AES-256-GCM.
+    """A provider that stores its keys in memory, and wraps the keys of ledgers with AES-256-GCM.
 
-    :param keys: keys of 32 bytes by name; the last one is the newest, which wraps the keys of new ledgers.
+    :param keys: keys of 32 bytes by name; the last key is the newest, and wraps the keys of new ledgers.
     :param origin: the file or the environment variable from which the keys were read, for the text of errors.
     """
 
@@ -95,7 +94,7 @@ class KeyRing:
     def unwrap(self, wrapped: WrappedKey) -> "Deferred[bytes]":
         """Decrypt ``wrapped``, and return the key of the ledger.
 
-        See :meth:`IKeyProvider.unwrap` for parameters and errors.
+        The errors are those of :meth:`IKeyProvider.unwrap`.
         """
         return execute(self._unwrap, wrapped)
 
@@ -135,7 +134,10 @@ class FileKeys:
 
 @implementer(IPlugin, IKeyProviderPlugin)
 class EnvironmentKeys:
-    """The plugin that reads keys, in the form of a key file, from the environment variable ``ledgerKeyVariable``."""
+    """The plugin that reads keys from an environment variable, which ``ledgerKeyVariable`` names.
+
+    The variable has the same lines as a file of :class:`FileKeys`.
+    """
 
     names = frozenset({"environment"})
 
@@ -161,7 +163,7 @@ def _parsed(text: str, origin: str) -> Mapping[str, bytes]:
     """Parse the lines of a key file.
 
     :param origin: the file or environment variable with the lines, for the text of errors.
-    :raises ConfigError: there is no key, or a line is invalid; the error contains no key.
+    :raises ConfigError: there is no key, or a line is invalid; the text of the error contains no key.
     """
     keys: dict[str, bytes] = {}
     for number, line in enumerate(text.splitlines(), 1):

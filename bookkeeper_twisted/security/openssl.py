@@ -1,8 +1,8 @@
-"""Makes the TLS contexts of OpenSSL: protocols, the certificate to show, and the check of the peer's certificate.
+"""Makes the TLS contexts of OpenSSL: protocols, the own certificate, and the check of the peer's certificate.
 
-The rules for both sides: TLS 1.2 and 1.3; no compression (CRIME), no renegotiation, and no resumption of sessions, so
-every handshake verifies the peer, and no key for session tickets outlives its connections.  Each certificate in the
-trust store is trusted, even that of an intermediate issuer, as in Java.
+Both sides use only TLS 1.2 and 1.3, without compression (because of CRIME) and without renegotiation.  Sessions are not
+resumed, so that every handshake verifies the peer, and no long-lived key for session tickets exists.  As in Java, each
+certificate in the trust store is trusted, even the certificate of an intermediate issuer.
 """
 
 import re
@@ -24,16 +24,16 @@ DEFAULT_CIPHERS = (
     "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384",
     "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305",
 )  # fmt: skip
-"""The cipher suites of TLS 1.2 in Mozilla's intermediate set that use a new key for each connection."""
+"""The cipher suites of TLS 1.2 in Mozilla's intermediate set that use an ephemeral key exchange (ECDHE)."""
 
 DEFAULT_CIPHERS_OF_13 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 """The cipher suites of TLS 1.3 that OpenSSL allows by default; the suite that needs the least computation is first."""
 
 _CIPHERS_OF_13 = frozenset({*DEFAULT_CIPHERS_OF_13, "TLS_AES_128_CCM_SHA256", "TLS_AES_128_CCM_8_SHA256"})
-"""The cipher suites of TLS 1.3 that encrypt; OpenSSL knows others, such as TLS_SHA256_SHA256 (RFC 9150)."""
+"""All cipher suites of TLS 1.3 that encrypt; others, such as TLS_SHA256_SHA256 (RFC 9150), only authenticate."""
 
 _SUITE = re.compile("[A-Z0-9][A-Za-z0-9_-]*")
-"""The form of the name of one cipher suite; OpenSSL's commands (``@``) and combinations (``+``, ``:``) do not match."""
+"""A pattern for one cipher suite name; OpenSSL's commands (``@``) and combinations (``+``, ``:``) do not match."""
 
 _NEVER = ":!aNULL:!eNULL:!PSK:!SRP:!LOW:!EXPORT:!DES:!3DES:!RC4:!RC2:!IDEA:!SEED:!MD5"
 """Cipher suites that are never used: those without certificates, without encryption, or with a broken algorithm."""
@@ -58,17 +58,17 @@ _REASONS = {
     68: "its signature is of a kind that is too weak",
     79: "it is not that of a certificate authority, and has issued another",
 }
-"""Words for the numbers that ``X509_STORE_CTX_get_error`` returns."""
+"""Texts for the error numbers that ``X509_STORE_CTX_get_error`` returns."""
 
 
 class PeerCertificateError(SSL.Error):
-    """The certificate of the peer was refused; the text says which certificate, and why.
+    """The certificate of the peer was refused; the text contains the subject of the certificate and the reason.
 
     The error ends the handshake with an alert.  Twisted passes the error to ``connectionLost`` as the reason.
     """
 
     def __init__(self, reason: str) -> None:
-        # Twisted expects the arguments of OpenSSL's errors in this form
+        # Twisted expects the arguments of OpenSSL's errors in this format
         super().__init__([("bookkeeper-twisted", "certificate", reason)])
         self._reason = reason
 
@@ -82,11 +82,11 @@ def server_context(
 ) -> SSL.Context:  # fmt: skip
     """Return the TLS context of a bookie's connections.
 
-    :param trusted: issuers of the certificates that clients must show; None if clients show no certificates.
+    :param trusted: the trusted issuers of clients' certificates; None to request no certificates from clients.
     :param protocols: the allowed protocols: ``TLSv1.2``, ``TLSv1.3`` or both.
     :param ciphers: names of the allowed cipher suites; if empty, the default suites are allowed.
-    :param required: whether clients must show a certificate.  If False, a client may show none; a certificate that it
-        shows is verified nevertheless.
+    :param required: whether clients must send a certificate.  If False, a client may send none, but if it sends a
+        certificate, this must be valid.
     :raises ConfigError: OpenSSL refuses one of the arguments.
     """
     context = _context(protocols, ciphers)
@@ -104,10 +104,10 @@ def server_context(
 def client_context(
     identity: KeyAndChain | None, trusted: Sequence[Certificate], protocols: Sequence[str], ciphers: Sequence[str]
 ) -> SSL.Context:
-    """Return the TLS context of a client's connections, which are objects of the class :class:`HostConnection`.
+    """Return the TLS context for a client's :class:`HostConnection` objects.
 
-    :param identity: the key and certificate to show to bookies that ask for them; None to show nothing.
-    :param trusted: issuers of the certificates of bookies.
+    :param identity: the key and certificate to send to bookies that request them; None to send none.
+    :param trusted: the trusted issuers of bookies' certificates.
     :param protocols: the allowed protocols: ``TLSv1.2``, ``TLSv1.3`` or both.
     :param ciphers: names of the allowed cipher suites; if empty, the default suites are allowed.
     :raises ConfigError: OpenSSL refuses one of the arguments.
@@ -121,17 +121,17 @@ def client_context(
 
 
 class EncryptedConnection(RecordConnection):
-    """A TLS connection in memory; the error that it raises at the end of the peer's bytes keeps no objects alive.
+    """A TLS connection in memory whose error at the end of the connection makes no reference cycle.
 
-    Twisted would store that error in a variable of a stack frame, to which the error itself refers.  Because of this
-    cycle, only the garbage collector could free the connection.
+    pyOpenSSL's own error would refer to a stack frame of Twisted, and a variable of this frame to the error.  Only the
+    garbage collector could then free the connection.
     """
 
     def recv(self, bufsiz: int, flags: int | None = None) -> bytes:
         """Return decrypted bytes that the peer has sent.
 
         :param bufsiz: maximum number of bytes to return.
-        :param flags: flags of the socket module, which pyOpenSSL interprets.
+        :param flags: flags of the socket module, passed to pyOpenSSL.
         """
         try:
             return super().recv(bufsiz, flags)
@@ -140,12 +140,12 @@ class EncryptedConnection(RecordConnection):
         except SSL.Error as error:
             if not _is_end(error):
                 raise
-        # raised outside of the handler: inside, the new error would refer to the first one and its stack frames
+        # raised outside the except block: inside, the new error would refer to the first error and its stack frames
         raise SSL.ZeroReturnError
 
 
 def _is_end(error: SSL.Error) -> bool:
-    """Test whether an error means that the peer sends no more bytes; its form depends on the version of OpenSSL."""
+    """Test whether an error means that the peer sends no more bytes; OpenSSL versions report this differently."""
     reason = error.args[-1] if error.args else []
     if isinstance(reason, list):
         reason = reason[-1][-1] if reason else "unexpected eof"
@@ -153,9 +153,9 @@ def _is_end(error: SSL.Error) -> bool:
 
 
 class HostConnection(EncryptedConnection):
-    """A TLS connection of a client, which knows the host to which it is connected.
+    """A TLS connection of a client, with the host to which it is connected.
 
-    :param host: a host name or an IP address; a name is sent to the bookie (SNI).
+    :param host: a host name or an IP address; a host name is also sent to the bookie (SNI).
     :param verified: whether the bookie's certificate must contain ``host``.
     """
 
@@ -190,9 +190,9 @@ def _is_of_13(name: str) -> bool:
 
 
 def _spoken(protocols: Sequence[str], ciphers: Sequence[str]) -> Sequence[str]:
-    """Return those of the ``protocols`` for which ``ciphers`` contains a cipher suite.
+    """Return the ``protocols`` for which ``ciphers`` contains at least one cipher suite.
 
-    The list of suites is for all protocols, so it may lack suites for one of them.
+    TLS 1.2 and TLS 1.3 have different cipher suites, and ``ciphers`` may contain suites for only one of them.
     """
     if not ciphers:
         return protocols
@@ -206,8 +206,8 @@ def _spoken(protocols: Sequence[str], ciphers: Sequence[str]) -> Sequence[str]:
 def _require_suite(name: str) -> None:
     """Raise an error unless ``name`` is the name of one cipher suite that authenticates the peer and encrypts.
 
-    OpenSSL itself would also accept commands and names of groups of suites, and would ignore an unknown name if another
-    name is known.
+    OpenSSL would also accept commands and names of groups of suites in a list of suites, and ignores unknown names in
+    it.
     """
     if _is_of_13(name):
         is_one = name in _CIPHERS_OF_13
@@ -260,7 +260,7 @@ def _trust(context: SSL.Context, certificates: Iterable[Certificate]) -> None:
 def _verify_chain(connection: SSL.Connection, certificate: X509, number: int, depth: int, valid: int) -> bool:
     """Refuse the chain of a peer's certificate if OpenSSL finds it invalid.
 
-    OpenSSL calls this for each certificate of a chain, from the issuer's to the peer's own, at depth 0.
+    OpenSSL calls this function for each certificate of the chain, from the root issuer to the peer (depth 0).
     """
     name = _subject(certificate) if depth == 0 or not valid else ""
     if not valid:
@@ -272,9 +272,9 @@ def _verify_chain(connection: SSL.Connection, certificate: X509, number: int, de
 
 
 def _subject(certificate: X509) -> str | None:
-    """Return the subject of a certificate as text for the log; the peer may have chosen any subject.
+    """Return the subject of a certificate as text that is safe for the log, because a peer can choose any subject.
 
-    :returns: the subject without control characters, cut off if it is long; None if it cannot be shown as text.
+    :returns: the subject without control characters, truncated if it is long; None if it cannot be decoded.
     """
     try:
         text = certificate.to_cryptography().subject.rfc4514_string()
@@ -284,10 +284,10 @@ def _subject(certificate: X509) -> str | None:
 
 
 def _verify_bookie(connection: SSL.Connection, certificate: X509, number: int, depth: int, valid: int) -> bool:
-    """Refuse an invalid chain of a bookie's certificate, and a certificate that does not name the host.
+    """Refuse a bookie's certificate if its chain is invalid, or if it does not contain the host of the connection.
 
-    If the host is wrong, the bookie receives the alert "internal error" instead of "bad certificate".  OpenSSL derives
-    the alert from its own error number, and with pyOpenSSL a callback cannot set this number.
+    If the host is wrong, the bookie receives the TLS alert "internal error" instead of "bad certificate".  OpenSSL
+    derives the alert from its error number, which a callback cannot set through pyOpenSSL.
     """
     _verify_chain(connection, certificate, number, depth, valid)
     if not isinstance(connection, HostConnection):
@@ -305,7 +305,7 @@ def _verify_host(certificate: X509, host: str) -> None:
         pass
     else:
         return
-    # Raised outside of the handler: inside, the new error would refer to the first one and its stack frames.
+    # Raised outside the except block: inside, the new error would refer to the first error and its stack frames.
     raise PeerCertificateError(f"the certificate of {_subject(certificate)} is refused: it is not one for {host}")
 
 

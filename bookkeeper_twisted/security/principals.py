@@ -14,17 +14,17 @@ _ROLES = "0"
 _CODED = re.compile("([0-9]+):(.*)")
 
 _JAVA_SPACE = "".join(map(chr, range(33)))
-"""The characters that Java's ``trim`` removes: other spaces, such as U+00A0, are a part of a role."""
+"""The characters that Java's ``trim`` removes; other white space, such as U+00A0, is a part of a role."""
 
 
 @attrs.frozen
 class Principal:
     """A principal: the identity that a peer has proven.
 
-    :ivar kind: how the peer has proven its identity.
+    :ivar kind: how the peer has proven its identity: one of :data:`KINDS`.
     :ivar name: the subject of the certificate in the form of RFC 4514, or the name of the user.
-    :ivar roles: the roles in its certificate or its token.  Of the roles in a certificate, Apache's
-        ``BookieAuthZFactory`` compares only the first.
+    :ivar roles: the roles in the peer's certificate or token.  Apache's ``BookieAuthZFactory`` uses only the first role
+        of a certificate.
     :ivar uris: the URIs among the alternative names of the certificate, such as ``spiffe://domain/service``.
     """
 
@@ -38,11 +38,11 @@ KINDS = ("certificate", "sasl", "token", "none")
 """The values of :attr:`Principal.kind`."""
 
 NOBODY = Principal("none")
-"""The principal of a peer that has not shown who it is."""
+"""The principal of a peer that is not authenticated."""
 
 
 def principal_of(certificate: "Certificate") -> Principal:
-    """Return the principal of a certificate that was verified in the handshake.
+    """Return the principal for a certificate that the TLS handshake has verified.
 
     :param certificate: the peer's own certificate: ``connection.get_peer_certificate(as_cryptography=True)``.
     """
@@ -53,7 +53,7 @@ def principal_of(certificate: "Certificate") -> Principal:
     unit = units[0].value if units else ""
     try:
         names = certificate.extensions.get_extension_for_class(SubjectAlternativeName).value
-    except (ExtensionNotFound, ValueError):  # alternative names that cannot be parsed give no rights
+    except (ExtensionNotFound, ValueError):  # alternative names that are missing or cannot be parsed are ignored
         uris: list[str] = []
     else:
         uris = names.get_values_for_type(UniformResourceIdentifier)
@@ -62,9 +62,9 @@ def principal_of(certificate: "Certificate") -> Principal:
 
 
 def roles_of(unit: str) -> tuple[str, ...]:
-    """Return the roles in the text of an organizational unit: the words after code 0, as in Java's ``CertUtils``.
+    """Return the roles in an organizational unit, the words after the code ``0:``, as Java's ``CertUtils`` does.
 
-    Spaces around a role do not count.
+    White space around a role is ignored.
 
     :param unit: a text of the form ``0:role,role;1:cluster``.
     """

@@ -1,4 +1,4 @@
-"""The bytes in front of the body of a TLS record.
+"""The header of a TLS record.
 
 ====== =================================
 bytes  meaning
@@ -10,15 +10,15 @@ bytes  meaning
 """
 
 HEAD = 5
-"""Number of bytes in front of the body."""
+"""Number of bytes in the header of a TLS record."""
 
 HANDSHAKE = b"\x16"
-"""The type of a record with messages of the handshake; such a record is the first of a connection."""
+"""The type of records with handshake messages; the first record of a TLS connection has this type."""
 
 
 def body_size(head: bytes) -> int:
-    """Return the number of bytes in the body of a record.
+    """Return the number of bytes in the body of a TLS record.
 
-    :param head: at least the first :data:`HEAD` bytes of the record.
+    :param head: the header of the record (its first :data:`HEAD` bytes), or more bytes of the record.
     """
     return int.from_bytes(head[3:HEAD], "big")

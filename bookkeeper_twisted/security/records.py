@@ -1,12 +1,11 @@
-"""Encrypts and decrypts many records of TLS by few calls.
+"""Encrypts and decrypts many TLS records with few calls.
 
-A record has 16 KiB at most.  pyOpenSSL decrypts one record at a time, each into a new buffer, and raises an exception
-after the last one.  For a short request, these calls take twice the time of OpenSSL itself.  This module calls the same
-functions of OpenSSL, once for each record, but with one buffer for all records.  The handshake and its checks are still
-pyOpenSSL's.
+A TLS record contains at most 16 KiB.  pyOpenSSL decrypts one record per call, each into a new buffer, and raises an
+exception after the last record.  For a short request, this takes twice the time of OpenSSL itself.  This module calls
+OpenSSL's functions directly, with one buffer for all records.  pyOpenSSL still makes the handshake and its checks.
 
-:func:`missing` knows the undocumented names of pyOpenSSL that are used here; the import checks that they exist.  If one
-is missing, one log line says so, :data:`DIRECT` is False, and pyOpenSSL's own methods are called.
+The direct calls need undocumented attributes of pyOpenSSL, which :func:`missing` lists.  If the installed version lacks
+one of them, this is logged, :data:`DIRECT` is False, and pyOpenSSL's own methods are used.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,15 +22,15 @@ TlsError = SSL.Error
 """The errors of OpenSSL."""
 
 RECORD = 16 * 1024
-"""Maximum number of bytes of plain text in a TLS record; pieces with fewer bytes on average are joined before they are
-encrypted.
+"""Maximum number of bytes of plaintext in a TLS record.
+
+Pieces that are shorter on average are joined before they are encrypted.
 """
 
 GROUP = 64 * 1024
-"""Bytes of plain text that are encrypted before the encrypted bytes are taken from OpenSSL, and received bytes that
-OpenSSL is given before the plain text is taken from it.
+"""Maximum number of bytes that are passed to OpenSSL before its output is read: plaintext or received bytes.
 
-The two buffers in which OpenSSL keeps encrypted bytes grow to about this size, and are kept as long as the connection.
+OpenSSL's two buffers for encrypted bytes grow to about this size, and are freed only with the connection.
 """
 
 _OF_MODULE = ("_lib", "_ffi")
@@ -41,9 +40,8 @@ _OF_LIBRARY = (
 _OF_CONNECTION = ("_ssl", "_into_ssl", "_from_ssl", "_raise_ssl_error")
 
 _OVERHEAD = 17 * 1024
-"""Bytes by which a buffer for plain text exceeds the received bytes, because OpenSSL may hold part of a record already.
-
-Such a part has fewer bytes than this, and plain text is shorter than the bytes from which it is decrypted.
+"""Bytes by which a buffer for plaintext is larger than the received bytes, because OpenSSL may already store part of a
+record, which has fewer bytes than this.
 """
 
 _log = Logger()
@@ -65,7 +63,7 @@ def missing(module: Any = SSL) -> list[str]:
 
 
 DIRECT = not missing()
-"""Whether this version of pyOpenSSL has all the attributes that are needed to call OpenSSL's functions."""
+"""Whether this version of pyOpenSSL has all attributes that the direct calls of OpenSSL's functions need."""
 
 if DIRECT:
     _lib, _ffi = SSL._lib, SSL._ffi  # type: ignore[attr-defined]
@@ -77,25 +75,25 @@ if DIRECT:
 
 
 class RecordEnds:
-    """Finds the ends of TLS records in the encrypted bytes of a peer, from the first byte of TLS on."""
+    """Finds the ends of TLS records in all encrypted bytes of a peer, from the first byte of TLS on."""
 
     __slots__ = ("_head", "_body")
 
     def __init__(self) -> None:
-        self._head = b""  # the first bytes of a record whose head is not complete
-        self._body = 0  # bytes of the last record that have not arrived
+        self._head = b""  # the received part of an incomplete record header
+        self._body = 0  # number of missing bytes in the last record
 
     @property
     def is_inside(self) -> bool:
-        """Whether the bytes so far end inside a record."""
+        """Whether the received bytes end in the middle of a record."""
         return bool(self._head or self._body)
 
     def find(self, data: bytes, at: int, most: int) -> int:
-        """Return the offset at which the next ``most`` TLS records have ended; a part of a record counts as one.
+        """Return the offset at which the next ``most`` TLS records end; a part of a record counts as a record.
 
-        :param data: received bytes; the part from the offset ``at`` on follows the end that the last call returned.
-        :param most: number of records; if ``data`` has fewer, they are all included.
-        :returns: at most the length of ``data``.
+        :param data: received bytes; the bytes from ``at`` on follow those of the last call.
+        :param most: number of records.
+        :returns: the offset; the length of ``data`` if it has fewer records.
         """
         size = len(data)
         if not (at or self._body or self._head) and size == HEAD + body_size(data):
@@ -120,12 +118,12 @@ class RecordEnds:
 
 
 class RecordConnection(SSL.Connection):
-    """A TLS connection in memory, which encrypts or decrypts many records by one call.
+    """A TLS connection in memory, which encrypts or decrypts many records per call.
 
-    :ivar has_failed: whether TLS has ended, or has failed; the next :meth:`recv` or :meth:`send` raises the error.
+    :ivar has_failed: whether TLS has ended or failed; if so, the next :meth:`recv` or :meth:`send` raises the error.
     """
 
-    _failure: tuple[type[SSL.Error], tuple[Any, ...]] | None = None  # no error object: its traceback would keep frames
+    _failure: tuple[type[SSL.Error], tuple[Any, ...]] | None = None  # no object: it would keep stack frames alive
 
     @property
     def is_ended(self) -> bool:
@@ -137,9 +135,9 @@ class RecordConnection(SSL.Connection):
         return self._failure is not None
 
     def decrypt(self, data: bytes) -> bytes:
-        """Decrypt bytes that the peer has sent; return the plain text of all complete records.
+        """Decrypt bytes that the peer has sent; return the plaintext of all complete records.
 
-        :param data: encrypted bytes that the peer has sent, at least one.
+        :param data: encrypted bytes from the peer; must not be empty.
         """
         if not DIRECT:
             return self._decrypt(data)
@@ -157,7 +155,7 @@ class RecordConnection(SSL.Connection):
         return _view(text, at)[:] if at else b""  # type: ignore[no-any-return]
 
     def encrypt(self, pieces: Sequence[Piece]) -> list[Piece]:
-        """Encrypt pieces of plain text; return all bytes to send, including messages that OpenSSL itself has to send.
+        """Encrypt pieces of plaintext; return all bytes to send, including TLS messages that OpenSSL itself sends.
 
         :param pieces: byte strings of any length; the caller may change them after this call.
         """
@@ -176,7 +174,7 @@ class RecordConnection(SSL.Connection):
         return encrypted
 
     def take(self) -> Piece:
-        """Return all encrypted bytes for the peer."""
+        """Return and remove all encrypted bytes that wait to be sent to the peer."""
         if not DIRECT:
             return self._take()
         size = _bio_size(self._from_ssl, _start)
@@ -186,7 +184,7 @@ class RecordConnection(SSL.Connection):
         return memoryview(_view(data, _bio_read(self._from_ssl, data, size)))
 
     def _encrypt(self, data: Piece) -> bool:
-        """Encrypt some plain text; return False if TLS has failed."""
+        """Encrypt ``data``; return False if TLS has failed."""
         try:
             if not DIRECT:
                 self.sendall(data)
@@ -203,7 +201,7 @@ class RecordConnection(SSL.Connection):
         return True
 
     def _fail(self, result: int) -> None:
-        """Store the error that the ``result`` of a call of OpenSSL means, so that a later call can raise it."""
+        """Store the error for the failed ``result`` of an OpenSSL call, so that a later call can raise the error."""
         try:
             self._raise_ssl_error(self._ssl, result)  # type: ignore[attr-defined]
         except SSL.Error as error:
@@ -252,9 +250,9 @@ class RecordConnection(SSL.Connection):
             raise failure[0](*failure[1])
 
     def bio_read(self, bufsiz: int) -> bytes:
-        """Return all encrypted bytes for the peer, because Twisted calls this only once after it has received bytes.
+        """Return all encrypted bytes for the peer; Twisted would not call this a second time to get more.
 
-        :param bufsiz: the number of bytes that one call of OpenSSL reads.
+        :param bufsiz: the number of bytes to read per OpenSSL call.
         """
         pieces = [super().bio_read(bufsiz)]
         while len(pieces[-1]) == bufsiz:
@@ -273,7 +271,7 @@ class RecordConnection(SSL.Connection):
 
 
 def _long(pieces: Sequence[Piece]) -> Iterable[Piece]:
-    """Join ``pieces`` into one byte string if they are short, because each returned piece becomes a TLS record."""
+    """Join ``pieces`` into one byte string if they are short, because each piece becomes a TLS record."""
     if len(pieces) == 1:
         return pieces
     if len(pieces) * RECORD > sum(map(len, pieces)):

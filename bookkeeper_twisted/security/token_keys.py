@@ -8,8 +8,8 @@ key of the configuration  content of the file
 ``tokenPublicKeys``       one public key of the issuer or more, in PEM
 ========================  ==========================================================================================
 
-Each kind of key has only one algorithm.  The algorithm that a token names only selects the keys that are tried; it does
-not change how a key is used.
+Each kind of key has only one algorithm.  The algorithm in the header of a token selects which keys are tried, but a key
+is never used with another algorithm than its own.
 """
 
 import re
@@ -25,7 +25,7 @@ SECRET_ALGORITHM = "HS256"
 """The algorithm of tokens that are signed with a secret."""
 
 SHORTEST_SECRET = 32
-"""The fewest bytes of a secret (RFC 7518, section 3.2)."""
+"""Minimum number of bytes of a secret (RFC 7518, section 3.2)."""
 
 _SMALLEST_MODULUS = 2048
 _MAX_SIZE = 1 << 20
@@ -37,8 +37,8 @@ _PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL
 class TokenKey:
     """A key that verifies tokens.
 
-    :ivar key_id: the name of a secret; empty for a public key, because its issuer chooses the name.
-    :ivar algorithm: the only algorithm that may be used with the key, by its name in JWS.
+    :ivar key_id: the id of a secret, which tokens contain as ``kid``; empty for a public key, whose id is not checked.
+    :ivar algorithm: the JWS name of the only algorithm that may be used with the key.
     :ivar material: the bytes of the secret, or the public key.
     """
 
@@ -99,7 +99,7 @@ def _public_keys(path: str) -> Iterator[TokenKey]:
 
 
 def _algorithm(path: str, public: object) -> str:
-    """Return the only algorithm that may be used with a public key."""
+    """Return the JWS name of the only algorithm that may be used with a public key."""
     from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey

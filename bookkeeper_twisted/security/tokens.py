@@ -1,12 +1,12 @@
-"""Verifies signed tokens, which say who a peer is: JSON web tokens (RFC 7519) with an expiry.
+"""Verifies signed tokens, which identify peers: JSON web tokens (RFC 7519) with an expiry.
 
-Two kinds of keys verify tokens.  A secret of ``tokenKeyFile`` signs and verifies the operator's own tokens; such a
-token names its secret in ``kid``.  A public key of ``tokenPublicKeys`` verifies the tokens of an issuer.  A token of
-the issuer has to name the issuer (``tokenIssuer``) and the cluster (``tokenAudience``).
+Two kinds of keys verify tokens.  A secret in ``tokenKeyFile`` signs and verifies the operator's own tokens; such a
+token contains the id of the secret as ``kid``.  A public key in ``tokenPublicKeys`` verifies the tokens of an issuer,
+which must name the issuer (``tokenIssuer``) and the cluster (``tokenAudience``).
 
-The library PyJWT verifies signatures.  This module checks the claims itself, because it gets its clock as an argument.
-It also refuses some tokens that the standard permits: tokens in which two members have the same name, with infinite
-numbers, or with an unusual base64 text.
+The library PyJWT verifies signatures.  This module itself checks the claims (the fields of a token), so that it can use
+the clock that it gets as an argument.  It also refuses some tokens that the standard permits: with two members of the
+same name, with infinite numbers, or with base64 that an encoder would not write.
 """
 
 import json
@@ -33,7 +33,7 @@ _MOST_ROLES = 256
 
 
 class _RefusedError(Exception):
-    """A token is refused; the text gives the reason, and contains no part of the token."""
+    """A token is refused; the text contains the reason, but no part of the token."""
 
 
 _MALFORMED = "the token is malformed"
@@ -41,11 +41,11 @@ _MALFORMED = "the token is malformed"
 
 @attrs.frozen
 class TokenRules:
-    """The claims (fields of a JSON web token) that a token must contain.
+    """The values that the claims (fields) of a token must have.
 
-    :ivar issuer: the issuer that tokens have to name if a public key verifies them.
-    :ivar audience: the audience that every token has to name.  If this is empty, only tokens that a secret has signed
-        are accepted, and these must not name an audience.
+    :ivar issuer: the issuer in tokens that are verified by a public key.
+    :ivar audience: the audience that every token must name.  If it is empty, only tokens that are signed by a secret
+        are accepted, and they must not name an audience.
     :ivar roles_claim: name of the claim with the roles: a list of texts, or one text with spaces between roles.
     :ivar skew: maximum number of seconds by which the clock of the token's signer may differ from the clock here.
     """
@@ -61,9 +61,9 @@ class VerifiedToken:
     """The content of a token that was verified.
 
     :ivar principal: the principal that the token names.
-    :ivar key: the key that has signed the token.
-    :ivar begins: the first second since 1970 at which the token is valid; 0 if the token names none.
-    :ivar expires: the second since 1970 from which on the token is no longer valid.
+    :ivar key: the key that has verified the token.
+    :ivar begins: the time from which the token is valid, in seconds since 1970; 0 if the token has no such time.
+    :ivar expires: the time from which the token is no longer valid, in seconds since 1970.
     """
 
     principal: Principal
@@ -75,8 +75,8 @@ class VerifiedToken:
 class TokenVerifier:
     """A verifier of signed tokens; it returns the principal that a token names.
 
-    :param keys: returns the keys with which tokens may be signed.
-    :param rules: the claims that a token must contain.
+    :param keys: a function that returns the keys that may verify tokens.
+    :param rules: the required values of claims.
     :param seconds: returns the time in seconds since 1970.
     :raises ConfigError: the extra ``jwt`` is not installed.
     """
@@ -90,14 +90,14 @@ class TokenVerifier:
         self._seconds = seconds
 
     def verify(self, token: str) -> Principal:
-        """Return the principal that a token names.
+        """Verify a token; return the principal that it names.
 
         :raises UnauthorizedAccessError: the token is refused; the error contains no part of the token.
         """
         return self.read(token).principal
 
     def read(self, token: str) -> VerifiedToken:
-        """Return the content of a token.
+        """Verify a token; return its content.
 
         :raises UnauthorizedAccessError: the token is refused; the error contains no part of the token.
         """
@@ -106,11 +106,11 @@ class TokenVerifier:
             return self._checked(_claims(token), key)
         except _RefusedError as refused:
             reason = str(refused)
-        # raised outside of the handler, so that no stack frame with the token is kept
+        # raised outside the except block, so that the error does not refer to stack frames that contain the token
         raise UnauthorizedAccessError(detail=reason)
 
     def _signed_by(self, token: str) -> TokenKey:
-        """Return the key that has signed a token."""
+        """Return the key that verifies the signature of a token."""
         if len(token) > MAX_SIZE or not (parts := _PARTS.fullmatch(token)):
             raise _RefusedError(_MALFORMED)
         for part in parts.groups():
@@ -154,7 +154,7 @@ class TokenVerifier:
 
 
 def _check_audience(claims: Mapping[str, Any], audience: str) -> None:
-    """Refuse a token that does not name the configured ``audience``, or any token if this is empty."""
+    """Refuse a token that does not name the ``audience``; if ``audience`` is empty, refuse every token."""
     if "aud" not in claims:
         raise _RefusedError("the token names no audience, and tokenAudience is required")
     if not audience or audience not in _texts(claims, "aud"):
@@ -162,7 +162,7 @@ def _check_audience(claims: Mapping[str, Any], audience: str) -> None:
 
 
 def token_verifier(config: AuthenticationConfig, seconds: Callable[[], float]) -> TokenVerifier | None:
-    """Return the verifier of tokens that a configuration describes; None if it names no keys.
+    """Return the token verifier that a configuration describes; None if the configuration names no key files.
 
     :param seconds: returns the time in seconds since 1970, as a reactor does.
     :raises ConfigError: a file cannot be used, issuer or audience are missing, or the extra ``jwt`` is not installed.
@@ -186,9 +186,9 @@ def token_verifier(config: AuthenticationConfig, seconds: Callable[[], float]) -
 
 
 def sign_token(key: TokenKey, claims: Mapping[str, Any]) -> str:
-    """Return a token that a secret signs.
+    """Return a token with the given ``claims``, signed by a secret.
 
-    :param key: one of the keys that :func:`~.token_keys.read_secrets` returns.
+    :param key: the secret, one of the keys that :func:`~.token_keys.read_secrets` returns.
     :raises ConfigError: the extra ``jwt`` is not installed.
     """
     try:
@@ -199,7 +199,7 @@ def sign_token(key: TokenKey, claims: Mapping[str, Any]) -> str:
 
 
 def _signature_check() -> Callable[[str, TokenKey], bool]:
-    """Return a function that tests whether a key has signed a token; it uses the algorithm of the key."""
+    """Return a function that tests whether a key verifies the signature of a token, with the key's own algorithm."""
     try:
         import jwt
     except ImportError:
@@ -220,7 +220,7 @@ def _signature_check() -> Callable[[str, TokenKey], bool]:
 
 
 def _decoded(part: str) -> bytes:
-    """Decode a part of a token from base64; refuse a text that the encoder would not have written for these bytes."""
+    """Decode a part of a token from base64; refuse base64 that is not exactly what an encoder would write."""
     try:
         data = urlsafe_b64decode(part + "=" * (-len(part) % 4))
     except ValueError:
@@ -252,13 +252,13 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(_: str) -> float:
-    raise _RefusedError(_MALFORMED)  # NaN and infinite numbers
+    raise _RefusedError(_MALFORMED)  # refuse NaN and infinity, which Python's parser accepts
 
 
 def _time(claims: Mapping[str, Any], name: str, default: float | None) -> float:
-    """Return the time in a claim of a token, in seconds since 1970.
+    """Return the time in the claim ``name`` of a token, in seconds since 1970.
 
-    :param default: the result if the token lacks the claim; None to refuse such a token.
+    :param default: the result if the token lacks the claim; None to refuse a token without it.
     """
     value = claims.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LAST_TIME:
@@ -267,7 +267,7 @@ def _time(claims: Mapping[str, Any], name: str, default: float | None) -> float:
 
 
 def _texts(claims: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return the texts in a claim, which may be one text or a list of texts; empty if the claim is missing."""
+    """Return the strings in the claim ``name``, which may be a string or a list of strings; empty if it is missing."""
     value = claims.get(name, [])
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
@@ -276,7 +276,7 @@ def _texts(claims: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def _name(value: object) -> str:
-    """Return a subject or role; refuse one that cannot be logged, because it is not printable, blank or too long."""
+    """Return a subject or role as text; refuse a text that is not printable, blank or too long."""
     if not (isinstance(value, str) and value.strip() and value.isprintable() and len(value) <= _LONGEST_NAME):
         raise _RefusedError("the token names no subject, or one that cannot be a name")
     return value

@@ -10,7 +10,7 @@ from .jaas import JaasSection, read_jaas
 KEY = "saslJaasConfig"
 """The key of the configuration that names the JAAS file.
 
-Java's processes use the system property ``java.security.auth.login.config`` instead.
+Java programs use the system property ``java.security.auth.login.config`` instead.
 """
 
 MAX_FILE = 1 << 20
@@ -24,13 +24,12 @@ def jaas_credentials(
 ) -> FromFiles[T]:
     """Return the users of a bookie, or the user of a client, from a section of a JAAS file.
 
-    If every user of the machine can read the file, one line of the log says so at the start.
+    If every user of the machine can read the file, a warning is logged.
 
     :param path: path of the file, which is read again when it has changed.
     :param section: the name of the section.
-    :param make: makes the object that represents the users or the user of the section; raises ConfigError if the
-        section has none.
-    :param seconds: returns the time in seconds.
+    :param make: makes the result from the section; raises ConfigError if the section contains no user.
+    :param seconds: a function that returns the time in seconds.
     :raises ConfigError: the file cannot be used.
     """
     if not path:

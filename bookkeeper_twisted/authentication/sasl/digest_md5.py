@@ -1,4 +1,4 @@
-"""DIGEST-MD5 (RFC 2831), with the choices of Java's: one realm, quality of protection ``auth``, UTF-8."""
+"""DIGEST-MD5 (RFC 2831) with the same options as Java: one realm, quality of protection ``auth``, UTF-8."""
 
 import hmac
 from base64 import b64encode
@@ -15,10 +15,10 @@ from .directives import quoted, read_directives
 from .users import Account, Users
 
 NONCE_BYTES = 30
-"""Random bytes of a nonce."""
+"""Number of random bytes in a nonce."""
 
 MAX_AGE = 60.0
-"""Seconds that a client has for its response to a challenge."""
+"""Maximum number of seconds from the bookie's challenge to the client's response."""
 
 
 def _nonce(random_bytes: Callable[[int], bytes]) -> bytes:
@@ -37,7 +37,7 @@ def _directives(token: bytes) -> dict[str, bytes]:
 
 
 def _text(values: dict[str, bytes], name: str) -> str | None:
-    """Return the value of a directive of a token as text; None if the token does not have the directive."""
+    """Return the value of the directive ``name`` in a token, as text; None if the token lacks the directive."""
     value = values.get(name)
     try:
         return None if value is None else value.decode("utf-8" if "charset" in values else "iso-8859-1")
@@ -49,8 +49,8 @@ def _text(values: dict[str, bytes], name: str) -> str | None:
 class _DigestExchange:
     """The base class of both sides of a DIGEST-MD5 exchange.
 
-    An exchange consists of steps: a step is a method that makes one token and determines the next step.  If a step
-    fails or determines no next step, the exchange has ended and refuses further tokens.
+    Each step of an exchange is a method that makes one token and sets the next step.  If a step fails, or sets no next
+    step, the exchange has ended and refuses further tokens.
     """
 
     def __init__(self, principal: Principal, first: Callable[[bytes], bytes]) -> None:
@@ -71,9 +71,9 @@ class _DigestExchange:
 
 
 class DigestBookieExchange(_DigestExchange):
-    """The bookie's side of an exchange: it sends the challenge, then ``rspauth``.
+    """The bookie's side of a DIGEST-MD5 exchange: it sends the challenge, then ``rspauth``.
 
-    :param seconds: returns the time in seconds of a clock that never goes back.
+    :param seconds: a function that returns the time in seconds of a monotonic clock.
     :param random_bytes: returns a given number of random bytes, which nobody can guess.
     """
 
@@ -110,9 +110,9 @@ class DigestBookieExchange(_DigestExchange):
         return b"rspauth=" + proof(secret, nonce, cnonce, sent)
 
     def _checked_nonce(self, values: dict[str, bytes]) -> bytes:
-        """Return the nonce that the bookie has sent.
+        """Return the nonce of the bookie's challenge; raise an error if a response has another nonce or comes too late.
 
-        Refuse a response with another nonce, or one that comes too late.
+        :param values: the directives of the client's response.
         """
         nonce = self._nonce or b""
         if not hmac.compare_digest(nonce, values.get("nonce", b"")) or values.get("nc") != COUNT:
@@ -125,7 +125,7 @@ class DigestBookieExchange(_DigestExchange):
 def _check_constants(values: dict[str, bytes]) -> None:
     """Check the directives of a client's response for which only one value is valid.
 
-    :raises UnauthorizedAccessError: a directive has another value, or one that has no default is missing.
+    :raises UnauthorizedAccessError: a directive has another value, or a directive without a default is missing.
     """
     for name, wanted, default in (
         ("charset", b"utf-8", b"utf-8"), ("realm", REALM.encode("ascii"), b""), ("qop", b"auth", b"auth"),
@@ -136,11 +136,11 @@ def _check_constants(values: dict[str, bytes]) -> None:
 
 
 class DigestClientExchange(_DigestExchange):
-    """The client's side of an exchange; it is complete when the bookie has proven that it knows the password.
+    """The client's side of a DIGEST-MD5 exchange; it is complete when the bookie has proven that it knows the password.
 
-    It sends an empty token, then the response, then an empty token again.
+    The client sends an empty token, then the response, then another empty token.
 
-    :ivar principal: the principal of the bookie's certificate.  The password does not say which bookie this is.
+    :ivar principal: the principal of the bookie's TLS certificate, because all bookies have the same password.
     :param random_bytes: returns a given number of random bytes, which nobody can guess.
     """
 
@@ -178,7 +178,7 @@ class DigestClientExchange(_DigestExchange):
 
 
 def _challenged(values: dict[str, bytes]) -> bytes:
-    """Return the nonce of a bookie's challenge; refuse a challenge that a bookie would not send."""
+    """Return the nonce of a bookie's challenge; raise an error if the challenge has unexpected options."""
     offered = values.get("qop", b"auth").replace(b" ", b"").split(b",")
     wanted = {"realm": REALM.encode("ascii"), "charset": b"utf-8", "algorithm": b"md5-sess"}
     nonce = values.get("nonce")

@@ -3,17 +3,17 @@
 from hashlib import md5
 
 REALM = "bookkeeper"
-"""The realm of every bookie."""
+"""The realm (the name of the user database) that every bookie sends in its challenge."""
 
 URI = b"bookkeeper/bookkeeper"
-"""The service that a client asks for.  Apache's clients and bookies use this constant instead of the bookie's host."""
+"""The directive ``digest-uri``, service and host.  Apache's clients use this constant instead of the bookie's host."""
 
 COUNT = b"00000001"
-"""How often the client has used the nonce of the bookie, in hexadecimal: always once."""
+"""The directive ``nc``, how often the client has used the bookie's nonce, in hexadecimal: always once."""
 
 
 def password_digest(user: str, password: str) -> bytes:
-    """Return the digest of a password.  Keep it secret, because anybody who has it can authenticate as the user.
+    """Return the digest of a password.  It must be kept secret: anybody who has it can authenticate as the user.
 
     :param user: the name of the user, which is a part of the digest.
     :param password: the password of the user.
@@ -35,7 +35,7 @@ def response(secret: bytes, nonce: bytes, cnonce: bytes, authorization: bytes | 
 def proof(secret: bytes, nonce: bytes, cnonce: bytes, authorization: bytes | None) -> bytes:
     """Return ``rspauth``, by which the bookie proves that it knows the password.
 
-    :param secret: the :func:`password_digest`; the other arguments are those of :func:`response`.
+    :param secret: the :func:`password_digest`; the other arguments are the same as those of :func:`response`.
     """
     return _value(b":" + URI, secret, nonce, cnonce, authorization)
 
@@ -50,7 +50,7 @@ def _hex(data: bytes) -> bytes:
 
 
 def _spelled(text: str) -> bytes:
-    """Return a text in ISO 8859-1 if this encoding has all its characters, else in UTF-8."""
+    """Encode a text in ISO 8859-1 if this encoding has all its characters, otherwise in UTF-8."""
     try:
         return text.encode("iso-8859-1")
     except UnicodeEncodeError:

@@ -1,11 +1,11 @@
-"""The tokens of DIGEST-MD5 as text: directives with commas (RFC 2831, section 7.1)."""
+"""Parse and quote the text of DIGEST-MD5 tokens: directives separated by commas (RFC 2831, section 7.1)."""
 
 import re
 
 from ...errors import CodecError
 
 MAX_DIRECTIVES = 4096
-"""Bytes of the longest token; RFC 2831 permits 2048 for a challenge and 4096 for a response."""
+"""Maximum number of bytes of a token; RFC 2831 permits 2048 for a challenge and 4096 for a response."""
 
 _DIRECTIVE = re.compile(
     rb"""
@@ -22,10 +22,10 @@ _ESCAPED = re.compile(rb'(["\\])')
 
 
 def read_directives(token: bytes) -> dict[str, bytes]:
-    """Return the values in a token, by the names of their directives (in lower case).
+    """Return the values of the directives in a token, by the name of the directive in lower case.
 
-    :raises CodecError: the token is too long or has another form, or a directive occurs twice.  The text of the error
-        has nothing of the token.
+    :raises CodecError: the token is too long or malformed, or a directive occurs twice.  The text of the error contains
+        no part of the token.
     """
     if len(token) > MAX_DIRECTIVES:
         raise CodecError(f"{len(token)} bytes of directives, more than {MAX_DIRECTIVES}")

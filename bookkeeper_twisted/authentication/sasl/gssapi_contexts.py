@@ -1,10 +1,10 @@
-"""Kerberos security contexts by the library of the system (MIT's or Heimdal's), through the package ``gssapi``.
+"""Kerberos security contexts of the system's library (MIT or Heimdal), used through the package ``gssapi``.
 
-The library finds realms and their KDCs in ``krb5.conf``.  It also decides there whether the name of a bookie's host is
-looked up to find its full name (``dns_canonicalize_hostname``, ``rdns``).
+The library reads realms and their KDCs from ``krb5.conf``.  Settings in this file (``dns_canonicalize_hostname``,
+``rdns``) also decide whether the library resolves the host of a bookie to a full name.
 
-The library reads keys from a private copy of their file, because it opens the file for each context.  A file that is
-broken later does no harm then.  A client keeps its tickets in memory, and gets new ones by its keys before they expire.
+The library opens the keytab file for each context.  So it gets the path of a private copy, which stays valid if the
+file is damaged later.  A client with a keytab stores its tickets in memory, and gets new tickets before they expire.
 """
 
 from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ class _Gssapi:
         return lambda: _Context(self._library, keys, usage="accept", creds=credentials)
 
     def initiator(self, login: KerberosLogin, service: str) -> Callable[[str], SecurityContext]:
-        """Return a function that makes the client's side of a Kerberos security context with a host, its argument.
+        """Return a function that makes the client's side of a Kerberos security context with a given host.
 
         See :meth:`.Kerberos.initiator` for parameters and errors.
         """
@@ -67,7 +67,7 @@ class _Gssapi:
         def context(host: str) -> SecurityContext:
             with _refusals(library):
                 bookie = library.Name(f"{service}@{host}", library.NameType.hostbased_service)
-            # make credentials for each context: the library then replaces tickets that are about to expire
+            # new credentials for each context, because the library then replaces tickets that are about to expire
             credentials = self._credentials(login, "initiate", store)
             arguments = {"name": bookie, "creds": credentials, "flags": flags, "mech": library.MechType.kerberos}
             return _Context(library, keys, usage="initiate", **arguments)
@@ -75,9 +75,9 @@ class _Gssapi:
         return context
 
     def _keys(self, login: KerberosLogin) -> tuple[CopyInMemory, Any]:
-        """Read the file of keys of a ``login``.
+        """Read the keytab file of a ``login``.
 
-        :returns: a copy of the file, and the credentials of the library that accept tickets for the principal.
+        :returns: a copy of the file, and the library's credentials for accepting tickets of clients.
         :raises ConfigError: the file cannot be used, or has no key of the principal.
         """
         keys = CopyInMemory(login.key_tab, read_small_file(_FILE, login.key_tab, _MAX_FILE, secret=True))
@@ -99,8 +99,8 @@ class _Gssapi:
 class _Context:
     """A Kerberos security context of the ``gssapi`` library, with the methods of :class:`.SecurityContext`.
 
-    :param keys: the file of keys that the library may read until the context is complete.
-    :param arguments: arguments for the library's own ``SecurityContext``.
+    :param keys: the copy of the keytab file, which must exist until the context is complete.
+    :param arguments: arguments for ``gssapi.SecurityContext``.
     """
 
     def __init__(self, library: Any, keys: CopyInMemory | None, **arguments: Any) -> None:
@@ -120,8 +120,7 @@ class _Context:
     def step(self, received: bytes | None) -> bytes:
         with _refusals(self._library):
             token = bytes(self._context.step(received) or b"")
-            # If a step fails but has a token for the other side, step() returns the token, and ``complete`` raises the
-            # error.
+            # If a step fails with a token for the peer, step() returns the token, and ``complete`` raises the error.
             self.is_complete = bool(self._context.complete)
             return token
 
@@ -136,7 +135,7 @@ class _Context:
 
 @contextmanager
 def _refusals(library: Any) -> Iterator[None]:
-    """Convert errors of the Kerberos library in a ``with`` statement to UnauthorizedAccessError."""
+    """Convert errors of the Kerberos library in the ``with`` block to UnauthorizedAccessError."""
     try:
         yield
     except library.exceptions.GSSError as error:

@@ -1,6 +1,6 @@
-"""The format of JAAS files, in which Java's processes find users and passwords.
+"""The format of JAAS files, from which Java programs read users and passwords.
 
-A file has sections, a section has modules, and a module has options; comments are those of Java::
+A file has sections, a section has login modules, and a module has options; comments are written as in Java::
 
     Bookie {
         org.apache.zookeeper.server.auth.DigestLoginModule required
@@ -8,8 +8,8 @@ A file has sections, a section has modules, and a module has options; comments a
             user_auditor-bookkeeper="another";
     };
 
-Every error is a :class:`~bookkeeper_twisted.errors.ConfigError` that begins with the number of the line.  As any word
-of a broken file can be a part of a password, errors show the names of sections and users only.
+Every error is a :class:`~bookkeeper_twisted.errors.ConfigError` that begins with the number of the line.  Any word of a
+malformed file may be part of a password, so errors contain no text of the file except names of sections and users.
 """
 
 import re
@@ -42,8 +42,8 @@ T = TypeVar("T")
 class LoginModule:
     """A login module in a section of a JAAS file.
 
-    :ivar name: name of the module's Java class.
-    :ivar line: number of the line with this name.
+    :ivar name: Java class of the module.
+    :ivar line: number of the line that contains the name.
     :ivar options: the value of each option, by its name.
     """
 
@@ -57,7 +57,7 @@ class KerberosLogin:
     """The login of a process to Kerberos.
 
     :ivar principal: the principal of this process, as ``name@REALM``; empty for the principal of the ticket cache.
-    :ivar key_tab: the file with the keys of the principal; empty if its tickets are in a cache instead.
+    :ivar key_tab: path of the keytab file; empty if a ticket cache is used instead.
     :ivar ticket_cache: the name of the ticket cache; empty for the cache that the environment or ``krb5.conf`` names.
     """
 
@@ -78,9 +78,10 @@ class JaasSection:
     modules: tuple[LoginModule, ...]
 
     def passwords(self) -> dict[str, str]:
-        """Return the passwords of a bookie's users: the options ``user_NAME`` of all modules.
+        """Return the password of each user of a bookie, from the options ``user_NAME`` of all modules.
 
-        :raises ConfigError: the section has no password, an empty one, or two for one user; or it is for Kerberos.
+        :raises ConfigError: there is no password, a password is empty, a user has two passwords, or the section is for
+            Kerberos.
         """
         found: dict[str, str] = {}
         for module in self._digest_modules():
@@ -97,9 +98,9 @@ class JaasSection:
         return found
 
     def account(self) -> tuple[str, str]:
-        """Return the user and the password of a client: options of the first module that has both.
+        """Return the user and the password of a client, from the first module that has both options.
 
-        :raises ConfigError: no module has them, or the section is for Kerberos.
+        :raises ConfigError: no module has both options, or the section is for Kerberos.
         """
         for module in self._digest_modules():
             name, password = module.options.get("username"), module.options.get("password")
@@ -109,14 +110,14 @@ class JaasSection:
 
     @property
     def is_for_kerberos(self) -> bool:
-        """Whether one of the modules is for Kerberos."""
+        """Whether one of the section's modules is Java's login module for Kerberos."""
         return any(map(_is_for_kerberos, self.modules))
 
     def kerberos_login(self, of_bookie: bool) -> KerberosLogin:
-        """Return the login of the first module for Kerberos.
+        """Return the Kerberos login in the section, from the first module for Kerberos.
 
-        :param of_bookie: whether it is a bookie's, which needs a file of keys.
-        :raises ConfigError: no module is for Kerberos, or its options do not say where keys or tickets are.
+        :param of_bookie: whether the login is for a bookie, which needs a keytab file.
+        :raises ConfigError: no module is for Kerberos, or its options name neither a keytab file nor a ticket cache.
         """
         for module in self.modules:
             if _is_for_kerberos(module):
@@ -149,9 +150,9 @@ def _kerberos_login(module: LoginModule, of_bookie: bool) -> KerberosLogin:
 
 
 class _Token(NamedTuple):
-    """A token of a JAAS file: a word, a quoted text without its quotation marks, or a sign.
+    """A token of a JAAS file: a word, a quoted string without its quotation marks, or a punctuation mark.
 
-    After the last token comes one with an empty ``kind``.
+    The token at the end of the file has an empty ``kind``.
     """
 
     kind: str
@@ -227,7 +228,7 @@ class _JaasReader:
         return name, self._take("the value of an option")
 
     def _until(self, sign: str, read: Callable[[], T]) -> Iterator[T]:
-        """Call ``read`` and yield its result again and again, until the next token is ``sign``; skip this sign."""
+        """Call ``read`` and yield its result, repeatedly, until the next token is ``sign``; then skip this token."""
         while not self._is_sign(sign):
             yield read()
         self._advance()

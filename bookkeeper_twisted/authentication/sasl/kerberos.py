@@ -1,15 +1,15 @@
-"""GSSAPI (RFC 4752): both sides prove by Kerberos who they are, as with Java's mechanism of that name.
+"""GSSAPI (RFC 4752): both sides authenticate by Kerberos, as with Java's mechanism of the same name.
 
 An exchange has these tokens:
 
-1. client: its ticket for the bookie's service, in the form of RFC 4121.
-2. bookie: the answer, by which it proves that it has the key of the service.
+1. client: its ticket for the bookie's service, in the format of RFC 4121.
+2. bookie: a reply which proves that it has the key of the service.
 3. client: an empty token.
 4. bookie: the kinds of protection that it offers for the rest of the connection, signed.
-5. client: the kind that it chooses, and the user that it wants to act as, signed.
+5. client: the kind of protection that it chooses, and the user that it wants to act as, signed.
 
-Java's client does not ask for token 2, so it gets token 4 instead.  Bookie and client here only offer and choose the
-protection "none", because TLS protects the connection.  Java's bookie does not answer token 5, which is why
+Java's client does not require token 2, so the bookie sends it token 4 at once.  Our bookie offers, and our client
+chooses, only the protection "none", because TLS protects the connection.  Java's bookie does not reply to token 5, so
 :class:`KerberosClientExchange` is an :class:`~bookkeeper_twisted.protocol.authentication.IUnansweredExchange`.
 """
 
@@ -32,28 +32,28 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 NO_PROTECTION = 1
-"""The bit for "no protection of later bytes" in the two tokens that offer and choose the kinds of protection."""
+"""The bit that stands for "no protection of the connection" in tokens 4 and 5."""
 
 _CHOICE = bytes([NO_PROTECTION, 0, 0, 0])
-"""The content of the tokens that offer and choose a protection: none, so the longest protected message has 0 bytes."""
+"""The content of tokens 4 and 5: no protection (1 byte), and 0 as the maximum size of protected messages (3 bytes)."""
 
 
 class SecurityContext(Protocol):
     """One side of a Kerberos security context.  Its methods may block, and may raise UnauthorizedAccessError.
 
-    :ivar is_complete: whether both sides have proven who they are.
+    :ivar is_complete: whether both sides are authenticated.
     """
 
     is_complete: bool
 
     @property
     def peer(self) -> str:
-        """The principal of the client, as ``name@REALM``, at the bookie's side of a complete context."""
+        """The principal of the client, as ``name@REALM``; only for the bookie's side of a complete context."""
 
     def step(self, received: bytes | None) -> bytes:
         """Return the next token of the context, which may be empty.
 
-        :param received: the other side's token; None for the first token of the client.
+        :param received: the token of the other side; None if the client is to make its first token.
         """
 
     def wrap(self, data: bytes) -> bytes:
@@ -64,35 +64,35 @@ class SecurityContext(Protocol):
 
 
 class Kerberos(Protocol):
-    """A library of Kerberos, as this package uses it."""
+    """The functions of a Kerberos library that this package uses."""
 
     def acceptor(self, login: KerberosLogin) -> Callable[[], SecurityContext]:
-        """Return a function that makes the bookie's side of contexts.
+        """Return a function that makes the bookie's side of a security context, for each connection.
 
-        :param login: the principal of the bookie, and the file with its keys.
-        :raises ConfigError: the file cannot be used, or has no key of the principal.
+        :param login: the principal of the bookie, and its keytab file.
+        :raises ConfigError: the keytab file cannot be used, or has no key of the principal.
         """
 
     def initiator(self, login: KerberosLogin, service: str) -> Callable[[str], SecurityContext]:
-        """Return a function that makes the client's side of a context; its argument is the host of the bookie.
+        """Return a function that makes the client's side of a security context; its argument is the host of the bookie.
 
-        :param login: the principal of the client, and where its keys or its tickets are.
-        :param service: the first part of the principals of bookies.
-        :raises ConfigError: the file with the keys cannot be used, or has no key of the principal.
+        :param login: the principal of the client, and its keytab file or ticket cache.
+        :param service: the first part of a bookie's principal, before the slash.
+        :raises ConfigError: the keytab file cannot be used, or has no key of the principal.
         """
 
 
 def from_key_tab(
     login: KerberosLogin, make: Callable[[], Callable[P, SecurityContext]], seconds: Callable[[], float]
 ) -> Callable[P, SecurityContext]:
-    """Return a function that makes contexts from the newest file of keys that could be used.
+    """Return a function that makes security contexts, and that reads the keytab file again when it has changed.
 
-    If a changed file cannot be used, the previous keys stay in use, with one line in the log.
+    If a changed file cannot be used, the previous keys stay in use, and the error is logged.
 
-    :param login: names the file; without a file, ``make`` is called once.
-    :param make: reads the file, and returns a function that makes contexts; raises ConfigError.
-    :param seconds: returns the time in seconds.
-    :raises ConfigError: the file cannot be used now.
+    :param login: names the keytab file.  Without a keytab file, the result is that of a single call of ``make``.
+    :param make: reads the keytab file, and returns a function that makes contexts; raises ConfigError.
+    :param seconds: a function that returns the time in seconds.
+    :raises ConfigError: the keytab file cannot be used at the time of this call.
     """
     if not login.key_tab:
         return make()
@@ -105,17 +105,17 @@ def from_key_tab(
 
 
 class WorkTurns:
-    """Runs blocking work of several exchanges, one at a time, on a thread of the reactor."""
+    """Runs the blocking work of several exchanges in the reactor's thread pool, one piece of work at a time."""
 
     def __init__(self) -> None:
         self._lock = DeferredLock()
 
     def run(self, reactor: object, work: Callable[[], T]) -> "Deferred[T]":
-        """Run some work after all earlier work; return a Deferred for its result.
+        """Call ``work`` in the thread pool after all earlier work; return a Deferred for its result.
 
         If the Deferred is cancelled before the work begins, the work is not run.  Work that has begun is not stopped.
 
-        :param reactor: the reactor of the connection; if it has no threads, the work is run immediately.
+        :param reactor: the reactor of the connection; if it has no thread pool, ``work`` is called immediately.
         """
         if not IReactorThreads.providedBy(reactor):
             return execute(work)
@@ -131,7 +131,7 @@ class WorkTurns:
 
 
 class _Exchange:
-    """The base of both sides: runs the steps of an exchange on a thread of the reactor, one after the other."""
+    """The base class of both sides of an exchange: it runs the steps of the exchange in the reactor's thread pool."""
 
     complete = False
 
@@ -141,7 +141,7 @@ class _Exchange:
         self._step: Callable[[bytes], bytes] = self._begin
 
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
-        """Return the next token of this side; it is made on a thread, because Kerberos may block."""
+        """Return the next token of this side; a pool thread makes the token, because the Kerberos library may block."""
         step, self._step = self._step, self._ended
         return self._turns.run(self._reactor, partial(step, received or b""))
 
@@ -157,8 +157,8 @@ class KerberosBookieExchange(_Exchange):
     """The bookie's side of a GSSAPI (Kerberos) exchange with a client.
 
     :param new_context: makes the bookie's side of a Kerberos security context.
-    :param admit: called with the principal of the client, and with the user that it wants to act as (None for itself);
-        raises UnauthorizedAccessError to refuse the client.
+    :param admit: called with the principal of the client, and with the user that the client wants to act as, None if it
+        names no user; raises UnauthorizedAccessError to refuse the client.
     """
 
     def __init__(
@@ -209,9 +209,9 @@ class KerberosBookieExchange(_Exchange):
 class KerberosClientExchange(_Exchange):
     """The client's side of a GSSAPI (Kerberos) exchange with a bookie.
 
-    It is complete when the bookie has proven that it has the key of its service.
+    The exchange is complete when the bookie has proven that it has the key of its service.
 
-    :ivar principal: the principal of the bookie's certificate.
+    :ivar principal: the principal of the bookie's TLS certificate.
     :param new_context: makes the client's side of a Kerberos security context; its argument is the host of the bookie.
     """
 

@@ -11,7 +11,7 @@ from ...security.principals import NOBODY, Principal
 from .users import Account, Users
 
 MAX_PLAIN = 4096
-"""Bytes of the longest token."""
+"""Maximum number of bytes of a token."""
 
 
 def _require_encryption(peer: Peer) -> None:
@@ -21,7 +21,7 @@ def _require_encryption(peer: Peer) -> None:
 
 @implementer(IAuthenticationExchange)
 class PlainBookieExchange:
-    """The bookie's side of an exchange of PLAIN."""
+    """The bookie's side of a PLAIN exchange."""
 
     def __init__(self, users: Users, peer: Peer) -> None:
         self.complete = False
@@ -61,9 +61,9 @@ def _parts(token: bytes) -> tuple[str, str, bytes]:
 
 @implementer(IAuthenticationExchange)
 class PlainClientExchange:
-    """The client's side of an exchange of PLAIN.
+    """The client's side of a PLAIN exchange, which is complete when the bookie has replied.
 
-    It sends nothing on an unencrypted connection, and is complete when the bookie has answered.
+    It refuses to send the password on an unencrypted connection.
     """
 
     def __init__(self, account: Account, peer: Peer) -> None:

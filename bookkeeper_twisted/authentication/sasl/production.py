@@ -1,4 +1,4 @@
-"""The random numbers and the clock of the operating system, for SASL; tests use others."""
+"""The random numbers and the clock of the operating system, for SASL; tests use substitutes."""
 
 import secrets
 import time
@@ -7,5 +7,5 @@ from .sides import SaslWorld
 
 
 def system_world() -> SaslWorld:
-    """Return the clock and the random numbers of the operating system, for exchanges of SASL."""
+    """Return the system's clock, random numbers and Kerberos library, for SASL exchanges."""
     return SaslWorld(time.monotonic, secrets.token_bytes)

@@ -1,4 +1,4 @@
-"""The bookie's and the client's side of SASL, made from a configuration."""
+"""The bookie's side and the client's side of SASL authentication, made from a configuration."""
 
 import re
 from collections.abc import Callable
@@ -31,9 +31,9 @@ _NewExchange = Callable[[Peer], IAuthenticationExchange]
 class SaslWorld:
     """The clock, the random numbers and the Kerberos library that SASL exchanges use.
 
-    :ivar seconds: returns the time in seconds of a clock that never goes back.
-    :ivar random_bytes: returns a given number of random bytes, which nobody can guess.
-    :ivar kerberos: returns the library of Kerberos; raises ConfigError if none is installed.
+    :ivar seconds: returns the time in seconds of a monotonic clock.
+    :ivar random_bytes: returns a given number of cryptographically secure random bytes.
+    :ivar kerberos: returns the Kerberos library; raises ConfigError if none is installed.
     """
 
     seconds: Callable[[], float]
@@ -45,8 +45,8 @@ class SaslWorld:
 class SaslBookie:
     """The bookie's side of SASL: it makes an exchange for each connection of a client.
 
-    :raises ConfigError: the mechanism is unknown or needs TLS, the allowed ids are no regular expression, or the JAAS
-        file cannot be used.
+    :raises ConfigError: the mechanism is unknown, or needs TLS which is not configured; ``saslJaasClientAllowedIds`` is
+        not a regular expression; or the JAAS file cannot be used.
     """
 
     plugin = NAME
@@ -80,7 +80,8 @@ class SaslBookie:
 class SaslClient:
     """The client's side of SASL: it makes an exchange for each connection to a bookie.
 
-    :raises ConfigError: the mechanism is unknown or needs TLS, or the JAAS file cannot be used.
+    :raises ConfigError: the mechanism is unknown, or needs TLS which is not configured; or the JAAS file cannot be
+        used.
     """
 
     plugin = NAME
@@ -111,9 +112,9 @@ class SaslClient:
 
 
 def _mechanism(config: AuthenticationConfig) -> str:
-    """Return the name of the configured mechanism; an empty text if the section of the JAAS file decides.
+    """Return the name of the configured mechanism; an empty string if the section of the JAAS file decides.
 
-    :raises ConfigError: the mechanism is unknown, or cannot be used because the connections will not be encrypted.
+    :raises ConfigError: the mechanism is unknown, or needs TLS which is not configured.
     """
     name = config.sasl_mechanism.strip().upper()
     if name not in ("", DIGEST_MD5, GSSAPI, PLAIN):

@@ -1,4 +1,4 @@
-"""The users of a bookie, whose passwords are kept only as digests, and the user of a client."""
+"""The users of a bookie, with digests of their passwords, and the user of a client."""
 
 import hmac
 import re
@@ -28,8 +28,9 @@ class Account:
 class PasswordDigests:
     """The digests of one user's password, which a bookie keeps instead of the password.
 
-    :ivar digest: the digest with which DIGEST-MD5 computes.
-    :ivar plain: the digest that PLAIN compares; it is useless to other processes, because they do not have its key.
+    :ivar digest: the digest that DIGEST-MD5 uses.
+    :ivar plain: the digest that PLAIN uses: a MAC with a random key of this process, useless to anybody without the
+        key.
     """
 
     digest: bytes = attrs.field(repr=False)
@@ -41,8 +42,8 @@ class Users:
 
     def __init__(self, passwords: Mapping[str, str], key: bytes, allowed: "re.Pattern[str]") -> None:
         """:param passwords: the password of each user, by the name of the user.
-        :param key: 32 random bytes.
-        :param allowed: a pattern that the whole name of a user must match, so that the user may connect.
+        :param key: 32 random bytes, the key for the digests that PLAIN uses.
+        :param allowed: a pattern; only users whose whole name matches it may connect.
         """
         self._key = key
         self._allowed = allowed
@@ -50,7 +51,7 @@ class Users:
             name: PasswordDigests(password_digest(name, password), self.plain_digest(password.encode("utf-8")))
             for name, password in passwords.items()
         }
-        # digests for unknown users, which match no password: their refusal takes the same steps as others
+        # digests for unknown users, which match no password, so that their refusal takes the same time
         self._nobody = PasswordDigests(self.plain_digest(b"digest" + key)[:16], self.plain_digest(b"plain" + key))
 
     def digests(self, name: str) -> PasswordDigests:
@@ -62,14 +63,14 @@ class Users:
         return self._digests.get(name, self._nobody)
 
     def plain_digest(self, password: bytes) -> bytes:
-        """Return the digest by which PLAIN compares a ``password``."""
+        """Return the digest of ``password`` that PLAIN compares with the stored digest."""
         return hmac.digest(self._key, password, "sha256")
 
     def admit(self, name: str, is_proven: bool, authorization: str | None) -> None:
         """Check whether a client may connect as a user.
 
         :param name: name of the user.
-        :param is_proven: whether the client has proven that it knows the password.
+        :param is_proven: whether the client has proven that it knows the user's password.
         :param authorization: the user that the client wants to act as; None if the client has named none.
         :raises UnauthorizedAccessError: the user may not connect.
         """
@@ -80,9 +81,9 @@ class Users:
 
 
 def admit(allowed: "re.Pattern[str]", name: str, authorization: str | None) -> None:
-    """Check whether a client that has proven who it is may connect.
+    """Check whether an authenticated client may connect.
 
-    :param allowed: a pattern that the whole name of the user must match.
+    :param allowed: a pattern; only users whose whole name matches it may connect.
     :param name: name of the user.
     :param authorization: the user that the client wants to act as; None if the client has named none.
     :raises UnauthorizedAccessError: the user may not connect.

@@ -207,7 +207,7 @@ class SqliteStore:
                 for statement in _TABLES + _TABLES_SINCE_3:
                     self._run(statement)
                 self._run("INSERT INTO bookkeeper_store VALUES (?, ?, 0, 0)", SCHEMA_VERSION, str(uuid.uuid4()))
-            with suppress(MetadataError):  # so that the file has tables even if its log is lost: it would look new
+            with suppress(MetadataError):  # checkpoint: a file without tables looks new if its log is lost
                 self._run("PRAGMA wal_checkpoint(PASSIVE)")
         elif "bookkeeper_store" not in tables:
             raise MetadataError(f"{self._path}: a database of something else, with tables {', '.join(sorted(tables))}")
