@@ -98,7 +98,7 @@ class AuditLog:
             self._sweep = self._clock.callLater(INTERVAL, self._sweep_refusals)
 
     def _sweep_refusals(self, everything: bool = False) -> None:
-        """Write a line for each principal with counted refusals whose second is over; forget principals without any."""
+        """Write the counted refusals of principals whose last line is a second old; forget principals without any."""
         self._sweep = None
         now = self._clock.seconds()
         for principal, found in list(self._refusals.items()):

@@ -22,7 +22,7 @@ _SPECIAL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 @attrs.frozen
 class Property:
-    """One ``key = value`` of a file; ``line`` is the number of its first line, counted from 1."""
+    """One ``key = value`` of a file, which begins at the line number ``line``, counted from 1."""
 
     key: str
     value: str

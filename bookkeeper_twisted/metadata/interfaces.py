@@ -89,7 +89,7 @@ class IRegistration(Interface):
         """
 
     async def unregister_bookie(bookie_id: str) -> None:
-        """Remove the bookie's registration, writable or read-only; harmless if it has none.
+        """Remove the registration of a bookie, writable or read-only; do nothing without a registration.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store failed; the bookie may still be registered.
         """
@@ -169,9 +169,9 @@ class ILedgerManager(Interface):
         """
 
     async def write(ledger_id: int, metadata: LedgerMetadata, version: int) -> Versioned[LedgerMetadata]:
-        """Replace the metadata of a ledger if it has not changed since it was read (compare-and-set).
+        """Replace the metadata of a ledger if they still have the version ``version`` (compare-and-set).
 
-        :param version: the version that was read.
+        :param version: the version of the metadata that the caller has read.
         :returns: the metadata with its new version.
         :raises bookkeeper_twisted.errors.MetadataVersionError: the stored value has another version.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
@@ -213,8 +213,8 @@ class IUnderreplication(Interface):
     async def mark(ledger_id: int, replicas: Collection[str] = (), ctime: int | None = None) -> None:
         """Mark a ledger as underreplicated, or add bookies to its mark; each call gives the mark a new version.
 
-        A replication worker that has read the mark before this call then fails to remove it.  It must fail, because it
-        may have checked the ledger before this loss of replicas.
+        Because of the new version, a replication worker that read the mark before this call cannot remove it: the
+        worker may have checked the ledger before this loss of replicas.
 
         :param replicas: ids of the bookies that lack entries; empty if these bookies are not known.
         :param ctime: the present time in ms since the epoch, stored with the mark.
@@ -383,7 +383,7 @@ class IMetadataDriver(Interface):
         """
 
     async def close() -> None:
-        """End the session with its registrations and locks; harmless if the driver is closed already."""
+        """End the session, and remove its registrations and locks; do nothing if the driver is already closed."""
 
 
 class IRackStore(Interface):

@@ -60,7 +60,7 @@ class LedgerLock:
             self._running = None
 
     async def release(self) -> None:
-        """Release the lock; harmless if the lock was lost.
+        """Release the lock; do nothing if the lock was lost.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store failed.  The lock stays until the session ends, or
             until :meth:`~.interfaces.IUnderreplication.unlock` succeeds.

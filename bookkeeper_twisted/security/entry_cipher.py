@@ -78,8 +78,7 @@ class EntryCipher:
 
         :param length: total bytes of the encrypted payloads up to and including this entry, from the header of the
             entry.
-        :raises bookkeeper_twisted.errors.DigestMatchError: a writer with this key did not encrypt these bytes for this
-            entry.
+        :raises bookkeeper_twisted.errors.DigestMatchError: these bytes were not encrypted with this key for this entry.
         """
         nonce = _NONCE.pack(encrypted[:PREFIX_SIZE], entry_id)
         try:
@@ -100,8 +99,8 @@ class EntryCipher:
         :param lengths: the total bytes of encrypted payloads up to and including the entry, as eight big-endian bytes.
         :param prefixes: the random bytes of the writer at the beginning of the encrypted payload.
         :param encrypted: the rest of the encrypted payload, with the tag.
-        :raises bookkeeper_twisted.errors.DigestMatchError: a writer with this key did not encrypt these bytes for these
-            entries; the error names the first such entry.
+        :raises bookkeeper_twisted.errors.DigestMatchError: the bytes of an entry were not encrypted with this key for
+            this entry; the error contains the id of the first such entry.
         """
         ledger_id = _LEDGER_ID.pack(self._ledger_id)
         try:

@@ -104,10 +104,10 @@ def read_text(key: str, path: str, limit: int, secret: bool = False, guarded: bo
 
 
 class CopyInMemory:
-    """A private copy of a file for a library that opens the file repeatedly, so that it never sees a damaged file.
+    """A private copy of a file for a library that opens the file repeatedly, so that later damage has no effect.
 
-    On Linux, the copy is a file in memory, which is deleted with this object.  Other systems have no such files, so
-    that :attr:`path` is the path of the original file.
+    On Linux, the copy is a file in memory, which is deleted with this object.  On other systems there is no copy, and
+    :attr:`path` is the path of the original file.
 
     :ivar path: the path of the copy.
     """

@@ -206,8 +206,7 @@ def _spoken(protocols: Sequence[str], ciphers: Sequence[str]) -> Sequence[str]:
 def _require_suite(name: str) -> None:
     """Raise an error unless ``name`` is the name of one cipher suite that authenticates the peer and encrypts.
 
-    OpenSSL would also accept commands and names of groups of suites in a list of suites, and ignores unknown names in
-    it.
+    OpenSSL itself would also accept commands and names of groups of suites, and would ignore unknown names.
     """
     if _is_of_13(name):
         is_one = name in _CIPHERS_OF_13

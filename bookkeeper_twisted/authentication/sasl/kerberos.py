@@ -32,10 +32,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 NO_PROTECTION = 1
-"""The bit that stands for "no protection of the connection" in tokens 4 and 5."""
+"""The bit for "no protection of the connection", in the tokens that offer and choose a kind of protection."""
 
 _CHOICE = bytes([NO_PROTECTION, 0, 0, 0])
-"""The content of tokens 4 and 5: no protection (1 byte), and 0 as the maximum size of protected messages (3 bytes)."""
+"""The content of the tokens that offer and choose a protection: "none", and 0 as maximum size of its messages."""
 
 
 class SecurityContext(Protocol):

@@ -42,7 +42,7 @@ class IMetadataStore(Interface):
     """
 
     def open(changed: Callable[[], None], expired: Callable[[], None]) -> bool:
-        """Begin the session of one driver on the store.
+        """Open the store, or create it, and begin this driver's session.
 
         :param changed: called after every write by any session.  A store that cannot report writes never calls it; the
             driver then polls the store.
@@ -70,7 +70,7 @@ class IMetadataStore(Interface):
         """
 
     def unregister(bookie_id: str) -> None:
-        """Remove this session's registration of ``bookie_id``; harmless without a registration."""
+        """Remove this session's registration of the bookie ``bookie_id``; do nothing without a registration."""
 
     def bookies() -> tuple[frozenset[str], frozenset[str]]:
         """Return the ids of the writable and of the read-only bookies that live sessions have registered."""
@@ -165,7 +165,7 @@ class IMetadataStore(Interface):
         """
 
     def unlock_ledger(ledger_id: int) -> None:
-        """Release this session's replication lock of ``ledger_id``; harmless if the session does not hold it."""
+        """Release this session's replication lock of the ledger ``ledger_id``; do nothing without a lock."""
 
     def describe_lock(ledger_id: int, text: str) -> None:
         """Store a new ``text`` with this session's replication lock of ``ledger_id``; do nothing without a lock."""
@@ -184,10 +184,10 @@ class IMetadataStore(Interface):
         """
 
     def withdraw_vote() -> None:
-        """Remove this session's vote in the election of the auditor; harmless if it has none."""
+        """Remove this session's vote in the election of the auditor; do nothing without a vote."""
 
     def votes() -> list[tuple[int, str]]:
-        """Return the vote of each live session: its number and the name of its candidate, in ascending order."""
+        """Return the number and the candidate's name of each live session's vote, in ascending order of the numbers."""
 
     def read_setting(name: str) -> Versioned[bytes] | None:
         """Return a stored setting of autorecovery, such as the delay before an audit; None if it is not set.

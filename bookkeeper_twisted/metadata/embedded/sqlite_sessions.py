@@ -1,8 +1,8 @@
-"""Sessions of processes, kept alive by file locks instead of clocks.
+"""Sessions of processes, which last as long as file locks; they need no heartbeats and no timeouts.
 
-Each open driver has a file of its own in one folder, and holds an exclusive lock on it.  The kernel releases the lock
-when the process ends, even by a crash.  So if another process can get a shared lock on the file, the session is over.
-Such a test never waits for the lock, and shared locks do not exclude each other.
+Each open driver has one file in a folder, and holds an exclusive lock on this file.  The kernel releases the lock when
+the process ends, even by a crash.  So if another process can get a shared lock on the file, the session has ended.
+This test never waits for the lock, and several processes can make it at the same time.
 """
 
 import fcntl
@@ -60,7 +60,7 @@ class SessionFiles:
         self.session_id = session_id
 
     def end(self) -> None:
-        """Remove the session file of this driver; harmless without a session."""
+        """Remove the session file of this driver; do nothing without a session."""
         if self._held >= 0:
             self._unlink(self.session_id)
             os.close(self._held)

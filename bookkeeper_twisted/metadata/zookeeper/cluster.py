@@ -104,7 +104,7 @@ class ZooKeeperAdmin:
     async def initialize(self) -> bool:
         """Make a new cluster.
 
-        The parent of the cluster's root must exist, so that a mistyped path is an error.
+        The parent node of the cluster's root must exist; this check finds most mistyped paths.
         """
         path, instance_id = self._znodes.path, self._new_id().encode("ascii")
         nodes = [

@@ -98,7 +98,7 @@ class IZooKeeper(Interface):
     session_id: int = Attribute("Of the current or last session, 0 before the first.")
 
     def connect(changed: Callable[[SessionState], None]) -> None:
-        """Begin to connect; this can be called only one time.
+        """Begin to connect; this can be called only once.
 
         :param changed: called with every new state of the connection, after ``session_id`` was updated.
         """

@@ -17,9 +17,9 @@ def racks_path(root: str) -> str:
 
 
 class RackReader:
-    """A listener for the node that contains the racks: it decodes the data, and calls another listener with the racks.
+    """A listener for the data of the node with the racks: it decodes the data, and calls ``listener`` with the racks.
 
-    If the data cannot be decoded, the error is logged, and the other listener is not called.
+    If the data cannot be decoded, the error is logged, and ``listener`` is not called.
 
     :param path: path of the node, for the log.
     :param listener: called with the rack of each bookie that has one.

@@ -1,7 +1,8 @@
 """Reads and writes of the ZooKeeper nodes below a cluster's root, which are repeated if a reply is lost.
 
-If a repeated write fails, for example because the node exists, the first write may be the cause.  So the node is read,
-after a sync with the leader: data and version show whether the first write was executed.
+If a repeated write fails because the node exists, is missing or has another version, the first write may be the cause.
+Therefore the node is read, after a sync with the leader; its data and version show whether the first write was
+executed.
 """
 
 from collections.abc import Callable, Sequence

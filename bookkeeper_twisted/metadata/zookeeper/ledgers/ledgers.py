@@ -68,9 +68,9 @@ class ZooKeeperLedgers:
         return Versioned(decode_ledger_metadata(data), 0)
 
     async def _own(self, ledger_id: int, c_token: int, error: NodeExistsError) -> Versioned[LedgerMetadata]:
-        """Return the stored metadata if they have the token ``c_token``, so that this client has stored them before.
+        """Return the stored metadata of a ledger that exists already if an earlier attempt of this client created it.
 
-        Otherwise raise LedgerExistsError.
+        This is so if the stored metadata contain ``c_token``.  Otherwise raise LedgerExistsError.
         """
         if c_token:
             await self._znodes.sync(self._path(ledger_id))
@@ -172,7 +172,7 @@ Stored = Versioned[LedgerMetadata]
 
 
 class LedgerWatch:
-    """The watch of a ledger: it calls its listener with each newer metadata version, and with None after deletion.
+    """The watch of one ledger: it calls its listener with newer metadata, and with None after the ledger was deleted.
 
     :param read: a function that reads the metadata of the ledger and sets a ZooKeeper watch.
     :param ended: called with this object when the watch has ended.
