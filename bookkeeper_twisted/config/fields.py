@@ -77,7 +77,8 @@ class Field:
     def shown(self, value: object) -> str:
         """Return a ``value``, parsed or as text, in a form that may be shown and logged.
 
-        Secrets and the credentials in URIs are masked."""
+        Secrets and the credentials in URIs are masked.
+        """
         text = as_text(value)
         return MASK if self.secret and text else without_credentials(text)
 

@@ -18,7 +18,10 @@ _SHORT = {
 """Short delays of autorecovery, in ms: it need not wait for an operator to repair a bookie."""
 
 DATA_OPTION = "option --data"
-"""The origin that a configuration records for directories set by ``--data``; ``--standalone`` refuses others."""
+"""The origin that a configuration records for directories set by ``--data``.
+
+A standalone cluster refuses directories that were configured in another way.
+"""
 
 
 def standalone_configs(config: BookieConfig, count: int, base: str) -> list[BookieConfig]:

@@ -60,7 +60,7 @@ async def update(
             try:
                 found = await manager.read(ledger_id)
             except MetadataUnavailableError:
-                raise error from None  # the outcome of the write is unknown, so raise the error of the write
+                raise error from None  # The outcome of the write is unknown, so raise its error.
             # A ZooKeeper server that lags behind may return an older version: ignore it.
             if found.version >= current.version:
                 current = found

@@ -121,10 +121,10 @@ def client_context(
 
 
 class EncryptedConnection(RecordConnection):
-    """A TLS connection in memory whose error at the end of the connection makes no reference cycle.
+    """A TLS connection in memory; the error that it raises at the end of the peer's bytes makes no reference cycle.
 
-    pyOpenSSL's own error would refer to a stack frame of Twisted, and a variable of this frame to the error.  Only the
-    garbage collector could then free the connection.
+    pyOpenSSL's own error would refer to a stack frame of Twisted, and a variable of this frame would refer to the
+    error. Only the garbage collector could then free the connection.
     """
 
     def recv(self, bufsiz: int, flags: int | None = None) -> bytes:

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Creation(Enum):
-    """Whether to create a missing store: never (raise an error), until close if it stays unused, or always."""
+    """Whether to create a missing store: never (raise an error), always, or until its close if it stays empty."""
 
     NEVER = "never"
     UNTIL_USED = "until used"

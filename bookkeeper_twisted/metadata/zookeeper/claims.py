@@ -41,7 +41,7 @@ class Claims:
         await self._give_up(old)
 
     async def withdraw(self, bookie_id: str) -> None:
-        """Remove this session's registrations of ``bookie_id``, writable or read-only; keep other sessions'."""
+        """Remove this session's registrations of ``bookie_id``, but keep registrations by other sessions."""
         for read_only in (False, True):
             await self._give_up(self._path(bookie_id, read_only))
 

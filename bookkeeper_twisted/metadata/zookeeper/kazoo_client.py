@@ -162,7 +162,7 @@ class KazooZooKeeper:
             # a reply may arrive after the caller has cancelled the call: this is no error
             self._under_way.pop(result, None)
             if result.called:
-                return  # the caller has cancelled the call, or _lose_all() has failed it
+                return  # the caller has cancelled the call, or the connection was lost
             if error is None:
                 result.callback(value)
             else:

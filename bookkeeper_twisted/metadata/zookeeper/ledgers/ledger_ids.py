@@ -17,7 +17,7 @@ _LONG = "idgen-long"
 _HIGH = "HOB-"
 _LOW = "ID-"
 _KEPT = 3
-"""How many of the newest ``HOB-`` nodes are not removed: slow clients may still generate ids below the older ones."""
+"""How many of the newest ``HOB-`` nodes to keep, because slow clients may still generate ids below an older node."""
 
 
 class LedgerIds:

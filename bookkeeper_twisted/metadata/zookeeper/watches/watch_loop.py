@@ -62,7 +62,9 @@ class WatchLoop:
                 await self._session.pause(RELOOK_SECONDS)
 
     def _changed(self, has_changed: bool) -> None:
-        """Make the loop read the watched nodes again; called as the watch of each read, also of earlier reads.
+        """Make the loop read the watched nodes again.
+
+        ZooKeeper calls this function as the watch that a read has set; the watch may be that of an earlier read.
 
         :param has_changed: whether a node has changed; False after an error or a lost watch, to pause before the read.
         """
