@@ -1,9 +1,9 @@
-"""The end of a process by Ctrl-C, or by a standard output that takes no more.
+"""Ends a process after Ctrl-C, or after an error of its standard output, without a stack trace.
 
-If Ctrl-C comes while no command handles it, for example during an import, the process ends by SIGINT (status 130 in a
-shell) and prints no stack trace.  If the reader of the output, such as ``head``, closes the pipe, the process ends by
-SIGPIPE (status 141).  If the output fails in another way, as on a full disk, the process prints one line and ends with
-status 1.
+If the user presses Ctrl-C while no command handles SIGINT, for example during an import, the process ends by SIGINT
+(status 130 in a shell).  If the program that reads the output, such as ``head``, closes the pipe, the process ends by
+SIGPIPE (status 141).  If the output cannot be written for another reason, such as a full disk, the process prints one
+line and ends with status 1.
 """
 
 import os
@@ -22,11 +22,11 @@ class OutputError(Exception):
 
 
 def written(stream: TextIO, text: str = "") -> None:
-    """Write ``text``, and all that ``stream`` holds in its buffer, to the file behind the stream.
+    """Write ``text`` to ``stream``, and flush the stream.
 
     :raises BrokenPipeError: the stream is a pipe that has no reader.
-    :raises OutputError: the text cannot be written.  Then the buffer is discarded, and so is all further text: the
-        flush at the end of the process would fail again, and print a stack trace.
+    :raises OutputError: the text cannot be written.  After this error, the stream discards its buffer and all further
+        text.  Otherwise Python would flush the stream at the end of the process, fail again and print a stack trace.
     """
     try:
         stream.write(text)
@@ -41,7 +41,7 @@ def written(stream: TextIO, text: str = "") -> None:
 
 
 def show(text: str) -> None:
-    """Write ``text`` and the end of its line to the standard output.
+    """Write ``text`` and a line end to the standard output.
 
     :raises BrokenPipeError: the output is a pipe that has no reader.
     :raises OutputError: the text cannot be written.
@@ -57,14 +57,14 @@ def ended_by_signal() -> Iterator[None]:
 
     The process ends immediately: it does not wait for threads, such as those of a metadata store.
 
-    :raises SystemExit: the output could not be written for another reason, which this function has printed.
+    :raises SystemExit: the output cannot be written for another reason.  The reason has been printed.
     """
     try:
         try:
             yield
         finally:
             if sys.stdout is not None:
-                written(sys.stdout)  # because errors of the flush at the end of a process cannot be caught
+                written(sys.stdout)  # flush here: an error of the flush at the end of the process cannot be caught
     except KeyboardInterrupt:
         _end_by(signal.SIGINT)
     except BrokenPipeError:
@@ -82,10 +82,10 @@ def _end_by(number: signal.Signals) -> None:
 
 @contextmanager
 def ended_at_once() -> Iterator[None]:
-    """Let SIGINT end the process during the ``with`` block, unless the process ignores it or handles it.
+    """Replace Python's handler of SIGINT during the ``with`` block, so that SIGINT ends the process.
 
-    A KeyboardInterrupt that Python raises in the middle of an import may be swallowed, for example by a callback of
-    the import system.
+    Python's handler raises KeyboardInterrupt.  During an import, the import system may swallow this exception, and
+    Ctrl-C would do nothing.  If the process ignores SIGINT or has a handler of its own, this function changes nothing.
     """
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
@@ -98,10 +98,10 @@ def ended_at_once() -> Iterator[None]:
 
 
 def hold_hangups() -> None:
-    """Hold back SIGHUP, which would end the process, until :func:`release_hangups`; the kernel keeps it meanwhile."""
+    """Block SIGHUP until :func:`release_hangups` is called, because the process has no handler yet and would end."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
 
 
 def release_hangups() -> None:
-    """Deliver a SIGHUP that was held back, and those that come from now on, to the handler of the process."""
+    """Unblock SIGHUP: pass a SIGHUP that has arrived meanwhile, and each later one, to the handler of the process."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})

@@ -1,7 +1,7 @@
 """The entry point of ``bookkeeper-twisted``.
 
-It lets Ctrl-C end the process before it imports anything else, because imports take a second: the process then ends by
-SIGINT (status 130 in a shell) and prints no stack trace.
+Before it imports other modules, which takes a second, it removes Python's handler of SIGINT.  So Ctrl-C during the
+imports ends the process by SIGINT (status 130 in a shell), without a stack trace.
 """
 
 import signal
@@ -9,11 +9,11 @@ import sys
 
 
 def main() -> None:
-    """Run ``bookkeeper-twisted``, see :func:`bookkeeper_twisted.cli.main.main`.
+    """Run one command of ``bookkeeper-twisted`` and end the process with its exit status.
 
-    :raises SystemExit: at the end.
+    :raises SystemExit: always, at the end.
     """
-    # Python's own handler never comes back: it would still print a stack trace after the command, while Python ends.
+    # Python's handler is not restored, because it would print a stack trace if Ctrl-C came while Python shuts down.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from .ending import ended_by_signal

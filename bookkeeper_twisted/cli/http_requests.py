@@ -37,9 +37,9 @@ MAX_BODY = 1 << 20
 
 @implementer(IAgentEndpointFactory)
 class _Servers:
-    """Connects to HTTP servers, with TLS if :class:`.ClientTls` is given.
+    """Returns the endpoints by which Twisted's HTTP client connects to servers; with TLS if ``tls`` is given.
 
-    Twisted's own factory writes over TLS by the timers of the installed reactor.  In Spark another reactor runs.
+    Twisted's own TLS endpoint uses timers of the globally installed reactor.  In Spark, another reactor runs.
     """
 
     def __init__(self, reactor: Any, tls: ClientTls | None) -> None:
@@ -55,10 +55,11 @@ class _Servers:
 @implementer(IStreamClientEndpoint)
 @attrs.frozen
 class _Encrypted:
-    """An endpoint whose connections are encrypted from their first byte on.
+    """An endpoint that connects over TLS.
 
-    :ivar endpoint: makes the connections in clear.
-    :ivar clock: the reactor that runs.
+    :ivar endpoint: makes the TCP connections.
+    :ivar creator: makes the TLS layer of a connection.
+    :ivar clock: the running reactor.
     """
 
     endpoint: IStreamClientEndpoint
@@ -81,13 +82,13 @@ async def send(
     :param method: HTTP method, such as ``GET``.
     :param url: URL with scheme ``http`` or ``https``.
     :param body: body of the request; empty for none.
-    :param config: configuration of a client of bookies: its TLS is used, and its token is sent.  The token is not sent
-        in clear to other machines unless ``tokenInClear`` is set.
+    :param config: configuration of a BookKeeper client, which contains the TLS settings and names the file of the
+        token that is sent.  Without TLS, the token is sent only to this machine, unless ``tokenInClear`` is set.
     :param timeout: seconds within which the answer must come.
     :param max_body: maximum number of bytes of the body of the answer.
     :returns: status and body of the answer.
     :raises OSError: no answer came, or it is too long.
-    :raises ConfigError: a file of TLS or of the token cannot be used.
+    :raises ConfigError: the file of a certificate, a key or a token cannot be used.
     """
     encrypted = url.startswith("https://")
     tls = ClientTls(settings_of(config), reactor.seconds) if encrypted else None

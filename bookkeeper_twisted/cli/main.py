@@ -69,16 +69,14 @@ Documentation: README.rst and docs/ of the source distribution; "make docs" buil
 
 
 _LONGEST_FILE = 16 << 20
-"""Maximum number of bytes of a file that commands read: of a configuration, of a cookie, of the metadata of a
-ledger.
-"""
+"""Maximum number of bytes of a file that a command reads, such as a configuration, a cookie or ledger metadata."""
 
 
 class DiskFiles:
     """Reads and writes files of this machine for commands of the shell."""
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of the file ``name``; refuse one without an end, such as ``/dev/zero``."""
+        """Return the bytes of the file ``name``; raise OSError if it is longer than 16 MiB, such as ``/dev/zero``."""
         with open(name, "rb") as file:
             data = file.read(_LONGEST_FILE + 1)
         if len(data) > _LONGEST_FILE:
@@ -99,9 +97,9 @@ def _send(
 
 
 def real_world(reactor: Any) -> ShellWorld:
-    """Return the real environment of commands: the terminal, environment variables, files of this machine, and TCP.
+    """Return the environment for commands: the terminal, environment variables, files of this machine, and network.
 
-    :param reactor: connects to bookies, the metadata store and HTTP servers; looks up host names in its threads.
+    :param reactor: connects to bookies, the metadata store and HTTP servers; its thread pool looks up host names.
     """
 
     def connect(
@@ -125,11 +123,11 @@ def real_world(reactor: Any) -> ShellWorld:
 
 
 def interrupt(running: "Deferred[None]") -> "Deferred[None] | None":
-    """Cancel a command as the reactor stops, after a signal.
+    """Cancel the running command; the reactor calls this when it begins to stop.
 
     :param running: fires when the command has ended.
-    :returns: None if the command has ended already.  Otherwise a Deferred that fires when it has ended: until then the
-        command needs threads and connections, to release its locks.
+    :returns: None if the command has ended already; otherwise a Deferred that fires when the command has ended.  The
+        reactor waits for this Deferred, because a cancelled command needs threads and connections to release its locks.
     """
     signal.alarm(0)
     if running.called:
@@ -146,28 +144,28 @@ def interrupt(running: "Deferred[None]") -> "Deferred[None] | None":
 
 
 PATIENCE = 5
-"""Seconds after a signal within which the reactor must begin to stop."""
+"""Seconds within which the reactor must begin to stop after a signal."""
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""The signals that cancel a command: Ctrl-C, the end of the session, and the end of the terminal."""
+"""The signals that cancel a command.  Ctrl-C sends SIGINT; a terminal that is closed sends SIGHUP."""
 
 
 def heed_signals(reactor: Any, numbers: Collection[int], patience: int) -> list[int]:
-    """Let signals stop the ``reactor``, and end even a command that blocks it.
+    """Set signal handlers that stop the ``reactor``.
 
-    Call this after the reactor has set its own signal handlers, which these replace.  If a blocking command keeps the
-    reactor busy for ``patience`` seconds after a signal, KeyboardInterrupt is raised in the command.  A further SIGINT
-    ends the process immediately.
+    Call this after the reactor has set its own signal handlers, because it replaces them.  After a signal, the reactor
+    gets ``patience`` seconds to stop.  If a blocking call of a command prevents this, KeyboardInterrupt is raised in
+    the command.  A second SIGINT ends the process immediately.
 
-    :param numbers: the signals; the others of :data:`_ENDING` are ignored, because the parent of this process, such as
-        nohup(1), wants it.
+    :param numbers: the signals to be handled.  Other signals in :data:`_ENDING` are ignored, because the parent of this
+        process, such as nohup(1), has set them to be ignored.
     :param patience: seconds to wait for the reactor.
-    :returns: a list to which each signal is appended.
+    :returns: a list, to which the number of each received signal is appended.
     """
     told: list[int] = []
 
     def stop() -> None:
-        with suppress(ReactorNotRunning):  # the command may have ended at the same time
+        with suppress(ReactorNotRunning):  # the reactor may have stopped meanwhile, because the command has ended
             reactor.stop()
 
     def interrupted(number: int, frame: Any) -> None:
@@ -187,14 +185,15 @@ def heed_signals(reactor: Any, numbers: Collection[int], patience: int) -> list[
 def begin(
     reactor: Any, work: "Coroutine[Deferred[Any], Any, None]", patience: int = PATIENCE
 ) -> "Deferred[None]":
-    """Start the coroutine ``work`` of this process when the ``reactor`` runs; :func:`interrupt` will cancel it.
+    """Start the coroutine ``work`` when the ``reactor`` runs; cancel it when a signal stops the reactor.
 
-    :param patience: see :func:`heed_signals`.
-    :returns: fires when the work has ended; after a signal with SystemExit and the status :data:`.INTERRUPTED`.
+    :param patience: seconds that the reactor has to stop after a signal.  Then KeyboardInterrupt is raised.
+    :returns: fires when the coroutine has ended.  After a signal, it fails with SystemExit and the exit status
+        :data:`.INTERRUPTED`.
     """
     numbers = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
-    # While the reactor starts, Python's handler would raise KeyboardInterrupt in the middle of it, and the reactor's
-    # own would stop a command that does not run yet: signals wait for the handlers of heed_signals().
+    # Block the signals until heed_signals() has set its handlers.  If one came earlier, Python's handler would raise
+    # KeyboardInterrupt while the reactor starts, or the reactor's handler would stop it before the command begins.
     signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     is_running: Deferred[None] = Deferred()
 
@@ -209,7 +208,7 @@ def begin(
                 raise
         finally:
             work.close()
-            for number in numbers:  # nothing is left to be cancelled
+            for number in numbers:  # the command has ended, so a signal may end the process at once
                 signal.signal(number, signal.SIG_DFL)
         if told:
             raise SystemExit(INTERRUPTED)
@@ -221,9 +220,9 @@ def begin(
 
 
 def _occupy_descriptors() -> None:
-    """Open the null device as standard input, output and error output if they were closed before the program began.
+    """Open the null device as file descriptor 0, 1 or 2 if the descriptor was closed before the program began.
 
-    Otherwise, files of a store would get their descriptors, and a library that prints an error would write into them.
+    Otherwise, a file of a bookie could get this descriptor.  A library that prints an error would write into the file.
     """
     for descriptor in range(3):
         try:
@@ -243,10 +242,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         show(f"bookkeeper-twisted {__version__}")
         raise SystemExit(0)
     if given[:1] == ["token"]:
-        from .tokens import run_tokens  # imported here, because the shell needs none of it
+        from .tokens import run_tokens  # imported here, because the command shell does not need this module
 
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-            signal.signal(signal.SIGINT, signal.default_int_handler)  # so that a file that is half written is removed
+            # KeyboardInterrupt lets the command remove a file that it has not written completely.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         raise SystemExit(run_tokens(given[1:]))
     if not given or given[0] != "shell":
         show(_HELP.rstrip())
@@ -256,7 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     _occupy_descriptors()
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # of a name or a payload that the terminal cannot show
+        sys.stdout.reconfigure(errors="backslashreplace")  # names and payloads may have unprintable characters
     observers = [] if sys.stderr is None else [textFileLogObserver(sys.stderr)]
     warnings = [FilteringLogObserver(each, [LogLevelFilterPredicate(LogLevel.warn)]) for each in observers]
     globalLogBeginner.beginLoggingTo(warnings, redirectStandardIO=False, discardBuffer=True)

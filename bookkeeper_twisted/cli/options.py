@@ -34,20 +34,18 @@ PROTECTION = "protection"
 ZOOKEEPER = "ZooKeeper"
 
 _LONGEST_FILE = 16 << 20
-"""Maximum number of characters of a configuration file; one without an end, such as ``/dev/zero``, would fill the
-memory.
-"""
+"""Maximum number of characters of a configuration file.  Without a limit, ``/dev/zero`` would fill the memory."""
 
 _INDENT = " " * 8
 _WIDTH = 100
 
 
 def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
-    """Return the fields of a configuration class, by group, each with the name of its attribute.
+    """Return the fields of a configuration class, by the name of their group, each with the name of its attribute.
 
-    First come the groups that the class itself declares, then those of autorecovery, then those of all configurations.
+    The order is: groups that the class itself declares, groups of HTTP and autorecovery, groups of all configurations.
 
-    :param config: the class; comments in its source code name the groups.
+    :param config: the class.  A group begins with a comment ``# -- name --`` in the source code of the class.
     """
     found: dict[str, list[tuple[str, Field]]] = {}
     common, shared = fields_of(Config), fields_of(MetadataConfig)
@@ -58,14 +56,14 @@ def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
         group = PROTECTION if attribute in common else ZOOKEEPER if attribute in shared else group_of[attribute]
         found.setdefault(group, []).append((attribute, field))
     for group in (*dict.fromkeys(inherited.values()), PROTECTION, ZOOKEEPER):
-        # groups of the base classes were found before those of this class, but are shown after them
+        # Move the groups of the base classes to the end: attrs lists their fields before those of the class itself.
         if group in found:
             found[group] = found.pop(group)
     return found
 
 
 def _groups_of(config: type) -> dict[str, str]:
-    """Return the group of each attribute that a class declares, from the comments in its source code."""
+    """Return the group of each attribute that a class declares; comments in its source code name the groups."""
     group, group_of = ELSE, {}
     for line in inspect.getsource(config).splitlines():
         if heading := re.match(r"\s+# -- (.*) --$", line):
@@ -100,8 +98,8 @@ class ConfigOptions(usage.Options):
     """The command line of a program that has an option for each configuration key.
 
     :cvar program: name of the program in messages.
-    :cvar sections: the keys for ``--help``, by subject.
-    :ivar environ: the environment, which may set a key as ``BK_<key>``.
+    :cvar sections: the configuration keys that ``--help`` shows, by the title of a section.
+    :ivar environ: environment variables; ``BK_<key>`` sets the key.
     """
 
     program = ""
@@ -132,7 +130,7 @@ class ConfigOptions(usage.Options):
         raise SystemExit(0)
 
     def getUsage(self, width: int | None = None) -> str:
-        """Return the text of ``--help``, with the options by subject.
+        """Return the text of ``--help``, with the options in sections.
 
         :param width: columns of the text; None for the usual width.
         """
@@ -158,7 +156,7 @@ class ConfigOptions(usage.Options):
             return []
         path, is_first, self._was_read = self._absolute("conf"), not self._was_read, True
         try:
-            # a pipe is empty after the first read, and the wait for another writer would stop the process
+            # A pipe cannot be read a second time: open() would block until another process writes to the pipe.
             if not is_first and stat.S_ISFIFO(os.stat(path).st_mode):
                 raise ConfigError(f"option --conf: {name}: a pipe cannot be read again")
             with open(path, encoding="utf-8") as file:
@@ -171,15 +169,16 @@ class ConfigOptions(usage.Options):
             raise ConfigError(f"option --conf: {name}: {reason}") from None
 
     def _absolute(self, option: str) -> str:
-        """Return the path that an ``option`` names, from the directory in which the process was started.
+        """Return the absolute path that an ``option`` names, relative to the directory in which the process started.
 
-        The settings may be read again after twistd's ``--rundir`` has changed the directory.
+        The path is computed once, because twistd changes the directory later (``--rundir``), and SIGHUP makes the
+        process read its settings again.
         """
         paths: dict[str, str] = self.__dict__.setdefault("_paths", {})
         return paths.setdefault(option, os.path.abspath(self[option]))
 
     def client_config(self) -> ClientConfig:
-        """Return the client configuration, from the settings whose keys are keys of a client."""
+        """Return the client configuration, made from all settings whose key is a key of a client."""
         return ClientConfig.load(*_only(_CLIENT_KEYS, self.sources()))
 
 
@@ -295,7 +294,7 @@ class AutorecoveryOptions(ConfigOptions):
             raise usage.UsageError(str(error)) from None
 
     def read(self) -> tuple[BookieConfig, ClientConfig]:
-        """Read the settings, perhaps again, and return the configurations of autorecovery and of its client.
+        """Read the settings, and return the configurations of autorecovery and of its client.
 
         :raises ConfigError: a value is invalid, or the file cannot be read.
         """

@@ -131,7 +131,7 @@ async def _run(command: Command, context: ShellContext, options: argparse.Namesp
 
 
 def _text_of(error: Exception, config: BookieConfig) -> str:
-    """Return the text to print for an error; leave out the number of an operating system's error."""
+    """Return the text to print for an error; omit the error number of an OSError."""
     if isinstance(error, NotInitializedError) and config.origin("metadata_service_uri") == "default":
         default = without_credentials(config.metadata_service_uri)
         return (
@@ -144,7 +144,7 @@ def _text_of(error: Exception, config: BookieConfig) -> str:
 
 
 def _taken_apart(arguments: Sequence[str]) -> _Invocation:
-    """Split the shell's arguments into options before the command, the command, and its arguments.
+    """Split the arguments of the shell into the options before the command, the command, and its arguments.
 
     :raises UsageError: an option is unknown or has no value, or there is no command.
     """
@@ -159,7 +159,7 @@ def _taken_apart(arguments: Sequence[str]) -> _Invocation:
 def _index_of_command(arguments: Sequence[str]) -> int:
     """Return the index of the command: the first argument that is neither an option nor the value of an option.
 
-    The option ``-localbookie`` may have no value; then it has no effect.
+    ``-localbookie`` without a value is allowed and has no effect.
     """
     index = 0
     while index < len(arguments) and arguments[index].startswith("-") and arguments[index] not in _HELP:
@@ -231,7 +231,7 @@ def _parser(command: Command, parse_id: Callable[[str], int]) -> argparse.Argume
             raise argparse.ArgumentTypeError(str(error)) from None
 
     parser = _Parser(prog=command.name, add_help=False, allow_abbrev=False)
-    # all commands know this option, so that -json is not taken for -j with the value "son"
+    # Each parser has -json, because argparse would parse it as -j with the value "son" for a command with option -j.
     parser.add_argument(*JSON.spellings, dest=_attribute(JSON), action="store_true")
     for argument in command.arguments:
         kind = {"ledger id": ledger_id, "any text": str, "file": _text, str: _text}.get(argument.kind, argument.kind)
@@ -248,10 +248,10 @@ def _parser(command: Command, parse_id: Callable[[str], int]) -> argparse.Argume
 
 
 def _text(value: str) -> str:
-    """Return the value of an option; raise an error if it is empty.
+    """Return the value of an option; raise ArgumentTypeError if it is empty.
 
-    An unset variable in a script results in an empty value.  Without this check, the command would run as if the option
-    were missing.
+    A script that uses an unset variable passes an empty value.  Without this check, the command would run as if the
+    option were missing.
     """
     if not value:
         raise argparse.ArgumentTypeError("expected a value that is not empty")
@@ -280,7 +280,7 @@ def _help(world: ShellWorld, names: Sequence[str]) -> int:
 
 
 def _completion(world: ShellWorld, arguments: Sequence[str]) -> int:
-    """Print a script that completes the words of this shell in another one."""
+    """Print a script for bash that completes the commands and options of ``bookkeeper-twisted shell``."""
     if list(arguments) != ["bash"]:
         raise UsageError("completion is made for bash: completion bash")
     for text in bash_script(COMMANDS, _OPTIONS).splitlines():

@@ -29,11 +29,11 @@ UNREAD = 141
 
 
 class OperandError(Exception):
-    """An argument of a command is invalid, or names no object or several objects; the text gives the reason."""
+    """An argument of a command is invalid, or does not name exactly one object; the text gives the reason."""
 
 
 class NotConfirmedError(Exception):
-    """A question of a command has no answer; the text says why."""
+    """The user could not be asked to confirm a command, or gave no answer; the text says why."""
 
     def __str__(self) -> str:
         return f"{self.args[0]}; -force does not ask"
@@ -65,7 +65,7 @@ class ShowProgress(Protocol):
 
 
 class Screen(Protocol):
-    """A terminal that shows frames of lines and takes keys, from ``__enter__`` to ``__exit__``.
+    """A terminal as a context manager: in its ``with`` block it shows text on the whole screen and reads keys.
 
     :ivar on_key: called with each key that is pressed, and with an empty text when the terminal is closed.
     :ivar on_resize: called after the size has changed.
@@ -82,7 +82,7 @@ class Screen(Protocol):
         """Return the columns and lines of the terminal."""
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Show ``lines`` in the place of the last ones."""
+        """Replace the shown text by ``lines``."""
 
 
 class Http(Protocol):
@@ -91,7 +91,7 @@ class Http(Protocol):
     def __call__(
         self, method: str, url: str, body: bytes, config: ClientConfig
     ) -> "Awaitable[tuple[int, bytes]]":
-        """Send a request with the TLS and the token of a client; return status and body of the answer."""
+        """Send a request with the TLS settings and the token in ``config``; return status and body of the answer."""
 
 
 class Files(Protocol):
@@ -114,8 +114,8 @@ class Files(Protocol):
 class StoreAccess:
     """Access to the directories of the bookie on this machine.
 
-    The last three fields can change files.  Only commands that have locked the directories may use them, because the
-    bookie may be running.
+    A command must lock the directories before it uses the last three fields, which can change files, because a running
+    bookie may use the directories.
 
     :ivar disk: opens files for reading only.
     :ivar open_index: opens an index for reading only.
@@ -139,7 +139,7 @@ class ShellWorld:
     :ivar complain: prints a line to the error output.
     :ivar ask: asks the user a question, and returns whether the answer is yes; raises NotConfirmedError if there is no
         terminal or no answer.
-    :ivar addresses: returns address and name of a host.
+    :ivar addresses: looks up a host, and returns its address and its name.
     :ivar own_host: returns the host name or address that is part of the id of a bookie on this machine; raises
         ConfigError if there is none.
     :ivar open_screen: returns the terminal as a screen; None if there is no terminal.
@@ -162,7 +162,7 @@ class ShellWorld:
 
 @attrs.frozen
 class ShellContext:
-    """The context that a command runs in: configuration, formats of the output, and access to the world.
+    """The context of a command: its configuration, the formats of its output, its files, network and terminal.
 
     :ivar config: configuration of the bookie on this machine, which also names the metadata store.
     :ivar local_bookie: a function that returns the id of the bookie on this machine.
@@ -182,26 +182,28 @@ class ShellContext:
     shows_progress: bool = False
 
     def chosen(self, options: Namespace) -> "ShellContext":
-        """Return this context with the output that the ``options`` of the command choose."""
+        """Return a copy of this context with ``json`` and ``shows_progress`` from the ``options`` of a command."""
         return attrs.evolve(self, json=options.json, shows_progress=getattr(options, "progress", False))
 
     def show(self, row: ShellRow) -> None:
-        """Print the ``row`` of a result: a JSON object in a line, or the lines of Apache's text."""
+        """Print a result as a line of JSON (with ``-json``), or as the lines that Apache's shell would print."""
         for text in [row.json_line()] if self.json else row.text(self):
             self.world.out(text)
 
     def caption(self, text: str) -> None:
-        """Print ``text``, a line of Apache's output that stands around rows; JSON has no such lines."""
+        """Print a line that Apache's shell prints before or after the results; with ``-json``, print nothing."""
         if not self.json:
             self.world.out(text)
 
     def out(self, text: str) -> None:
-        """Print the ``text`` of a message for the user; with JSON, to the error output."""
+        """Print a message for the user; with ``-json``, print it to the error output."""
         (self.world.complain if self.json else self.world.out)(text)
 
     def confirmed(self, question: str, forced: bool) -> bool:
-        """Return whether the user answers yes to a ``question``, or has forced the command, which is then not asked.
+        """Ask the user to confirm the command; return whether the answer is yes.
 
+        :param question: text of the question.
+        :param forced: whether option ``-f`` confirms the command, so that the user is not asked.
         :raises NotConfirmedError: the user cannot be asked, or gave no answer.
         """
         return forced or self.world.ask(question)
@@ -214,15 +216,16 @@ class ShellContext:
         :param title: what is being done.
         :param total: number of units to be done; None if it is not known.
         :param unit: ``B`` for bytes, else the plural of what is counted.
-        :returns: see :class:`ShowProgress`.
+        :returns: a context manager, which returns a function.  Call this function with the number of units done since
+            its last call.
         """
         return self.world.progress(title, total, unit, self.shows_progress)
 
     def refuse_json(self, reason: str) -> None:
-        """Fail if the user wants JSON from a use of a command that shows no rows.
+        """Raise OperandError if ``-json`` is given; for a command that shows no rows with the present options.
 
-        :param reason: what to do instead, after ``-json``.
-        :raises OperandError: the user wants JSON.
+        :param reason: the text after ``-json`` in the error, such as "goes with -list".
+        :raises OperandError: ``-json`` is given.
         """
         if self.json:
             raise OperandError(f"-json {reason}")
@@ -230,21 +233,17 @@ class ShellContext:
     async def admin(
         self, config: ClientConfig | None = None, placement: IPlacementPolicy | None = None
     ) -> BookKeeperAdmin:
-        """Connect a client to the cluster; the caller must close it.
+        """Connect an administrative client to the cluster; the caller must close the client.
 
-        :param config: configuration of the client; None for that of the shell.
-        :param placement: placement policy; None for the one that the configuration names.
+        :param config: configuration of the client; None for the client configuration of the shell.
+        :param placement: placement policy; None for the policy that the configuration names.
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
         """
         return await self.world.connect(self.config.metadata_service_uri, config or self.client_config, placement)
 
 
 def from_(low: int, high: float = math.inf) -> Callable[[str], int]:
-    """Return a parser of whole numbers between two bounds, for an :class:`Argument`.
-
-    :param low: least number, inclusive.
-    :param high: greatest number, inclusive.
-    """
+    """Return a parser of whole numbers from ``low`` to ``high``, both inclusive, for an :class:`Argument`."""
 
     def number(text: str) -> int:
         value = whole_number(text)
@@ -260,8 +259,7 @@ def from_(low: int, high: float = math.inf) -> Callable[[str], int]:
 def above_0(text: str) -> float:
     """Parse a finite number above 0, for an :class:`Argument`.
 
-    :param text: text of the argument.
-    :raises ArgumentTypeError: the number is not above 0, or infinite.
+    :raises ArgumentTypeError: the number is not above 0, or is infinite.
     """
     value = decimal_number(text)
     if not 0 < value < math.inf:
@@ -278,11 +276,11 @@ class Argument:
 
     :ivar names: for an option, short and long name such as ``-l`` and ``ledgerid``; the user may write the long name
         with one dash or two.  For an operand, one name without a dash; the user may leave an operand out.
-    :ivar kind: the parser of the value.  With ``bool``, the option is a switch without a value.  With ``"ledger id"``,
-        the value has the format that ``-ledgeridformat`` sets.  A text must not be empty, except with ``"any text"``;
-        with ``"file"`` it is the name of a file.
+    :ivar kind: the type of the value.  A function parses the value; ``bool`` is a switch without a value; ``str`` is a
+        text that must not be empty, ``"any text"`` one that may be; ``"file"`` is a file name; ``"ledger id"`` is a
+        ledger id in the format that ``-ledgeridformat`` sets.
     :ivar required: whether the command fails without this option.
-    :ivar choices: the only values; empty if there are others.
+    :ivar choices: all valid values; empty if ``kind`` alone decides which values are valid.
     """
 
     names: tuple[str, ...]
@@ -294,12 +292,12 @@ class Argument:
 
     @property
     def is_option(self) -> bool:
-        """Whether this is an option and no operand."""
+        """Whether this is an option, not an operand."""
         return self.names[0].startswith("-")
 
     @property
     def spellings(self) -> list[str]:
-        """All spellings of an option: each name with one dash, long names also with two."""
+        """All spellings of an option: each name with one dash, and each name of several letters with two dashes."""
         names = [name.lstrip("-") for name in self.names]
         return [f"-{name}" for name in names] + [f"--{name}" for name in names if len(name) > 1]
 
@@ -320,12 +318,11 @@ PROGRESS = Argument(("-progress",), "show progress on the error output without a
 class Command:
     """A command of the shell: its name, its arguments, and the function that runs it.
 
-    :ivar run: runs the command.  Its arguments are the context and the parsed arguments.  The parsed arguments have an
-        attribute for each :class:`Argument`.  Its name is the last name of the argument, without leading dashes and
-        with underscores for other dashes.  The function prints results and returns :data:`OK`, :data:`REFUSED` or
-        :data:`FAILED`.  The shell prints a BookKeeperError, OperandError, NotConfirmedError or OSError that the
-        function raises.
-    :ivar row: class of the rows that the command shows; None for a command that shows none, and refuses ``-json``.
+    :ivar run: the function that runs the command.  It gets the context and the parsed arguments, prints results, and
+        returns :data:`OK`, :data:`REFUSED` or :data:`FAILED`.  The parsed arguments have an attribute for each
+        :class:`Argument`, named like the last of its ``names``: ``cookie_file`` for ``--cookie-file``.  If the function
+        raises BookKeeperError, OperandError, NotConfirmedError or OSError, the shell prints the error.
+    :ivar row: class of the rows that the command shows.  None for a command without rows, which refuses ``-json``.
     """
 
     name: str

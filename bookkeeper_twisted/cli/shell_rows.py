@@ -18,11 +18,11 @@ from .shell_text import metadata_fields
 
 _ENCODER = json.JSONEncoder(allow_nan=False)
 _NAMES: dict[type[Any], dict[str, str]] = {}
-"""The names of the members of each class, kept because a list has many rows of one class."""
+"""A cache of the names of JSON members, by the class of the row."""
 
 
 class Formats(Protocol):
-    """The formats that the user has chosen for the text of rows; JSON does not depend on them."""
+    """The formats that the user has chosen for ledger ids and payloads in text; JSON does not depend on them."""
 
     @property
     def format_id(self) -> Callable[[int], str]:
@@ -35,7 +35,7 @@ class Formats(Protocol):
 
 @attrs.frozen
 class ShellRow:
-    """One result of a command: subclasses declare its fields and its text."""
+    """One result of a command.  A subclass declares its fields, and implements :meth:`text`."""
 
     def text(self, formats: Formats) -> Iterable[str]:
         """Return the lines that Apache's shell prints for this result.
@@ -51,7 +51,7 @@ class ShellRow:
 
     @classmethod
     def of(cls, members: Mapping[str, Any]) -> Self:
-        """Make a row from the ``members`` of a JSON object, by their names; fields with a default may be missing."""
+        """Make a row from the ``members`` of a JSON object; members of fields with a default may be missing."""
         names = _member_names(cls)
         return cls(**{f.name: members[names[f.name]] for f in attrs.fields(cls)
                       if names[f.name] in members or f.default is attrs.NOTHING})  # fmt: skip
@@ -66,7 +66,7 @@ class ShellRow:
 
 
 def _member_names(kind: type[Any]) -> dict[str, str]:
-    """Return the names of the members of a class, by the names of its fields."""
+    """Return the name of the JSON member for each field of a class, by the name of the field."""
     if kind not in _NAMES:
         _NAMES[kind] = {field.name: _camel_case(field.name) for field in attrs.fields(kind)}
     return _NAMES[kind]
@@ -82,13 +82,13 @@ def _camel_case(name: str) -> str:
 
 
 def _json_value(value: Any) -> Any:
-    """Return what ``json`` writes for the ``value`` of a field; values inside it are converted, too."""
+    """Convert the value of a field, and the values inside it, to types that the module ``json`` can encode."""
     if value is None or type(value) in (int, str, bool):
-        return value  # most values by far
+        return value  # tested first, because most values have these types
     if isinstance(value, bytes):
         return b64encode(value).decode("ascii")
     if isinstance(value, float) and not isfinite(value):
-        return None  # JSON has no such number
+        return None  # JSON has no infinite numbers and no NaN
     if isinstance(value, LedgerMetadata):
         return _json_value({**metadata_fields(value), "ctime": value.ctime})
     if isinstance(value, Mapping):

@@ -14,7 +14,7 @@ _LONGEST_ERROR = 2000
 
 
 def on_one_line(text: str) -> str:
-    """Return the ``text`` of an error, which may repeat what is in a file or was typed, as one printable line."""
+    """Convert the text of an error to one printable line: the text may quote a file or an argument."""
     shown = printable(text[: _LONGEST_ERROR + 1])
     return shown if len(shown) <= _LONGEST_ERROR else f"{shown[:_LONGEST_ERROR]}..."
 
@@ -27,16 +27,14 @@ def line(message: str, **fields: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Escape the characters of a ``text`` that would not be seen: line ends, and what controls a terminal."""
+    """Escape the characters of a ``text`` that are not printable, such as line ends and control characters."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def bookie_text(bookie_id: str, address: str | None, port: int | None, hostname: str | None) -> str:
     """Format a bookie id with the address, port and host name of the bookie.
 
-    :param address: address of its machine; None for a bookie that is not registered.
-    :param port: port of the bookie; None for a bookie that is not registered.
-    :param hostname: host name of its machine; None for a bookie that is not registered.
+    The address, the port and the host name are None if the bookie is not registered.
     """
     return (
         f"BookieID:{bookie_id}, IP:{_UNKNOWN if address is None else address}, Port:{port or 0}, "
@@ -45,7 +43,7 @@ def bookie_text(bookie_id: str, address: str | None, port: int | None, hostname:
 
 
 def metadata_fields(metadata: LedgerMetadata) -> dict[str, object]:
-    """Return the fields of ``metadata`` under the names in Apache's text; None for a value that is not stored."""
+    """Return the fields of ``metadata`` by the names that Apache's shell prints; None if a value is not stored."""
     closed, protected = metadata.closed, metadata.has_password
     digest = _DIGESTS.get(metadata.digest_type, metadata.digest_type.name)
     return {
@@ -64,14 +62,17 @@ def metadata_fields(metadata: LedgerMetadata) -> dict[str, object]:
 
 
 def metadata_text(metadata: LedgerMetadata) -> str:
-    """Format ``metadata`` of a ledger in one line, with the password: the user of the shell can read it anyway."""
+    """Format ``metadata`` of a ledger in one line.
+
+    The line contains the password, because the user of the shell can read it in the metadata store, too.
+    """
     fields = {name: value for name, value in metadata_fields(metadata).items() if value is not None}
     fields["ensembles"] = _braces(f"{s.first_entry_id}=[{', '.join(s.bookies)}]" for s in metadata.segments)
     custom = sorted(metadata.custom_metadata.items())
     fields["customMetadata"] = _braces(f"{key}={_base64(value)}" for key, value in custom)
     if metadata.has_password:
         fields["password"] = _base64(metadata.password)
-    # any client of the cluster can write what is in custom metadata
+    # Make all characters printable, because any client can store control characters in the custom metadata.
     return printable("LedgerMetadata" + _braces(f"{name}={value}" for name, value in fields.items()))
 
 

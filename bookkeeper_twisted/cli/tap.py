@@ -65,13 +65,13 @@ def begin_log(
 ) -> None:
     """Set the levels and the format of the log of this process.
 
-    twistd opens the log after it has made the service.  Its options (``--logfile``, ``--syslog``, ``--logger``) choose
-    an observer, but none sets a level or a format.  So this wraps the observers that twistd will pass to ``beginner``.
-    A log of the system (``--syslog``) stays text, because its lines have a form of their own.
+    twistd starts the log after it has called ``makeService``.  Its options (``--logfile``, ``--syslog``, ``--logger``)
+    choose a log observer, but set no level and no format.  So this function replaces the method of ``beginner`` that
+    twistd will call, and wraps the observers in filters by level.  Lines for ``--syslog`` are never JSON.
 
-    :param config: says the levels and the format.
-    :param beginner: starts the log of a process.
-    :param levels: the levels of the log from now on; they can change while the process runs.
+    :param config: configuration with the levels and the format.
+    :param beginner: Twisted's object that starts the log of a process.
+    :param levels: the levels in force, which can change while the process runs.
     """
     levels.set(config.levels)
     begin, predicate = beginner.beginLoggingTo, cast(ILogFilterPredicate, levels)
@@ -108,9 +108,9 @@ def forbid_cores(config: BookieConfig, set_limit: SetLimit = resource.setrlimit)
 
 
 def collect_seldom(set_thresholds: Callable[[int, int, int], object] = gc.set_threshold) -> None:
-    """Let Python's garbage collector search for cycles of objects after 100,000 new objects, instead of 700.
+    """Let Python's garbage collector search for reference cycles after 100,000 new objects, instead of 700.
 
-    A bookie keeps some objects for each ledger, and makes many objects for each flush; they form no cycles.  With
+    A bookie keeps some objects for each ledger, and makes many objects for each flush, but they form no cycles.  With
     100,000 ledgers, the search took a third of the CPU time of an add.
 
     :param set_thresholds: sets the thresholds of the three generations of the garbage collector.
@@ -119,10 +119,10 @@ def collect_seldom(set_thresholds: Callable[[int, int, int], object] = gc.set_th
 
 
 def switch_often(set_interval: Callable[[float], object] = sys.setswitchinterval) -> None:
-    """Let Python switch between computing threads after one millisecond, instead of five.
+    """Let Python switch between threads after one millisecond, instead of five.
 
-    The reactor gives up the interpreter with each call that waits for a socket.  While a flush computes in another
-    thread, the reactor must wait for this interval to get it back.
+    The reactor releases the global interpreter lock whenever it waits for sockets.  If a flush computes in another
+    thread at that moment, the reactor waits for this interval until it gets the lock again.
 
     :param set_interval: sets the interval, in seconds.
     """
@@ -148,7 +148,7 @@ def bookies_service(
             if config.auto_recovery_daemon_enabled:
                 yield _daemon(reactor, config, options, bookie)
 
-    # Log this only for the first bookie: all bookies of a standalone cluster have almost the same configuration.
+    # Log warnings for the first bookie only: all bookies of a standalone cluster have almost the same configuration.
     say_what_runs(options.configs[0])
     try:
         return Bookies(make, fail, manager)
@@ -166,7 +166,7 @@ def say_what_runs(config: Config) -> None:
 
 
 def _daemon(reactor: Any, config: BookieConfig, options: Options, bookie: Any) -> Startable:
-    # Imported here, because a bookie without autorecovery needs no modules of a client, and they take memory.
+    # Imported here, because it imports the modules of a client: a bookie without autorecovery saves their memory.
     from ..embedding.autorecovery import make_daemon
 
     attach = bookie.admin.limit_replication

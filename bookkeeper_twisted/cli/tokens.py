@@ -57,8 +57,8 @@ def run_tokens(arguments: Sequence[str], world: TokenWorld | None = None) -> int
     """Run a command that creates or verifies tokens; return its exit status.
 
     :param arguments: the arguments of the command line after ``token``.
-    :param world: for tests; None for this process.
-    :raises SystemExit: the arguments are wrong, or ask for help.
+    :param world: the terminal, clock and random numbers of a test; None for those of this process.
+    :raises SystemExit: the arguments are invalid, or ask for help.
     """
     options = _parser().parse_args(arguments)
     world = world or TokenWorld()
@@ -100,7 +100,7 @@ def _next_id(known: Sequence[str], now: float) -> str:
 
 
 def _make_token(world: TokenWorld, options: Namespace) -> int:
-    """Sign a token, then print it or put it into a file."""
+    """Make a signed token, then print it or write it to a file."""
     key = _signing_key(options.key_file, options.key_id)
     now = int(world.seconds())
     claims: dict[str, Any] = {"sub": options.subject, "nbf": now, "exp": now + options.lifetime}
@@ -143,7 +143,7 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _show_token(world: TokenWorld, options: Namespace) -> int:
-    """Verify a token as a bookie does, then print what it says."""
+    """Verify a token as a bookie does, then print its contents."""
     config = AuthenticationConfig(
         token_key_file=options.key_file or "", token_public_keys=tuple(options.public_key or ()),
         token_issuer=options.issuer, token_audience=options.audience, token_roles_claim=options.roles_claim,

@@ -24,7 +24,7 @@ class _BookieRow(ShellRow):
 
     @property
     def bookie(self) -> str:
-        """The text of Apache's shell for id and address."""
+        """The id, address, port and host name of the bookie, in the format of Apache's shell."""
         return bookie_text(self.bookie_id, self.address, self.port, self.hostname)
 
 
@@ -149,7 +149,7 @@ def _size(size: int) -> str:
 async def _place(
     shell: ShellContext, admin: BookKeeperAdmin, bookie_id: str
 ) -> tuple[str | None, int | None, str | None]:
-    """Return address, port and host name of a bookie; None for a bookie that is not registered."""
+    """Return address, port and host name of a bookie; all three are None if the bookie is not registered."""
     endpoint = await _endpoint(admin, bookie_id)
     if endpoint is None:
         return None, None, None

@@ -19,7 +19,7 @@ _MOST = (1 << 31) - 1
 
 @attrs.frozen
 class WrittenTrial(ShellRow):
-    """A ledger that was written and deleted.
+    """The ledger that ``simpletest`` has written and deleted.
 
     :ivar entries: number of entries.
     """

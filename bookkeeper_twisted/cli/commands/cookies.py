@@ -35,8 +35,10 @@ _RULE = "---"
 class StoredCookie(ShellRow):
     """The cookie of a bookie in the metadata store.
 
+    If the cookie cannot be parsed, ``instance_id`` and the fields after it are None.
+
     :ivar cookie: the bytes of the cookie.
-    :ivar instance_id: id of the cluster; like the fields after it None if the cookie cannot be parsed.
+    :ivar instance_id: id of the cluster.
     """
 
     bookie_id: str
@@ -48,7 +50,7 @@ class StoredCookie(ShellRow):
 
     @classmethod
     def parse(cls, bookie_id: str, data: bytes) -> "StoredCookie":
-        """Make a row from the stored ``data`` of the bookie ``bookie_id``, which need not be a cookie."""
+        """Make a row from the bytes that are stored as the cookie of a bookie, even if they cannot be parsed."""
         try:
             found = Cookie.parse(data)
         except CodecError:
@@ -64,11 +66,11 @@ class StoredCookie(ShellRow):
 
 @attrs.frozen
 class CookiePlace(ShellRow):
-    """A place where a cookie lies: a file, or the metadata store.
+    """The location of a cookie: a file, or the metadata store.
 
-    :ivar path: path of the file; None for the metadata store.
-    :ivar bookie_id: id of a bookie with a cookie in the metadata store; None for a file.
-    :ivar local: whether the cookie is of the bookie on this machine.
+    :ivar path: path of the file; None for a cookie in the metadata store.
+    :ivar bookie_id: id of the bookie whose cookie is in the metadata store; None for a file.
+    :ivar local: whether the cookie belongs to the bookie on this machine.
     """
 
     path: str | None
@@ -235,7 +237,7 @@ async def _expand(shell: ShellContext, admin: BookKeeperAdmin) -> int:
     disk, paths = shell.world.store.writable_disk, store_paths(shell.config)
     expected = expected_cookie(shell.config, shell.local_bookie(), await admin.instance_id())
     check = CookieCheck(disk, paths, expected, allow_expansion=True)
-    # this raises an error for a mistyped directory, before anything is written
+    # Check first: if a configured directory is mistyped, this raises an error before any file is written.
     await check.must_stamp(_registration(admin), _at_once)
     there = [directory for directory in paths.all() if disk.is_directory(current(directory))]
     with ExitStack() as held:
@@ -249,12 +251,12 @@ async def _expand(shell: ShellContext, admin: BookKeeperAdmin) -> int:
 
 
 async def _at_once(work: Callable[..., T], *arguments: object) -> T:
-    """Run blocking work in the reactor thread, because a shell has no other work that would have to wait."""
+    """Call a blocking function in the reactor thread; this delays nothing, because the shell runs only one command."""
     return work(*arguments)
 
 
 async def _delete(shell: ShellContext, admin: BookKeeperAdmin, confirmation: str) -> int:
-    """Remove the cookie from the metadata store and from the directories."""
+    """Delete the cookie of the bookie on this machine from the metadata store, then from the directories."""
     if confirmation != "force":
         shell.out("-delete removes the identity of this bookie, and wants the word force")
         return REFUSED
@@ -281,10 +283,11 @@ async def _forget(admin: BookKeeperAdmin, bookie_id: str) -> None:
 
 
 async def _rename(shell: ShellContext, admin: BookKeeperAdmin, kind: str) -> int:
-    """Change the bookie id in the cookies to the one that the configuration gives now: a host name or an address.
+    """Change the bookie id in the cookies from an address to a host name, or from a host name to an address.
 
-    First the new cookie is written to the metadata store, then to the directories.  At last the old cookie is deleted
-    from the store.  So the command can be repeated after an interruption at any step.
+    The configuration says which of them is the new bookie id.  The new cookie is written to the metadata store, then to
+    the directories; last, the old cookie is deleted from the metadata store.  With this order, a user can repeat the
+    command if it was interrupted.
     """
     config = shell.config
     if kind not in ("hostname", "ip") or (kind == "hostname") != config.use_host_name_as_bookie_id:
@@ -312,11 +315,13 @@ async def _rename(shell: ShellContext, admin: BookKeeperAdmin, kind: str) -> int
 
 
 def _one_cookie(found: Sequence[bytes], new: str) -> Cookie:
-    """Return the cookie in the directories; if there are two, ignore the cookie of the bookie ``new``.
+    """Return the cookie that the directories contain; if they contain two cookies, ignore that of the bookie ``new``.
 
-    An interrupted renaming leaves both the old and the new cookie in the directories.
+    The directories contain both the old and the new cookie if an earlier renaming was interrupted.
 
-    :raises OperandError: the directories have no cookie, or cookies of several other bookies.
+    :param found: the contents of all cookie files.
+    :param new: the new id of the bookie.
+    :raises OperandError: the directories contain no cookie, or cookies of several bookies other than ``new``.
     """
     cookies = {cookie.bookie_id: cookie for cookie in map(Cookie.parse, found)}
     if len(cookies) > 1:
@@ -335,10 +340,10 @@ async def _stored(admin: BookKeeperAdmin, bookie_id: str) -> Versioned[Cookie] |
 
 
 def _existing(shell: ShellContext) -> list[str]:
-    """Return the directories of the configuration; check that a bookie has used each of them.
+    """Return the configured directories; check that each contains a cookie.
 
-    :raises InvalidCookieError: a directory was never used: this is the configuration of another bookie, or a disk is
-        missing.
+    :raises InvalidCookieError: a directory has no cookie.  Either this is the configuration of another bookie, or a
+        disk is not mounted.
     """
     directories = store_paths(shell.config).all()
     for directory in directories:

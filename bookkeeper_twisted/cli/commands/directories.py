@@ -79,7 +79,7 @@ async def bookieformat(shell: ShellContext, options: Namespace) -> int:
             shell.out("Bookie format aborted!!")
             return REFUSED
         if options.deleteCookie:
-            await _delete_cookie(shell)  # this comes first, because it raises an error while the bookie is registered
+            await _delete_cookie(shell)  # before the data: it raises an error while the bookie is registered
         erase(disk, there)
     shell.out("Bookie format completed successfully")
     return OK
@@ -114,10 +114,10 @@ async def convert_to_interleaved_storage(shell: ShellContext, options: Namespace
 
 
 def _convert(shell: ShellContext, name: str, write_index: WriteIndex) -> int:
-    """Convert the directories for Apache's bookie, with the index of one of its ledger storages.
+    """Convert the directories for Apache's bookie.
 
-    :param name: name of that ledger storage.
-    :param write_index: writes its index for one directory.
+    :param name: class name of the ledger storage that Apache's bookie will use.
+    :param write_index: writes the index of this ledger storage for one directory.
     """
     access, paths = shell.world.store, store_paths(shell.config)
     disk = access.writable_disk
@@ -192,7 +192,10 @@ def _password(options: Namespace) -> bytes | None:
 
 
 def _not_interleaved(disk: IFileSystem, directories: Sequence[str], indexes: Sequence[str]) -> str:
-    """Return the reason why these directories need no index files; return an empty text if they need them."""
+    """Return why the directories have no index files to be written; return an empty text if they have index files.
+
+    Only directories of Apache's ``InterleavedLedgerStorage`` have index files.
+    """
     if not read_cookies(disk, directories).of_apache:
         return (
             "The directories are no directories of Apache's InterleavedLedgerStorage: the index of ours is made anew "

@@ -115,7 +115,7 @@ def _report(shell: ShellContext, path: str, rebuilt: Rebuilt) -> None:
 
 
 async def check_ledgers(shell: ShellContext, options: Namespace) -> int:
-    """Read all index rows of ledgers and entries, which fails if one is damaged."""
+    """Read all rows of all indexes; fail if a row is damaged."""
     if not options.verbose:
         shell.refuse_json("goes with -verbose")
     shell.caption("=== Checking DBStorage ledgers index by running a read scan ===")

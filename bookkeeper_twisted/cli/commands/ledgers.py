@@ -24,7 +24,7 @@ _LEDGER = Argument(("-l", "ledgerid"), "ledger id", "ledger id")
 
 @attrs.frozen
 class ListedLedger(ShellRow):
-    """A ledger in the list of ledgers, with its metadata if they are wanted."""
+    """A ledger in the list of ledgers, with its metadata if an option asks for them."""
 
     ledger_id: int
     metadata: LedgerMetadata | None = None
@@ -51,7 +51,7 @@ class ReadEntry(ShellRow):
     """An entry of a ledger.
 
     :ivar size: bytes of the payload.
-    :ivar data: the payload; None if it is not wanted.
+    :ivar data: the payload; None if no option asks for it.
     """
 
     ledger_id: int

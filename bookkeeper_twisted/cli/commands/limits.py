@@ -20,8 +20,12 @@ _BOUNDS = {"latency": "adaptive", "replicationlatency": "replicationAdaptive"}
 
 @attrs.frozen
 class ShownLimit(ShellRow):
-    """A latency bound, whose fields are the next three, or a limiter, whose fields are the others.
+    """A latency bound or a rate limiter.
 
+    A row of a latency bound has ``latency_bound_ms``, ``factor`` and ``latency_p99_ms``.  A row of a rate limiter has
+    the fields after these.  The fields of the other kind are None.
+
+    :ivar factor: the part of its limits that background work may use at present, because of this bound.
     :ivar latency_p99_ms: None if it was not measured yet.
     """
 
@@ -46,7 +50,7 @@ class ShownLimit(ShellRow):
 
 
 async def throttles(shell: ShellContext, options: Namespace) -> int:
-    """Print the speed limits of a process; before that, change a limit or a latency bound if options say so."""
+    """Change the speed limits and latency bounds that the options name, then print all of them."""
     if options.http and options.bookie:
         raise OperandError("-b and -http exclude each other: either names the process")
     root = _root(options.http) if options.http else await _http_server(shell, options.bookie or shell.local_bookie())
@@ -72,9 +76,9 @@ def _root(address: str) -> str:
 
 
 def _reason(text: str) -> str:
-    """Return the reason in the ``text`` of a refusal.
+    """Return the reason for which the HTTP server has refused a request.
 
-    The text is JSON if the request was not permitted.
+    :param text: body of the answer: a JSON object with a member ``reason``, or the plain text of the reason.
     """
     try:
         found = json.loads(text)

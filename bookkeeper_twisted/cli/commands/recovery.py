@@ -26,9 +26,9 @@ _AT_ONCE = 4
 
 @attrs.frozen
 class ConcernedLedger(ShellRow):
-    """A ledger whose metadata name some of the bookies in question.
+    """A ledger that has one of the searched bookies in an ensemble.
 
-    :ivar inspected: these bookies, as far as the ledger names them.
+    :ivar inspected: the searched bookies that are in an ensemble of this ledger.
     """
 
     ledger_id: int
@@ -46,7 +46,10 @@ class ConcernedLedger(ShellRow):
 
 
 async def recover(shell: ShellContext, options: Namespace) -> int:
-    """Copy the entries of lost bookies to others, list the ledgers that name these bookies, or close one ledger."""
+    """Copy the entries of lost bookies to other bookies, list the ledgers of these bookies, or close one ledger.
+
+    The options choose one of the three actions.
+    """
     bookies = [check_bookie_id(bookie_id) for bookie_id in (options.bookies or "").split(",") if bookie_id]
     if not options.query:
         shell.refuse_json("goes with -query")
@@ -191,9 +194,9 @@ class _BookiesCommand:
 
 
 async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> int:
-    """Print the ensembles of all ledgers that name any of ``bookies``, with ``*`` after each of these bookies.
+    """Print the ensembles of each ledger that has one of ``bookies`` in an ensemble; mark these bookies with ``*``.
 
-    :param only: id of the only ledger to look at, None for all.
+    :param only: id of a ledger, to print no other ledger; None for all ledgers.
     """
     shell.caption("NOTE: Bookies in inspection list are marked with '*'.")
     async with await shell.admin() as admin:
@@ -208,7 +211,7 @@ async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> i
 
 
 async def _ledgers(admin: BookKeeperAdmin, only: int | None) -> AsyncIterator[tuple[int, LedgerMetadata]]:
-    """Yield id and metadata of each ledger, or only of the ledger ``only``.
+    """Yield the id and the metadata of each ledger; if ``only`` is given, of this ledger alone.
 
     :raises NoSuchLedgerMetadataError: the ledger ``only`` does not exist.
     """

@@ -17,7 +17,8 @@ _READS_PER_UPDATE = 5
 async def updateledgers(shell: ShellContext, options: Namespace) -> int:
     """Replace the local bookie's id in the metadata of all ledgers.
 
-    The configuration decides whether its address is replaced by its host name, or the reverse.
+    With ``useHostNameAsBookieID=true``, the id that contains its address is replaced by the id that contains its host
+    name; with ``false``, the other way round.
     """
     config = shell.config
     by_name = config.use_host_name_as_bookie_id

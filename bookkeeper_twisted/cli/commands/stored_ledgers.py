@@ -43,9 +43,12 @@ class LedgerFacts:
 
 @attrs.frozen
 class StoredEntry(ShellRow):
-    """The place of an entry; or, in front of the entries of a ledger, the facts about the ledger.
+    """The location of an entry, or the facts about a ledger.
 
-    :ivar directory: ledger directory; like ``entry_id`` and the fields after it None if there are ``facts``.
+    A row with ``facts`` is printed before the rows of the entries of the ledger.  Its fields ``entry_id``,
+    ``directory``, ``log_id`` and ``position`` are None.
+
+    :ivar directory: ledger directory.
     :ivar position: offset of the entry in its entry log.
     """
 
@@ -71,7 +74,7 @@ class StoredEntry(ShellRow):
 
 @attrs.frozen
 class ActiveLedger(ShellRow):
-    """A ledger of an entry log that the metadata store knows."""
+    """A ledger that has entries in an entry log, and metadata in the metadata store."""
 
     log_id: int
     ledger_id: int
@@ -82,9 +85,10 @@ class ActiveLedger(ShellRow):
 
 @attrs.frozen
 class FoundInconsistency(ShellRow):
-    """An entry, or a whole entry log, that is not what was written.
+    """A damaged entry, or an entry log that is damaged as a whole.
 
-    :ivar ledger_id: like ``entry_id`` None if it is an entry log.
+    :ivar ledger_id: None for an entry log.
+    :ivar entry_id: None for an entry log.
     """
 
     ledger_id: int | None
@@ -161,7 +165,7 @@ def _facts(directories: list[StoredDirectory], ledger_id: int) -> LedgerFacts:
 
 
 async def activeledgers(shell: ShellContext, options: Namespace) -> int:
-    """Print the ledgers in an entry log that still exist in the metadata store."""
+    """Print the ledgers that have entries in an entry log and still exist in the metadata store."""
     if options.logId is None:
         shell.out("Must specify an entry log with -l")
         return FAILED
@@ -200,7 +204,10 @@ async def _known(shell: ShellContext, ledger_ids: list[int], advance: Callable[[
 
 
 async def localconsistencycheck(shell: ShellContext, options: Namespace) -> int:
-    """Read each entry at the location that the index has for it, and check that it is this entry."""
+    """Read all entries that the index of each ledger directory names, verify them, and print the damaged ones.
+
+    In a directory without an index, read all entry logs.
+    """
     shell.caption("=== Performing local consistency check ===")
     n_found = 0
     with stored(shell) as directories:

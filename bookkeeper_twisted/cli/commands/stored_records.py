@@ -36,9 +36,9 @@ class StoredRecord(ShellRow):
     :ivar size: bytes of the record, without its length field.
     :ivar position: offset in the file.
     :ivar kind: ``entry``, ``masterKey``, ``fence`` or ``other``.
-    :ivar last_add_confirmed: of an entry only.
-    :ivar master_key: of a record that stores a master key only.
-    :ivar data: payload of an entry, after its digest; None if it is not wanted.
+    :ivar last_add_confirmed: last add confirmed in the header of an entry; None for other records.
+    :ivar master_key: the stored master key; None for records of other kinds.
+    :ivar data: digest and payload of an entry; None if no option asks for them.
     """
 
     ledger_id: int

@@ -22,8 +22,8 @@ _REASONS = (BookKeeperError, CannotListenError, OSError)
 class Startable(Protocol):
     """A service that this module starts and stops: a bookie or autorecovery.
 
-    :ivar role: what the service is, for the log, such as ``bookie``.
-    :ivar config: the present configuration: some of its values can change while the service runs.
+    :ivar role: kind of the service in messages of the log, such as ``bookie``.
+    :ivar config: the present configuration; :meth:`take` replaces some of its values.
     """
 
     role: str
@@ -41,10 +41,10 @@ class Startable(Protocol):
         """Stop the service; the result fires when all work has ended."""
 
     def take(self, config: BookieConfig) -> None:
-        """Let the service take the live values of a ``config`` that differ from the present ones."""
+        """Apply a changed ``config`` to the running service; only values that can change without a restart differ."""
 
     def condition(self) -> Condition:
-        """Return what the service does at present."""
+        """Return the present condition of the service, such as starting or serving."""
 
 
 class Bookies(Service):
@@ -72,7 +72,7 @@ class Bookies(Service):
         self._starting: Deferred[None] | None = None
 
     def startService(self) -> None:
-        """Begin to start the bookies; when all serve, log one line that names them."""
+        """Begin to start the bookies; when all of them accept requests, log one line that names them."""
         super().startService()
         self._manager.watch(self._conditions)
         self._starting = Deferred.fromCoroutine(self._start())

@@ -1,8 +1,9 @@
 """The exit status of a twistd process.
 
-Without this module, twistd ends with status 0, or by the signal that stopped it: it sends this signal to itself again
-after the reactor has stopped.  A bookie ends with status 1 if it could not start or had to stop by itself (safety rule
-S10), and with status 0 after SIGTERM or SIGINT.  SIGHUP does not end the process: the configuration is read again.
+A bookie ends with status 1 if it could not start, or had to stop because of an error (safety rule S10).  It ends with
+status 0 after SIGTERM or SIGINT.  SIGHUP does not end the process: the configuration is read again.  Without this
+module, twistd would end with status 0 even after an error.  After a signal, it would end by this signal, which it sends
+to itself a second time once the reactor has stopped.
 """
 
 import atexit
@@ -52,18 +53,19 @@ class ExitStatus:
         interrupt = on_signal(signal.SIGINT, self._on_sigint)
         if callable(interrupt):
             self._interrupt = interrupt
-        else:  # the parent of this process wants SIGINT to be ignored, as a shell does for a command in the background
+        else:  # the parent has set SIGINT to be ignored, as a shell does for a background command: ignore it again
             on_signal(signal.SIGINT, interrupt)
 
     def fail(self) -> None:
-        """Stop the reactor, and let the process end with status 1."""
+        """Stop the reactor; the process will end with status 1."""
         self._failed = True
         self._stop()
 
     def _on_sighup(self, number: int, frame: object) -> None:
-        """Continue after SIGHUP, and have the configuration read again.
+        """Call :attr:`on_hangup` in the reactor's thread, which reads the configuration again.
 
-        A terminal sends this signal when it is closed, and scripts send it to let a program reload its configuration.
+        The process does not end.  Scripts send SIGHUP so that a program reloads its configuration; a terminal that is
+        closed sends it, too.
         """
         self._reactor.callFromThread(self._hang_up)
 

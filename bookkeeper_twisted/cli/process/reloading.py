@@ -12,14 +12,15 @@ from ...errors import ConfigError
 from .bookies import Startable
 
 ReadAgain = Callable[[], tuple[BookieConfig, ClientConfig]]
-"""Reads file, environment and command line, and returns the configurations of services and of their client."""
+"""Reads configuration file, environment and command line; returns the configurations of a bookie and of a client."""
 
 
 class Reload:
-    """Reads the configuration of a process again, and lets its services take what can change while they run.
+    """Reads the configuration of a process again, and applies the new values of *live* keys to its running services.
 
-    What the file says wins over what an administrator has changed since the start.  One line says what was changed, and
-    for which keys a restart is needed.  If anything is wrong, nothing is changed, and one line says what is wrong.
+    A key is live if its value can change without a restart.  The values that are read also replace values that an
+    administrator has changed over HTTP since the start.  One line in the log names the changed keys, and the keys that
+    need a restart.  If the configuration is invalid, no value changes, and one line in the log gives the reason.
 
     :param read: reads the configuration.
     :param started: the configurations with which the process has started.
@@ -36,7 +37,7 @@ class Reload:
         self._services = services
 
     def __call__(self) -> None:
-        """Read the configuration now."""
+        """Read the configuration again, and apply it."""
         try:
             config, client = self._read()
             wanted = [(service, with_live(service.config, config)) for service in self._services]
@@ -50,7 +51,7 @@ class Reload:
         self._say(changed.values(), self._for_restart(config, client), self._new_warnings(config, client))
 
     def _for_restart(self, config: BookieConfig, client: ClientConfig) -> list[str]:
-        """Return the keys that have other values than at the start and are not live."""
+        """Return the keys that need a restart: their values differ from those at the start, and they are not live."""
         pairs: Iterable[tuple[Config, Config]] = zip(self._started, (config, client), strict=True)
         differing = [each for before, after in pairs for each in changes(before, after)]
         return list(dict.fromkeys(each.key for each in differing if not each.live))

@@ -18,15 +18,15 @@ from ...bookie.lifecycle.condition import Condition
 Send = Callable[[bytes], object]
 
 _INTERVAL = 1.0
-"""Maximum number of seconds between two looks at the conditions of the services."""
+"""Maximum number of seconds between two reports of the conditions of the services."""
 
 EXTENSION = 120
-"""Seconds that a start that makes progress asks for, each time that it has made some."""
+"""Seconds by which the service manager is asked to extend its timeout whenever the start of a service progresses."""
 
 _MAX_UNSENT = 100
 _MICROSECONDS = 1_000_000
 _LEAST_WATCHDOG = 1000
-"""Least microseconds that are taken for a watchdog: below, the signs of life would keep the process busy."""
+"""Least accepted interval of the watchdog, in microseconds.  With a shorter one, pings would keep the process busy."""
 _MOST_DIGITS = 20
 _LONGEST_ADDRESS = 107
 """Maximum number of bytes in the name of a UNIX socket."""
@@ -34,18 +34,19 @@ _LONGEST_SHOWN = 100
 
 
 Conditions = Callable[[], Sequence[tuple[str, Condition]]]
-"""Returns the present condition of each service, after the name of the service."""
+"""Returns a pair for each service: the name of the service and its present condition."""
 
 
 class ServiceManager:
-    """The service manager of this process, as seen from the process.
+    """Sends reports about this process to its service manager.
 
-    While the reactor runs and no write of a journal is stuck, the service manager gets signs of life.  It restarts a
-    process from which it gets none.
+    The service manager may have a watchdog: it restarts a process that does not send ``WATCHDOG=1``, a *ping*, in time.
+    This object sends pings from the reactor, so a blocked reactor sends none.  It also sends none while a write of a
+    journal lasts longer than the watchdog waits.
 
-    :param send: sends a datagram to the service manager; None: there is no service manager, and nothing is reported.
+    :param send: sends a datagram to the service manager; None if there is no service manager.
     :param clock: the reactor of the process.
-    :param watchdog: seconds within which the service manager needs a sign of life; 0 if it needs none.
+    :param watchdog: seconds that the watchdog waits for a ping; 0 if there is no watchdog.
     """
 
     _log = Logger()
@@ -68,9 +69,9 @@ class ServiceManager:
 
     @classmethod
     def of_process(cls, environ: Mapping[str, str], clock: IReactorTime) -> "ServiceManager":
-        """Return the service manager of this process.
+        """Return an object that reports to the service manager of this process.
 
-        :param environ: environment variables, which describe the service manager.
+        :param environ: environment variables; the service manager sets ``NOTIFY_SOCKET`` and ``WATCHDOG_USEC``.
         :param clock: the reactor of the process.
         """
         address, watchdog = environ.get("NOTIFY_SOCKET", ""), environ.get("WATCHDOG_USEC", "0")
@@ -80,12 +81,13 @@ class ServiceManager:
             shown = address[:_LONGEST_SHOWN]
             cls._log.warn("NOTIFY_SOCKET = {address!r} is ignored: it is no UNIX socket", address=shown)
             return cls(None, clock)
-        other = environ.get("WATCHDOG_PID", "") not in ("", str(os.getpid()))  # inherited from a watched parent
+        # With another process id, the variables were inherited from the parent, whose pings the watchdog expects.
+        other = environ.get("WATCHDOG_PID", "") not in ("", str(os.getpid()))
         return cls(datagrams_to(address), clock, 0.0 if other else cls._watchdog_of(watchdog))
 
     @classmethod
     def _watchdog_of(cls, text: str) -> float:
-        """Return the seconds in a ``text`` of microseconds; 0, after a line in the log, if it is no such time."""
+        """Convert ``WATCHDOG_USEC`` from microseconds to seconds; if it is invalid, log a warning and return 0."""
         is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
         if not is_number or 0 < int(text) < _LEAST_WATCHDOG:
             cls._log.warn(
@@ -96,7 +98,7 @@ class ServiceManager:
         return int(text) / _MICROSECONDS
 
     def watch(self, conditions: Conditions) -> None:
-        """Begin to report the ``conditions`` of services that are being started."""
+        """Begin to report the ``conditions`` of services; call this when their start begins."""
         if self._send is not None:
             self._conditions = conditions
             self._look()
@@ -116,13 +118,13 @@ class ServiceManager:
             self._say("STOPPING=1", f"STATUS={_line(reason)}")
 
     def stopped(self) -> None:
-        """Report nothing more: all services have stopped."""
+        """End the periodic reports; call this when all services have stopped."""
         if self._tick is not None:
             self._tick.cancel()
             self._tick = None
 
     def reload(self, read: Callable[[], object]) -> None:
-        """Call ``read``, which reads the configuration again, and report when this begins and ends."""
+        """Call ``read``, which reads the configuration again; report the begin and the end of the call."""
         reported = self._is_ready and not self._ends
         if reported:
             self._say("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
@@ -133,7 +135,7 @@ class ServiceManager:
                 self._say("READY=1")
 
     def _look(self) -> None:
-        """Report what has changed, ask for more time if a start makes progress, and give a sign of life."""
+        """Report changed conditions, ask for an extended timeout if a start has progressed, and send a ping if due."""
         self._tick = self._clock.callLater(self._interval, self._look)
         found = self._conditions()
         lines = self._news(found)
@@ -146,17 +148,17 @@ class ServiceManager:
         self._say(*lines)
 
     def _news(self, found: Sequence[tuple[str, Condition]]) -> list[str]:
-        """Return a line with the conditions of all services if they have changed."""
+        """Return a line with the conditions of all services if they have changed since the last call; else no line."""
         text = "; ".join(f"{name}: {condition.text}" for name, condition in found)
         before, self._text = self._text, text
         return [] if text == before else [f"STATUS={_line(text)}"]
 
     def _is_due(self) -> bool:
-        """Test whether the next look would be later than half of the time for a sign of life after the last one."""
+        """Test whether a ping is due: at the next report, more than half of the watchdog's time would have passed."""
         return self._clock.seconds() + self._interval - self._pinged_at > self._watchdog / 2
 
     def _is_alive(self, found: Sequence[tuple[str, Condition]]) -> bool:
-        """Test whether no write of a journal takes longer than the service manager waits for a sign of life."""
+        """Test whether no write of a journal has lasted longer than the watchdog waits; log the first that has."""
         stuck = [(name, each.blocked) for name, each in found if each.blocked >= self._watchdog]
         if stuck and not self._is_stuck:
             name, seconds = stuck[0]
@@ -178,9 +180,9 @@ class ServiceManager:
                 self._unsent.popleft()
                 self._is_lost = False
         except BlockingIOError:
-            pass  # the service manager has not read earlier datagrams yet: send this one at the next look
+            pass  # the socket is full, because the service manager has not read it: try again with the next report
         except OSError as error:
-            # It may come back, for example after a restart of its own: later messages are tried again.
+            # Go on to report, because the service manager may read the socket again, for example after its restart.
             self._unsent.clear()
             if not self._is_lost:
                 self._log.warn("the service manager cannot be reached: {error}", error=str(error))

@@ -53,10 +53,10 @@ complete -F _bookkeeper_twisted bookkeeper-twisted
 
 
 def bash_script(commands: Mapping[str, Command], options: Iterable[Argument]) -> str:
-    """Return a script for bash that completes commands, options, their fixed values and file names.
+    """Return a script for bash that completes commands, options, values of options, and file names.
 
     :param commands: the commands by name.
-    :param options: the options before a command.
+    :param options: the options that may come before a command.
     """
     before = tuple(options)
     names = " ".join(sorted((*commands, "help", "completion")))
@@ -70,9 +70,10 @@ def bash_script(commands: Mapping[str, Command], options: Iterable[Argument]) ->
 
 
 def _case(name: str, arguments: Iterable[Argument], operands: str) -> str:
-    """Return the line for a command that sets what may follow it.
+    """Return the branch of the script's ``case`` statement that sets the words which may follow a command.
 
-    :param operands: words that may follow without an option.
+    :param name: name of the command.
+    :param operands: words that may follow the command and are not options.
     """
     options = [argument for argument in arguments if argument.is_option]
     with_value = [argument for argument in options if argument.kind is not bool]

@@ -1,4 +1,7 @@
-"""Lines on a terminal, and a progress bar of ``tqdm`` (extra ``tools``) below them while a long command runs."""
+"""Prints the lines of a command, and below them a progress bar while a long command runs.
+
+The bar needs the package ``tqdm``, which the extra ``tools`` installs.
+"""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -8,13 +11,13 @@ from typing import Any, TextIO
 from ..ending import OutputError, written
 
 _DELAY = 2
-"""Seconds before a bar appears."""
+"""Seconds after the begin of a command before the progress bar appears."""
 _INTERVAL_OF_FILE = 5
-"""Seconds between two lines of progress where they do not go to a terminal."""
+"""Seconds between two lines of progress if the error output is no terminal."""
 
 
 class LinesAndProgress:
-    """The lines that a command prints, and its progress on the error output; a line never begins inside a bar."""
+    """Prints lines, and shows the progress of a command on the error output; clears a shown bar before each line."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -31,13 +34,13 @@ class LinesAndProgress:
         self._print(text, sys.stdout)
 
     def complain(self, text: str) -> None:
-        """Print ``text`` as a line of the error output, if that can be written."""
+        """Print ``text`` as a line of the error output; ignore errors of the output."""
         if sys.stderr is not None:
             with suppress(BrokenPipeError, OutputError):
                 self._print(text, sys.stderr)
 
     def _print(self, text: str, stream: TextIO) -> None:
-        # last_print_t: when the bar was drawn; a bar that was cleared since then need not be cleared again
+        # Clear the bar only if tqdm has drawn it since it was cleared; last_print_t is the time of the last drawing.
         if self._bar is not None and self._bar.last_print_t != self._shown_at and stream.isatty():
             self._shown_at = self._bar.last_print_t
             self._bar.clear()
@@ -45,9 +48,10 @@ class LinesAndProgress:
 
     @contextmanager
     def progress(self, title: str, total: int | None, unit: str, forced: bool) -> Iterator[Callable[[int], object]]:
-        """Show the progress of a command that takes longer than two seconds until the ``with`` block ends.
+        """Show the progress of a command until the ``with`` block ends, if the command takes longer than two seconds.
 
-        Nothing is shown without ``tqdm``, or if the error output is no terminal.
+        Nothing is shown if ``tqdm`` is not installed.  If the error output is no terminal, progress is shown only if it
+        is ``forced``.
 
         :param title: text in front of the bar.
         :param total: number of units to be done; None if it is not known.
@@ -63,7 +67,7 @@ class LinesAndProgress:
                 self.complain("-progress needs tqdm, of the extra tools: no progress is shown")
             yield int
             return
-        tqdm.monitor_interval = 0  # no thread that looks after bars
+        tqdm.monitor_interval = 0  # prevents tqdm from starting its monitor thread
         is_terminal = sys.stderr is not None and sys.stderr.isatty()
         with tqdm(
             desc=title, total=total, unit="B" if unit == "B" else f" {unit}", unit_scale=True, leave=False,

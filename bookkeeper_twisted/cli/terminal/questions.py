@@ -7,20 +7,20 @@ from ..shell_command import NotConfirmedError
 
 
 def ask(question: str) -> bool:
-    """Ask the user a ``question`` until the answer is Y or N; return whether it is Y.
+    """Ask the user a ``question`` until the answer is yes or no; return whether it is yes.
 
-    This blocks the reactor.  A shell has no other work meanwhile, and a thread that waits for a terminal could not be
-    interrupted.
+    This function blocks the reactor until the user answers.  It does not use a thread, because a thread that reads from
+    a terminal cannot be interrupted.
 
-    :raises NotConfirmedError: the standard input is no terminal, or ended before an answer.  What a script pipes into
-        a command is no answer to its question: it may have been meant for another command.
-    :raises KeyboardInterrupt: the user pressed Ctrl-C; the blocked reactor could not handle it.
+    :raises NotConfirmedError: the standard input is no terminal, or it ended before an answer.  An answer from a pipe
+        is not accepted, because it may have been meant for another command.
+    :raises KeyboardInterrupt: the user pressed Ctrl-C.
     """
     if sys.stdin is None or not sys.stdin.isatty():
         raise NotConfirmedError("the standard input is no terminal, so nobody can be asked: nothing was done")
     of_reactor = signal.getsignal(signal.SIGINT)
     if of_reactor is signal.SIG_DFL:
-        raise KeyboardInterrupt  # a first Ctrl-C or SIGTERM has come already, and only the reactor has not seen it yet
+        raise KeyboardInterrupt  # the signal handler resets SIGINT after a first signal, which has already arrived
     if of_reactor is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -30,13 +30,13 @@ def ask(question: str) -> bool:
 
 
 def _answer(question: str) -> bool:
-    # where the standard output is a file or a pipe, the user would not see the question there
+    # If the standard output is a file or a pipe, the user sees only the error output.
     shown = sys.stdout if sys.stdout is not None and sys.stdout.isatty() else sys.stderr
     while True:
         print(f"{question} (Y or N) ", end="", file=shown, flush=True)
         answer = sys.stdin.readline()
-        if not answer.endswith("\n"):  # the input has ended, perhaps after a part of a line
-            print(file=shown)  # end the line of the question
+        if not answer.endswith("\n"):  # the input has ended, perhaps in the middle of a line
+            print(file=shown)
             raise NotConfirmedError("not confirmed: nothing was done")
         if answer.strip().upper() in ("Y", "YES"):
             return True

@@ -1,7 +1,7 @@
-"""A whole terminal as a screen: draws frames, passes keys on, and leaves the terminal as it was.
+"""Shows text on a whole terminal, reads keys, and restores the terminal at the end.
 
-A frame is drawn with the control sequences that every terminal of today has, from the top left corner, with each line
-cleared to its end: so a frame after a change of the size is right without knowledge of the last one.
+The text is always drawn completely: from the top left corner, each line cleared to its end.  So it is correct after the
+size of the terminal has changed.  Only control sequences that all common terminals understand are used.
 """
 
 import os
@@ -17,17 +17,18 @@ from twisted.internet.interfaces import IReadDescriptor
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-_ENTER = "\x1b[?1049h\x1b[?25l"  # another buffer, so that what was on the terminal comes back; no cursor
+_ENTER = "\x1b[?1049h\x1b[?25l"  # switch to the alternate buffer, which preserves the shown text; hide the cursor
 _LEAVE = "\x1b[?25h\x1b[?1049l"
 _HOME, _END_OF_LINE, _END_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
 def open_screen(reactor: Any, environ: Mapping[str, str]) -> "TerminalScreen | None":
-    """Return the terminal of this process as a screen, to be entered with ``with``.
+    """Return the terminal of this process as a screen, which the caller enters with ``with``.
 
     :param reactor: reads the keys.
-    :param environ: ``TERM`` and ``NO_COLOR``.
-    :returns: None if input or output is no terminal, or the terminal cannot place the cursor (``TERM=dumb``).
+    :param environ: environment variables; ``TERM`` and ``NO_COLOR`` are used.
+    :returns: the screen; None if input or output is no terminal, or the terminal cannot place the cursor
+        (``TERM=dumb``).
     """
     streams = sys.stdin, sys.stdout
     if any(stream is None or not stream.isatty() for stream in streams) or environ.get("TERM", "dumb") == "dumb":
@@ -37,10 +38,10 @@ def open_screen(reactor: Any, environ: Mapping[str, str]) -> "TerminalScreen | N
 
 @implementer(IReadDescriptor)
 class TerminalScreen:
-    """A terminal from ``__enter__`` to ``__exit__``; :func:`open_screen` says of which.
+    """The terminal of this process as a screen; its ``with`` block changes the terminal's mode, then restores it.
 
-    Ctrl-C still interrupts the process, and so do SIGTERM and SIGHUP.  Ctrl-\\ (SIGQUIT) ends it at once.  Ctrl-Z does
-    nothing, because a stopped process would leave the terminal without a cursor and without an echo.
+    Ctrl-C, SIGTERM and SIGHUP end the command.  Ctrl-\\ (SIGQUIT) ends the process at once.  Ctrl-Z does nothing,
+    because a stopped process would leave the terminal without a cursor and without echo.
 
     :ivar has_colours: whether lines may have colours.
     :ivar on_key: called with each key that is pressed, and with an empty text when the terminal is closed.
@@ -85,7 +86,7 @@ class TerminalScreen:
             signal.signal(number, handler)
 
     def _quit(self, number: int, frame: object) -> None:
-        """Leave the terminal as it was, then let the signal do what it did before, which is to end the process."""
+        """Restore the terminal and the former signal handler, then send the signal again, which ends the process."""
         self._leave()
         signal.raise_signal(number)
 
@@ -100,7 +101,7 @@ class TerminalScreen:
             return 80, 24  # the terminal was closed
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Show ``lines``, none of which may be longer than the terminal is wide, in the place of the last ones."""
+        """Replace the shown text by ``lines``; no line may be longer than the terminal is wide."""
         _, height = self.size()
         self._write(_HOME + f"{_END_OF_LINE}\n".join(lines[:height]) + _END_OF_LINE + _END_OF_SCREEN)
 
@@ -115,11 +116,11 @@ class TerminalScreen:
     # ---- called by the reactor -----------------------------------------------------------------------
 
     def fileno(self) -> int:
-        """Return the descriptor that the reactor watches."""
+        """Return the descriptor of the terminal, from which the reactor reads keys."""
         return self._keys
 
     def doRead(self) -> None:
-        """Pass the keys on that were pressed."""
+        """Read the pressed keys, and call :attr:`on_key` for each."""
         try:
             pressed = os.read(self._keys, 64).decode("utf-8", "replace")
         except OSError:
@@ -131,7 +132,7 @@ class TerminalScreen:
             self.on_key(key)
 
     def connectionLost(self, reason: Failure) -> None:
-        """End the screen: the terminal was closed."""
+        """Report with an empty key that the terminal was closed."""
         self.on_key("")
 
     def logPrefix(self) -> str:

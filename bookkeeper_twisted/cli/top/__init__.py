@@ -1,7 +1,8 @@
 """The command ``top``: a live table of the bookies of a cluster.
 
-Theory of operation: :mod:`.watch` asks the metadata store which bookies there are, and the HTTP server of each for its
-metrics, all at once and each for a bounded time.  :mod:`.figures` takes the counters from the metrics and makes rates
-of two samples of one bookie.  :mod:`.table` makes lines of them that fit the terminal.  :mod:`.live` draws them again
-and again, and obeys keys; :mod:`.command` is the command itself, which prints one table where there is no terminal.
+Theory of operation: :mod:`.watch` reads the list of bookies from the metadata store, and requests the metrics page of
+each bookie from its HTTP server: from up to 32 bookies at the same time, with a timeout for each.  :mod:`.figures`
+reads the counters in a metrics page.  :mod:`.load` computes rates from two pages of one bookie.  :mod:`.table` formats
+the lines, so that they fit the terminal.  :mod:`.live` draws the table repeatedly and handles keys.  :mod:`.command`
+implements the command, which prints one table if there is no terminal.
 """

@@ -1,4 +1,4 @@
-"""The command ``top``: the load of the bookies, live on a terminal, as one table or JSON elsewhere."""
+"""The command ``top``: shows the load of all bookies; live on a terminal, otherwise as one table or as JSON."""
 
 from argparse import ArgumentTypeError, Namespace
 
@@ -16,7 +16,7 @@ _LEAST_PATIENCE = 2.0
 
 
 async def top(shell: ShellContext, options: Namespace) -> int:
-    """Show the load of the bookies until the user quits, or print one table where there is no terminal."""
+    """Show the load of the bookies until the user quits; without a terminal, print one table."""
     async with await shell.admin() as admin:
         watch = ClusterWatch(shell, admin, max(options.interval, _LEAST_PATIENCE))
         screen = None if options.once or shell.json else shell.world.open_screen()
@@ -24,7 +24,7 @@ async def top(shell: ShellContext, options: Namespace) -> int:
             with screen as opened:
                 await LiveTable(shell.world.reactor, watch, opened, options.interval, options.sort).run()
             return OK
-        await watch.loads()  # rates need two samples
+        await watch.loads()  # rates are computed from two samples; this is the first
         await deferLater(shell.world.reactor, options.interval)
         loads = await watch.loads()
     shell.caption(title_line(COLUMNS))

@@ -1,4 +1,4 @@
-"""The figures of a bookie, taken from its metrics page."""
+"""Reads the figures that ``top`` shows from the metrics page of a bookie."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ _WRITABLE = 1.0
 
 @attrs.frozen
 class MetricsSample:
-    """The figures of a metrics page; None for a figure that the bookie does not export.
+    """The figures in the metrics page of a bookie; None for a figure that the page does not contain.
 
     :ivar at: when the page was read, in seconds of the reactor's clock.
     :ivar adds: entries added since the start of the bookie.
@@ -26,9 +26,10 @@ class MetricsSample:
     :ivar bytes_in: bytes of added entries since the start.
     :ivar bytes_out: bytes of read entries since the start.
     :ivar add_p99_ms: latency of successful adds, in ms, that 99 % of them do not exceed.
-    :ivar journal_queue: runs of entries that wait for the journals.
+    :ivar journal_queue: number of adds that wait in the queues of the journals; adds of consecutive entries that
+        arrive together count as one.
     :ivar disk_use: use of the fullest ledger disk, in percent.
-    :ivar writable: whether the bookie says that it takes adds.
+    :ivar writable: whether the bookie reports that it is writable.
     """
 
     at: float
@@ -44,9 +45,9 @@ class MetricsSample:
 
     @classmethod
     def parse(cls, text: str, at: float) -> "MetricsSample":
-        """Take the figures from the ``text`` of a metrics page.
+        """Parse the ``text`` of a metrics page.
 
-        :param at: when it was read.
+        :param at: when the page was read, in seconds of the reactor's clock.
         :raises ValueError: the text is not in the format of Prometheus.
         """
         sums: dict[str, float] = {}
@@ -60,7 +61,7 @@ class MetricsSample:
                 elif sample.name == _DISK:
                     disk = max(disk or 0.0, sample.value)
                 else:
-                    name = sample.name.removesuffix("_total")  # which the parser appends to names of counters
+                    name = sample.name.removesuffix("_total")  # the parser appends "_total" to the names of counters
                     sums[name] = sums.get(name, 0.0) + sample.value
         status = sums.get(_STATUS)
         return cls(

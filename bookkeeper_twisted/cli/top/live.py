@@ -22,13 +22,13 @@ class SamplesBookies(Protocol):
 
 
 class LiveTable:
-    """The table on a screen.
+    """Draws the table on a screen, and sorts it by the key that the user presses.
 
-    :param clock: makes the pauses between two samples.
+    :param clock: the reactor, for the pauses between two samples.
     :param watch: samples the bookies.
-    :param screen: shows the table; this object sets its ``on_key`` and ``on_resize``.
+    :param screen: shows the table; this object sets the ``on_key`` and ``on_resize`` of the screen.
     :param interval: seconds between two samples.
-    :param sort: order of the table at first.
+    :param sort: the first order of the table, one of :data:`~.table.SORTS`.
     """
 
     def __init__(self, clock: Any, watch: SamplesBookies, screen: Screen, interval: float, sort: str) -> None:
@@ -45,9 +45,10 @@ class LiveTable:
         screen.on_resize = self._draw
 
     async def run(self) -> None:
-        """Sample and draw until the user presses ``q`` or the terminal is closed.
+        """Sample the bookies and draw the table, until the user presses ``q`` or the terminal is closed.
 
-        If the metadata store fails, the table stays as it was and the first line says why, until the store is back.
+        If the metadata store fails, the table does not change, and the first line shows the error until the store
+        answers again.
         """
         self._draw()
         while not self._quit:
@@ -68,11 +69,11 @@ class LiveTable:
         await deferLater(self._clock, self._interval)
 
     def _key_pressed(self, key: str) -> None:
-        """Obey a key; the empty text stands for the end of the terminal."""
+        """Quit or change the order, depending on the key; an empty text means that the terminal was closed."""
         if key in ("q", "Q", ""):
             self._quit = True
             if self._round is not None:
-                self._round.cancel()  # a bookie that does not answer must not hold the user up
+                self._round.cancel()  # quit at once, even if a bookie has not answered yet
         elif key in KEYS:
             self._sort = KEYS[key]
             self._draw()

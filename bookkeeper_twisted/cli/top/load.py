@@ -16,9 +16,10 @@ class BookieLoad(ShellRow):
 
     :ivar state: ``writable``, ``readOnly`` or ``down``.
     :ivar add_p99_ms: latency of adds that 99 % do not exceed, in ms.
-    :ivar journal_queue: runs of entries that wait for the journals.
+    :ivar journal_queue: number of adds that wait in the queues of the journals; adds of consecutive entries that
+        arrive together count as one.
     :ivar disk_use: use of the fullest ledger disk, in percent.
-    :ivar note: why the bookie is read-only, or why figures are missing; empty for a bookie in order.
+    :ivar note: why the bookie is read-only, or why figures are missing; otherwise empty.
     """
 
     bookie_id: str
@@ -41,9 +42,9 @@ class BookieLoad(ShellRow):
 class Column:
     """A column of the table: one figure.
 
-    :ivar key: the key that sorts by this column; also the word for it in option ``-sort``.
-    :ivar figure: returns the figure of a load.
-    :ivar digits: digits after the decimal point.
+    :ivar key: the value of option ``-sort`` that sorts the table by this column.
+    :ivar figure: returns the figure of this column from the load of a bookie.
+    :ivar digits: number of digits after the decimal point.
     """
 
     title: str
@@ -53,7 +54,7 @@ class Column:
 
     @property
     def width(self) -> int:
-        """The least characters of a cell."""
+        """The minimum width of a cell, in characters."""
         return max(len(self.title), 7)
 
 
@@ -67,7 +68,7 @@ COLUMNS = (
     Column("DISK %", "disk", lambda load: load.disk_use, 1),
     Column("CONNS", "connections", lambda load: load.connections),
 )
-"""The columns, the most important first: a narrow terminal shows fewer."""
+"""The columns, the most important first; a narrow terminal shows only the first of them."""
 
 
 def _megabytes(n_bytes: float | None) -> float | None:
@@ -75,11 +76,7 @@ def _megabytes(n_bytes: float | None) -> float | None:
 
 
 def line_of(load: BookieLoad, columns: Sequence[Column]) -> str:
-    """Return the line of a bookie: state, figures, id and note.
-
-    :param load: state and load of the bookie.
-    :param columns: the figures to be shown.
-    """
+    """Return the line of a bookie in the table: its state, the figures of ``columns``, its id and its note."""
     cells = [f"{load.state:8}"]
     for column in columns:
         figure = column.figure(load)
@@ -89,23 +86,19 @@ def line_of(load: BookieLoad, columns: Sequence[Column]) -> str:
 
 
 def title_line(columns: Sequence[Column]) -> str:
-    """Return the line above those of the bookies.
-
-    :param columns: the figures to be shown.
-    """
+    """Return the first line of the table, with the titles of ``columns``."""
     return "  ".join([f"{'STATE':8}", *(f"{column.title:>{column.width}}" for column in columns), "BOOKIE"])
 
 
 def load_of(
     bookie_id: str, state: str, before: MetricsSample | None, now: MetricsSample | None, note: str
 ) -> BookieLoad:
-    """Make the load of a bookie from two samples.
+    """Compute the load of a bookie from two samples.
 
-    :param bookie_id: id of the bookie.
-    :param state: state of the bookie, see :class:`BookieLoad`.
-    :param before: the last sample; None if there is none yet, so that no rate is known.
-    :param now: the new sample; None if the bookie gave no metrics.
-    :param note: see :class:`BookieLoad`.
+    :param state: ``writable``, ``readOnly`` or ``down``.
+    :param before: the previous sample; None if there is none, so that the rates are unknown.
+    :param now: the new sample; None if the bookie has returned no metrics.
+    :param note: why the bookie is read-only, or why there is no new sample; otherwise empty.
     """
     if now is None:
         return BookieLoad(bookie_id, state, note=note)
@@ -121,6 +114,6 @@ def _rate(before: MetricsSample | None, now: MetricsSample, name: str) -> float 
     if before is None or now.at <= before.at:
         return None
     old, new = getattr(before, name), getattr(now, name)
-    if old is None or new is None or new < old:  # the counter begins anew where the bookie was restarted
+    if old is None or new is None or new < old:  # a smaller counter means that the bookie was restarted
         return None
     return float(new - old) / (now.at - before.at)

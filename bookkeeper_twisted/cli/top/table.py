@@ -1,4 +1,4 @@
-"""The table of ``top`` on a terminal: its order, and lines that fit the width."""
+"""Sorts the table of ``top``, and formats it so that it fits the terminal."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,24 +6,23 @@ from .load import COLUMNS, BookieLoad, Column, line_of, title_line
 
 _SORT_BY_ID = "bookie"
 SORTS = (_SORT_BY_ID, *(column.key for column in COLUMNS))
-"""The words for an order of the table."""
+"""The values of option ``-sort``, each of which stands for an order of the table."""
 
 KEYS: Mapping[str, str] = {
     "b": "bookie", "a": "adds", "r": "reads", "i": "in", "o": "out", "p": "p99", "u": "queue", "d": "disk",
     "c": "connections",
 }  # fmt: skip
-"""The order that each key chooses."""
+"""The order, one of :data:`SORTS`, that each key on the keyboard chooses."""
 
 HELP = "q quit  order: b id  a adds  r reads  i in  o out  p p99  u queue  d disk  c connections"
-_ID_WIDTH = 21  # of "255.255.255.255:65535"
+_ID_WIDTH = 21  # characters of the longest common bookie id, "255.255.255.255:65535"
 _COLOURS = {"down": "31", "readOnly": "33"}
 
 
 def ordered(loads: Sequence[BookieLoad], sort: str) -> list[BookieLoad]:
-    """Return the loads in an order: by bookie id, or by a figure, the greatest first and unknown ones last.
+    """Sort the bookies by id, or by a figure in descending order; bookies whose figure is unknown come last.
 
-    :param loads: the bookies.
-    :param sort: one of :data:`SORTS`.
+    :param sort: the order, one of :data:`SORTS`.
     """
     found = sorted(loads, key=lambda load: load.bookie_id)
     for column in COLUMNS:
@@ -37,11 +36,12 @@ def _descending(figure: float | None) -> float:
 
 
 def table_lines(loads: Sequence[BookieLoad], width: int, height: int, colour: bool) -> list[str]:
-    """Return the title and the lines of bookies, as many and as wide as the terminal shows.
+    """Return the title line and the lines of the bookies, limited to the size of the terminal.
 
-    :param loads: the bookies, in their order.
-    :param width: characters of a line; columns are left out until the ids fit, then lines are cut.
-    :param height: maximum number of lines; the last says how many bookies are not shown.
+    :param loads: the sorted bookies.
+    :param width: maximum number of characters in a line.  The last columns are left out if the bookie ids would not
+        fit; longer lines are cut.
+    :param height: maximum number of lines.  If not all bookies fit, the last line gives the number of hidden bookies.
     :param colour: whether lines of bookies that are not writable have a colour.
     """
     columns = _fitting(width, max((len(load.bookie_id) for load in loads), default=0))

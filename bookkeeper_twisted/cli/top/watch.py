@@ -1,4 +1,4 @@
-"""Asks the bookies of a cluster for their load."""
+"""Requests the metrics of all bookies of a cluster, and returns their load."""
 
 import json
 from collections.abc import Mapping
@@ -22,9 +22,10 @@ _NOT_ANSWERING = "its HTTP server does not answer as a bookie does"
 
 @attrs.frozen
 class _Observation:
-    """The answers of one bookie.
+    """The metrics that one bookie has returned.
 
-    :ivar note: why it is read-only, or why there is no sample.
+    :ivar sample: the metrics; None if the bookie has not answered as expected.
+    :ivar note: why the bookie is read-only, or why there is no sample; otherwise empty.
     """
 
     sample: MetricsSample | None
@@ -32,11 +33,11 @@ class _Observation:
 
 
 class ClusterWatch:
-    """Samples the bookies of a cluster; rates come from one sample to the next.
+    """Samples the metrics of all bookies; computes rates from the previous sample and the new one.
 
     :param shell: the context of the command.
-    :param admin: the administration of the cluster.
-    :param patience: seconds within which a bookie has to answer.
+    :param admin: an administrative client of the cluster.
+    :param patience: seconds to wait for the answer of a bookie.
     """
 
     def __init__(self, shell: ShellContext, admin: BookKeeperAdmin, patience: float) -> None:
@@ -46,7 +47,7 @@ class ClusterWatch:
         self._before: Mapping[str, MetricsSample] = {}
 
     async def loads(self) -> list[BookieLoad]:
-        """Return the load of each bookie that is registered or has a cookie, since the last call.
+        """Return the load, since the last call, of each bookie that is registered or has a cookie.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed.
         """
@@ -72,7 +73,7 @@ class ClusterWatch:
         return loads
 
     async def _spaces(self) -> Mapping[str, MetricsSample]:
-        """Return the disk use of writable bookies over their own protocol, for those that give no metrics."""
+        """Request the disk use of all writable bookies over the BookKeeper protocol, which needs no HTTP server."""
         clock = self._shell.world.reactor
         try:
             spaces = await Deferred.fromCoroutine(self._admin.disk_space()).addTimeout(self._patience, clock)
@@ -85,7 +86,7 @@ class ClusterWatch:
         }
 
     async def _observed(self, bookie_id: str, read_only: bool) -> _Observation:
-        """Return what a bookie says within the patience; a bookie that says nothing is no error."""
+        """Request the metrics of a bookie; if it does not answer in time or fails, return the reason as the note."""
         clock = self._shell.world.reactor
         try:
             return await Deferred.fromCoroutine(self._asked(bookie_id, read_only)).addTimeout(self._patience, clock)
@@ -105,7 +106,7 @@ class ClusterWatch:
         return _Observation(sample, await self._reasons(url) if read_only or sample.writable is False else "")
 
     async def _reasons(self, url: str) -> str:
-        """Return why a bookie is read-only; a general word if it does not say so."""
+        """Request the reasons why a bookie is read-only; return "read-only" if it gives none."""
         try:
             found = json.loads(await self._page(url + _STATE))
             return "; ".join(map(str, found["reasons"])) or "read-only"
