@@ -57,12 +57,13 @@ class RefusedRequest:
 class AccessGuard:
     """Decides which requests an HTTP server answers.
 
-    All requests are checked until :meth:`opened` is called.  Then ``httpAuthentication`` decides: with ``auto``,
-    requests are not checked if only this machine reaches the server.
+    A checked request needs a principal, unless its page is open to everybody.  All requests are checked until
+    :meth:`opened` is called.  After that, the key ``httpAuthentication`` decides: with ``none``, no request is checked;
+    with ``auto``, requests are checked only if other machines can reach the server.
 
     :param config: the keys ``httpAuthentication``, ``httpAdminPrincipals`` and ``httpReadOnly`` of an HTTP server.
-    :param verifier: verifies tokens; None: tokens are not accepted.
-    :param certificates: whether connections may show certificates.
+    :param verifier: verifies tokens; None if tokens are not accepted.
+    :param certificates: whether clients may authenticate by TLS certificates.
     :param seconds: returns the time of the clock.
     :param instruments: export the numbers of refused requests.
     """
@@ -89,11 +90,11 @@ class AccessGuard:
         self.failed_handshakes = instruments.counter("http_server_failed_handshakes")
 
     def know(self, routes: Iterable[Route]) -> None:
-        """Take the rules of access from the description of the server's operations.
+        """Record who may request each page of the server.
 
-        Without this call, only principals are answered.
+        Before this call, no page is open to everybody.
 
-        :param routes: describe the operations.
+        :param routes: describe the operations of the server, and who may request them.
         """
         reads = [route for route in routes if route.method == "GET"]
         self._open = frozenset(route.path.strip("/") for route in reads if route.access is Access.ANYONE)
@@ -103,9 +104,9 @@ class AccessGuard:
         self._changing = frozenset(route.path.strip("/") for route in reads if route.changes)
 
     def opened(self, local: bool) -> str:
-        """Record whether other machines reach the server, because this decides whether its requests are checked.
+        """Decide whether requests are checked; call this when the server has begun to listen.
 
-        :param local: whether only processes of this machine reach the server.
+        :param local: whether only processes of this machine can reach the server.
         :returns: who may use the server, as the end of a sentence in the log.
         """
         self._checks = self._mode != NONE and not (self._mode == AUTO and local)
@@ -154,7 +155,8 @@ class AccessGuard:
     def _is_admin(self, principal: Principal) -> bool:
         """Test whether a ``principal`` is an administrator.
 
-        The principal must have the role itself; a name that looks like a role is not enough.
+        An administrator has a name, a URI or a role that ``httpAdminPrincipals`` contains.  A name or a URI with the
+        prefix of a role is not compared, because a client could choose such a name to pretend to have the role.
         """
         name = () if not principal.name or principal.name.startswith(_ROLE) else (principal.name,)
         return not self._admins.isdisjoint((*name, *map(_ROLE.__add__, principal.roles), *_uris(principal)))
@@ -176,7 +178,7 @@ class HttpProtection:
         self._clock = clock
         self._tls: Any = None
         if config.http_server_tls_enable:
-            from .encryption import http_tls  # imported here, because it needs packages that only servers with TLS have
+            from .encryption import http_tls  # imported here, because it needs the packages of the extra "tls"
 
             self._tls = http_tls(config, clock.seconds)
         self._verifier: Verifier | None = token_verifier(config, clock.seconds)
@@ -192,7 +194,7 @@ class HttpProtection:
         return AccessGuard(self._config, self._verifier, certificates, self._clock.seconds, instruments)
 
     def encrypted(self, site: Any) -> Any:
-        """Return the factory of connections of a ``site``: over TLS if the configuration says so."""
+        """Return the factory of protocols for a ``site``; it uses TLS if ``httpServerTlsEnable`` is true."""
         if self._tls is None:
             return site
         from .encryption import EncryptedSite

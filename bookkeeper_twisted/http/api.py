@@ -38,7 +38,7 @@ _REFUSALS: Mapping[type[BookKeeperError], int] = {
     NoSuchThrottleError: 404,
     NotServingError: 503,
 }
-"""The HTTP status for errors whose text is the whole answer, by class of the error."""
+"""HTTP statuses by class of an error, for errors whose text is the complete body of the answer."""
 
 
 _CHANGING: Mapping[bytes, Permission] = {b"PUT": Permission.ADMIN_PUT, b"DELETE": Permission.ADMIN_DELETE}
@@ -96,9 +96,9 @@ class ApiRequest:
             raise IncorrectParameterError(f"{name} = {shown} is not a number") from None
 
     def check(self, route: Route) -> None:
-        """Check that the query string has only parameters of a ``route``, with values that make sense.
+        """Check the parameters of the query string, if the ``route`` is strict.
 
-        :raises IncorrectParameterError: it has not.
+        :raises IncorrectParameterError: a parameter is unknown or missing, or its value is invalid.
         """
         if not route.is_strict:
             return
@@ -214,15 +214,16 @@ def _json(value: object, depth: int) -> str:
 
 
 class ApiPage(Resource):
-    """The page of one path, with a handler for each HTTP method; other methods get status 404, as in Apache's bookie.
+    """The page of one path, with a handler for each HTTP method.
 
-    If the site has rules about access, PUT and DELETE need permission; other methods need it if the page has an action.
+    A request with a method that has no handler is answered with status 404, as in Apache's bookie.  If the site has an
+    authorizer, requests need the permission of the authorizer.
 
-    :param hint: text to append to "Not found method." in the answer to other methods; if empty, the answer lists the
-        methods of the page.
-    :param action: the permission that each method needs; None: PUT and DELETE need the permission to administer, other
-        methods none.
-    :param others: handler of all other methods.
+    :param hint: the text after "Not found method." in this answer; if it is empty, the answer lists the methods that
+        have handlers.
+    :param action: the permission that each request needs.  None if PUT and DELETE need a permission of administration,
+        and other methods need no permission.
+    :param others: handler of all methods except GET, HEAD, PUT and DELETE; None if there is none.
     :param routes: describe the operations of the page.
     """
 
@@ -245,9 +246,9 @@ class ApiPage(Resource):
         return notFound()
 
     def render(self, request: Request) -> object:
-        """Start the handler for the method of the ``request``; if the client disconnects, cancel it.
+        """Start the handler for the method of the ``request``; cancel the handler if the client disconnects.
 
-        See :meth:`.IResource.render`.
+        :returns: the answer of a request without a handler, otherwise ``NOT_DONE_YET``, as Twisted expects.
         """
         handler = self._handlers.get(request.method, self._others)
         if handler is None:
@@ -273,7 +274,7 @@ class ApiPage(Resource):
         return next((route for route in self.routes if route.method == name), None)
 
     def _say(self, answer: Answer, request: Request) -> Answer:
-        """Log a request that has changed something, and who has made it."""
+        """Log a successful PUT or DELETE request with its principal and the address of its client."""
         route = self._route_of(request.method)
         if answer.status < _FIRST_REFUSAL and not (route is not None and route.is_logged):
             self._log.info(
@@ -284,7 +285,7 @@ class ApiPage(Resource):
         return answer
 
     def _failed(self, failure: Failure) -> Answer:
-        """Return the answer for any failure of a handler; without an answer, the client would keep waiting."""
+        """Return the answer to a request whose handler has failed."""
         if failure.check(CancelledError):
             # The client has disconnected, or the operation for which the handler waited was cancelled.
             return Answer("Service Unavailable", 503)
@@ -298,9 +299,9 @@ class ApiPage(Resource):
 
 
 def pages_of(api: object) -> dict[str, IResource]:
-    """Make the pages whose handlers are the routed methods of an object ``api``.
+    """Make the pages whose handlers are the methods of ``api`` with the decorator :func:`.routed`.
 
-    :returns: the pages by their paths, without the first slash.
+    :returns: the pages by their paths; the paths have no slash at the beginning.
     """
     handlers: dict[str, dict[str, Handler]] = {}
     routes: dict[str, list[Route]] = {}
@@ -320,13 +321,13 @@ def _page(handlers: Mapping[str, Handler], routes: Sequence[Route]) -> ApiPage:
 
 
 async def _if_sensible(handler: Handler, route: Route, question: ApiRequest) -> Answer:
-    """Let the handler answer a request whose query string makes sense for its ``route``."""
+    """Check the query string of a request, then call its handler."""
     question.check(route)
     return await handler(question)
 
 
 async def _if_permitted(handler: Handler, access: AccessControl, action: Permission, question: ApiRequest) -> Answer:
-    """Let the handler answer a request, if the rules permit it to the principal of the request."""
+    """Call the handler of a request if the authorizer permits the action to the principal; else answer with 403."""
     ledger_id = question.number("ledger_id", -1) if action in _OF_LEDGERS else None
     if await access.permits(question.principal, question.peer, action, ledger_id):
         return await handler(question)
@@ -342,7 +343,7 @@ def _finish(answer: Answer, request: Request) -> None:
 
 
 def question_of(request: Request) -> ApiRequest:
-    """Return the parts of a ``request`` that handlers use."""
+    """Return the parameters, body, client address and principal of a ``request``, for its handler."""
     parameters = {
         name.decode("utf-8", "replace"): values[-1].decode("utf-8", "replace")
         for name, values in (request.args or {}).items()
@@ -356,7 +357,7 @@ def begin_answer(request: Request, answer: Answer) -> bytes:
 
     :returns: the body to send, empty for HEAD.
     """
-    # Python represents bytes of a file name that are not UTF-8 by lone surrogates.  Send these as JSON escapes.
+    # In file names, Python represents bytes that are not UTF-8 by lone surrogates.  Encode these as JSON escapes.
     body = answer.body if isinstance(answer.body, bytes) else answer.body.encode(errors="backslashreplace")
     for name, value in answer.headers.items():
         request.setHeader(name.encode(), value.encode())

@@ -33,9 +33,9 @@ _DELAY_BODY = '{"delay_seconds" : <seconds>}'
 
 @attrs.define(eq=False)
 class RunningOperation:
-    """A decommission or a recovery that continues after the answer to its request.
+    """A decommission or a recovery that continues after the answer to the request that has started it.
 
-    :ivar began: time of its begin, in seconds of the clock.
+    :ivar began: time of the start, in seconds of the clock.
     :ivar remaining: the ledgers that a decommission waits for; None before its first check, and for a recovery.
     """
 
@@ -243,7 +243,7 @@ class AutorecoveryApi:
 
     def _begin(self, name: str, work: Callable[[], Coroutine[Deferred[Any], Any, None]]) -> None:
         if name in self.operations:
-            return  # while this request was checked, another one has begun the same operation: let it run
+            return  # another request has begun the same operation while this request was checked
         operation = self.operations[name] = RunningOperation(name, self._clock.seconds())
         running = operation.running = Deferred.fromCoroutine(work())
         running.addErrback(self._failed, name).addCallback(self._ended, name)

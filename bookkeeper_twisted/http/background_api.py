@@ -26,7 +26,7 @@ class BackgroundApi:
         return self._admin.background()
 
     def _server(self) -> str:
-        """Return the text by which answers name the bookie; Apache's bookie uses the same text."""
+        """Return the name of the bookie in answers, which has the same format in Apache's bookie."""
         return f"Bookie Server listening on {self._admin.address} with id {self._admin.bookie_id}"
 
     # -- garbage collection --
@@ -200,7 +200,7 @@ class BackgroundApi:
               parameters=(Parameter("page", "number of the page, from 1 on", "integer", least=1),), refusals=(503,)),
     )  # fmt: skip
     async def _findings(self, question: ApiRequest) -> Answer:
-        """Answer with one page of the damage that the scrub found: at most a thousand ranges of damaged entries."""
+        """Answer with at most a thousand ranges of entries that the scrub has found damaged."""
         page = question.number("page", 1)
         found = self._work().scrub().findings[(page - 1) * FINDINGS_A_PAGE : page * FINDINGS_A_PAGE]
         return json_answer(

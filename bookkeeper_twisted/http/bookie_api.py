@@ -103,7 +103,7 @@ class BookieApi:
     async def _info(self, question: ApiRequest) -> Answer:
         """Answer with total and free space of all disks.
 
-        If two directories have equal total and free space, they are assumed to be on one disk, which counts once.
+        Two directories with equal total and equal free space are assumed to be on the same disk, and count once.
         """
         disks = dict.fromkeys((disk.total, disk.free) for disk in await self._admin.disks())
         free, total = sum(free for _, free in disks), sum(total for total, _ in disks)

@@ -1,9 +1,9 @@
-"""HTTP connections that cannot slow a bookie down: their number, their memory and their CPU time are bounded.
+"""HTTP connections with bounded number, memory and CPU time, so that HTTP clients cannot slow a bookie down.
 
-The parser of :mod:`twisted.web` is used.  It gets no more bytes of a connection while a request of the connection waits
-for its turn, while the request is answered, or while the client does not read the answer.  So a connection keeps at
-most one request, one answer and two reads of its socket in memory.  Each reactor iteration begins at most one answer,
-and all answers together take at most a quarter of the time.
+Requests are parsed by :mod:`twisted.web`.  The parser gets no more bytes of a connection while a complete request waits
+in the queue of the server, while the request is answered, or while the client does not read the answer.  So a
+connection keeps at most one request, one answer and two reads of its socket in memory.  The server begins at most one
+answer per reactor iteration, and all answers together take at most a quarter of the reactor's time.
 """
 
 from collections import deque
@@ -35,16 +35,14 @@ MAX_BODY = 64 * 1024
 """Maximum number of bytes of the body of a request."""
 
 CONSOLE = b"/console"
-"""The path of the page to which pages of other sites may link."""
+"""The path of the console, the only page to which pages of other web sites may link."""
 
 REQUEST_TIME = 60.0
-"""Seconds within which a request must arrive and an answer be read; an idle connection is closed after them."""
+"""Seconds within which a request must arrive completely, or an answer must be read; then the connection is closed."""
 
 _HELD = 16 * 1024
 _PIECE = 4 * 1024
-"""Maximum number of bytes that are parsed at a time: a body in chunks of one byte takes a millisecond per KiB to
-parse.
-"""
+"""Maximum number of bytes that are parsed at a time.  A chunked body with chunks of one byte needs 1 ms per KiB."""
 
 _LINGER = 2.0
 _GRACE = 15.0
@@ -62,11 +60,11 @@ _TEXTS = {
     413: b"A body has %d bytes at most\n" % MAX_BODY,
     431: b"A line of the head is too long\n",
 }
-"""The text of the answer to a request that cannot be read, by HTTP status."""
+"""Bodies of the answers to requests that cannot be parsed or are too long, by HTTP status."""
 
 
 class PlainRequest(Request):
-    """A request whose body is kept as bytes; parsed as a form, the body would use twelve times as much memory."""
+    """A request whose body is not parsed as a form, because a parsed form would use twelve times as much memory."""
 
     channel: Any
     content: Any
@@ -81,7 +79,7 @@ class PlainRequest(Request):
             super().handleContentChunk(data)
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        """Answer the request; see :meth:`twisted.web.http.Request.requestReceived`."""
+        """Process the complete request; refuse it if it comes from a page of another web site."""
         self.content.seek(0)
         self.method, self.uri, self.clientproto = command, path, version
         self.path, _, query = path.partition(b"?")
@@ -105,31 +103,31 @@ class PlainRequest(Request):
 
 
 class AnswerPhase(Enum):
-    """The phase of a connection: it reads, delays or answers a request, or sends the answer."""
+    """The phase of a connection: reading a request, waiting in the queue, answering, or sending the answer."""
 
     READING = auto()
     """The next request has not arrived completely."""
     WAITING = auto()
-    """A complete request waits for its turn to be answered."""
+    """A complete request is in the queue of the server."""
     ANSWERING = auto()
     SENDING = auto()
     """The client must read the answer before its next request is parsed, or before the connection ends."""
 
 
 class _InTurn(Protocol):
-    """A connection that waits until it may process a request or a step of a TLS handshake."""
+    """A connection in the queue of the server, which may process a request or a step of a TLS handshake."""
 
     transport: Any
 
     def serve(self) -> None:
-        """Do the work for which the connection has waited."""
+        """Process the request or the bytes for which the connection was queued."""
 
 
 @implementer(IHandshakeListener)
 class BoundedChannel(HTTPChannel):
-    """A connection that parses one request at a time; it parses the next one after the answer is sent.
+    """An HTTP connection that parses its next request only after it has sent the answer to the previous one.
 
-    :ivar phase: see :class:`AnswerPhase`.
+    :ivar phase: whether the connection reads a request, waits, answers the request, or sends the answer.
     :ivar handshaken: whether the TLS handshake is complete; None for a connection without TLS.
     """
 
@@ -146,7 +144,7 @@ class BoundedChannel(HTTPChannel):
 
     @property
     def evictable(self) -> bool:
-        """Return whether this connection may be closed to make room, because no request of it waits for an answer."""
+        """Return whether the server may close this connection to accept another: no request waits for an answer."""
         return self.phase in (AnswerPhase.READING, AnswerPhase.SENDING)
 
     def connectionMade(self) -> None:
@@ -180,13 +178,14 @@ class BoundedChannel(HTTPChannel):
         self._parse(held)
 
     def _parse(self, data: bytes) -> None:
-        """Parse the first bytes of ``data`` now, and the rest in later turns of the reactor."""
+        """Parse the first bytes of ``data`` now; queue the connection to parse the rest later."""
         if len(data) > _PIECE:
             self._held.insert(0, data[_PIECE:])
             data = data[:_PIECE]
         if not self._begun and data:
             self._begun = True
-            self.resetTimeout()  # once per request, so that a few bytes now and then cannot keep a connection open
+            # Only for the first bytes of a request, so that a client that sends slowly cannot keep the connection open.
+            self.resetTimeout()
         try:
             LineReceiver.dataReceived(self, data)
         except Exception:
@@ -219,17 +218,17 @@ class BoundedChannel(HTTPChannel):
         self.refuse(400)
 
     def allContentReceived(self) -> None:
-        """Queue the complete request until its turn; the parser gets no more bytes before the answer is sent."""
+        """Queue the complete request at the server, and pause the parser until the answer is sent."""
         if not self._refused:
             self.phase = AnswerPhase.WAITING
             self.paused, self._begun = True, False
             self.site.enter(self)
 
     def refuse(self, status: int) -> None:
-        """Answer a request that cannot be read with an error, and close the connection a moment later.
+        """Answer a request that cannot be parsed with an error, and close the connection after two seconds.
 
-        Until then, arriving bytes are read and dropped.  If a socket with unread bytes were closed, the connection
-        would be reset, and the client would not receive the answer.
+        Bytes that arrive in the meantime are dropped.  If the socket were closed while it has unread bytes, the kernel
+        would reset the connection, and the client would not receive the answer.
 
         :param status: HTTP status of the answer.
         """
@@ -244,14 +243,14 @@ class BoundedChannel(HTTPChannel):
         self.transport.write(head + text)
         self._ending = True
         self.setTimeout(_LINGER)
-        # Do not half-close TCP below TLS: TLS could not receive any more, although it can after its own end of data.
+        # Below TLS, do not close the sending side of TCP alone, because the TLS layer could not receive any more.
         half_close = None if self.handshaken else getattr(self.transport, "loseWriteConnection", None)
         (half_close or self.loseConnection)()
 
     # -- answers --
 
     def serve(self) -> None:
-        """Use the turn of this connection: begin to answer its request, or parse more bytes of a request."""
+        """Begin to answer the queued request; if no request is complete yet, parse more bytes."""
         if self._lost or self._refused:
             return
         if self.phase is AnswerPhase.READING:
@@ -265,7 +264,7 @@ class BoundedChannel(HTTPChannel):
 
     def requestDone(self, request: HTTPRequest) -> None:
         held, self._held = self._held, []
-        # the superclass passes its unparsed bytes to dataReceived(), which adds them to self._held
+        # requestDone() of the superclass passes its unparsed bytes to dataReceived(), which adds them to self._held.
         super().requestDone(request)
         self._held += held
         self.phase = AnswerPhase.SENDING
@@ -277,7 +276,7 @@ class BoundedChannel(HTTPChannel):
             self._go_on()
 
     def _go_on(self) -> None:
-        """Parse the bytes of the next request that have arrived."""
+        """Begin to read the next request: parse its bytes that have already arrived."""
         self.phase, self.paused = AnswerPhase.READING, False
         held, self._held = self._held, []
         self._parse(b"")  # the parser may already have all bytes of the next request
@@ -301,7 +300,7 @@ class BoundedChannel(HTTPChannel):
     # -- the end --
 
     def timeoutConnection(self) -> None:
-        """Close a connection whose client took too long; if bytes are still unsent after another timeout, abort it."""
+        """Close the connection because its client was too slow; after a second timeout, abort it."""
         if self._ending or self._stuck:
             self.transport.abortConnection()
         else:
@@ -310,7 +309,7 @@ class BoundedChannel(HTTPChannel):
             self.loseConnection()
 
     def end(self) -> None:
-        """Close the connection because the server stops: after the current answer if there is one, or immediately."""
+        """Close the connection because the server stops; if a request is being answered, close it after the answer."""
         if self.phase is AnswerPhase.ANSWERING:
             self.persistent = 0
         else:
@@ -319,17 +318,17 @@ class BoundedChannel(HTTPChannel):
 
 @implementer(ILoggingContext)
 class BoundedSite(Site):
-    """An HTTP server with a bounded number of connections, which answers their requests in turn.
+    """An HTTP server with a bounded number of connections, which processes one request at a time.
 
-    It logs neither connections nor requests, because scrapes of metrics come every few seconds.
+    It logs neither connections nor requests, because Prometheus requests the metrics every few seconds.
 
-    :param hosts: the values of ``Host`` that the server accepts.
+    :param hosts: the values of the header ``Host`` that the server accepts.
     :param closing: functions to call when the server stops.
     :param opening: functions to call when the server begins to listen.
-    :param access: returns the object that decides who may use the pages; None: everybody may use all pages.
-    :param opened: function to call when the server listens; see :meth:`opened`.
-    :ivar channels: open connections; the one that was answered last is at the end.
-    :ivar failed_handshakes: number of connections over TLS that ended with an error of their handshake.
+    :param access: returns the authorizer, or None if all requests are permitted.
+    :param opened: implements :meth:`opened`.
+    :ivar channels: open connections; the connection that was answered last is at the end.
+    :ivar failed_handshakes: number of connections whose TLS handshake failed.
     """
 
     noisy = False
@@ -363,8 +362,8 @@ class BoundedSite(Site):
     def buildProtocol(self, addr: IAddress | None) -> Any:
         """Accept a connection.
 
-        If there are too many connections, close the one that has been idle for longest; if all are busy, refuse the new
-        one.
+        If there are too many connections, close the connection that has been idle for longest; if none is idle, refuse
+        the new connection.
         """
         if len(self.channels) >= MAX_CONNECTIONS:
             idle = next((channel for channel in self.channels if channel.evictable), None)
@@ -390,9 +389,9 @@ class BoundedSite(Site):
             close()
 
     def opened(self, local: bool) -> str:
-        """Record that the server listens.
+        """Decide whether requests are checked; call this when the server has begun to listen.
 
-        :param local: whether only processes of this machine reach the server.
+        :param local: whether only processes of this machine can reach the server.
         :returns: who may use the server, as the end of a sentence in the log.
         """
         return self._opened(local)
@@ -416,10 +415,9 @@ class BoundedSite(Site):
         self._schedule()
 
     def served(self, channel: BoundedChannel) -> None:
-        """Move a connection, ``channel``, to the end of :attr:`channels` after an answer.
+        """Move the connection ``channel`` to the end of :attr:`channels`, because it was just answered.
 
-        If connections must be closed to make room, the connections at the beginning of :attr:`channels` are closed
-        first.
+        If there are too many connections, the server closes the first idle connection of :attr:`channels`.
         """
         if channel in self.channels:
             self.channels[channel] = self.channels.pop(channel)
@@ -430,9 +428,10 @@ class BoundedSite(Site):
             self._turn = self.reactor.callLater(max(0.0, min(rest, _LONGEST_REST)), self._serve_one)
 
     def _serve_one(self) -> None:
-        """Let the next connection parse and answer its requests.
+        """Process the first connection of the queue.
 
-        Then wait three times as long as that took, to leave time for the bookie's own requests.
+        The next connection is processed after a pause of three times the duration of this call, so that three quarters
+        of the time remain for adds and reads.
         """
         channel, began = self._waiting.popleft(), self.reactor.seconds()
         try:

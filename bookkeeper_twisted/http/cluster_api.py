@@ -24,14 +24,16 @@ from .routes import Access, Parameter, Route, routed
 LEDGERS_A_PAGE = 100
 ENTRIES_A_PAGE = 1000
 MAX_BYTES = 32 * 1024 * 1024
-"""The size in bytes of the entries in one answer above which no more are read."""
+"""Number of bytes after which an answer contains no further entries.  Entries are read by the hundred, so an answer may
+be larger.
+"""
 
 _AT_ONCE = 100
 _NOT_FOUND = 404
 _LEDGER_ID = Parameter("ledger_id", "the id of the ledger", "integer", required=True)
 
 Connect = Callable[[], Awaitable[BookKeeperAdmin]]
-"""A function that returns the shared client, and connects it at the first call."""
+"""A function that returns the shared client; its first call connects the client."""
 
 
 class SharedClient:
@@ -65,7 +67,7 @@ class SharedClient:
         if not isinstance(outcome, Failure):
             self._client = outcome
         for one in waiting:
-            if not one.called:  # the request has cancelled this Deferred, so it has fired already
+            if not one.called:  # a Deferred that was cancelled, because its client has disconnected, has fired already
                 one.callback(outcome)
 
     def close(self) -> "Deferred[None]":
@@ -79,10 +81,7 @@ _Method = Callable[["ClusterApi", ApiRequest], Coroutine[Deferred[Any], Any, Ans
 
 
 def _or_not_found(method: _Method) -> _Method:
-    """Make a handler answer with status 404 if there is no such ledger.
-
-    The answer about metadata has status 500, as that of Apache's bookie.
-    """
+    """Make a handler answer with status 404 if the ledger of a request does not exist."""
 
     @wraps(method)
     async def answer(self: "ClusterApi", question: ApiRequest) -> Answer:

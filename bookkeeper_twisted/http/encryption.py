@@ -1,9 +1,9 @@
-"""HTTP over TLS: wraps the connections of a site (an HTTP server) in TLS; the limits of the site still hold.
+"""HTTP over TLS: wraps the connections of a site (an HTTP server) in TLS, and applies the limits of the site to them.
 
-A connection belongs to its site from the moment it is accepted, so half-open and slow handshakes count against the
-site's connections and time limits like any other connection.  A handshake costs as much as many requests, because a
-private key signs it, and so do many records without data, as KeyUpdates are.  So all that arrives takes turns with
-requests.
+A connection counts against the limits of the site from the moment it is accepted, so a client cannot evade them with a
+slow handshake.  A handshake needs as much CPU time as many requests, because the server signs it with its private key.
+Many small TLS records without data, such as KeyUpdate messages, need much CPU time, too.  So received bytes are not
+decrypted at once: the connection enters the queue of the site, like a request.
 
 The module needs the packages of the extra ``tls``.
 """
@@ -45,13 +45,12 @@ def http_tls(config: HttpConfig, seconds: Callable[[], float]) -> ServerTls:
 
 
 MOST_AT_ONCE = 16 * 1024
-"""Maximum number of bytes that are received at a time: some hundred of the smallest records, which take six
-milliseconds.
+"""Maximum number of bytes that are received at a time.  They contain at most some hundred TLS records, or 6 ms of work.
 """
 
 
 class EncryptedHttpConnection(TlsLayer):
-    """The TLS of one connection; each step of its handshake, and each chunk of records, waits for its turn.
+    """The TLS layer of one connection, which enters the queue of the site whenever it has received bytes.
 
     :param channel: the HTTP connection inside TLS.
     :param transport: the TCP connection below TLS.
@@ -65,7 +64,7 @@ class EncryptedHttpConnection(TlsLayer):
 
     @property
     def expects_more(self) -> bool:
-        """Return False: a request that is cut off is no broken TLS, and is not answered."""
+        """Return False, because an HTTP connection that ends without a TLS closing message is no error."""
         return False
 
     def dataReceived(self, data: bytes) -> None:
@@ -75,9 +74,9 @@ class EncryptedHttpConnection(TlsLayer):
         self._below.put_off(True)
 
     def serve(self) -> None:
-        """Take the turn of this connection: process the bytes that have arrived.
+        """Decrypt the bytes that have arrived, and pass the data to the HTTP connection.
 
-        The TLS layer ignores bytes of a connection that was lost or dropped meanwhile.
+        If the connection was lost meanwhile, the TLS layer ignores the bytes.
         """
         arrived, self._arrived = b"".join(self._arrived), []
         self._below.put_off(False)
@@ -85,7 +84,7 @@ class EncryptedHttpConnection(TlsLayer):
 
 
 class _AcceptedConnection(Protocol):
-    """A connection that was just accepted; a TLS layer replaces it immediately."""
+    """The first protocol of an accepted connection; ``begin`` replaces it by the TLS layer at once."""
 
     transport: Any
 
@@ -101,9 +100,9 @@ class _AcceptedConnection(Protocol):
 
 @implementer(ILoggingContext)
 class EncryptedSite(ServerFactory):
-    """The factory of an HTTP site's connections over TLS.
+    """The factory that makes the connections of an HTTP site over TLS.
 
-    :param tls: makes the TLS of each connection from the newest files.
+    :param tls: makes the TLS layers, from the newest key and certificate files.
     :param clock: the reactor.
     """
 
@@ -138,8 +137,9 @@ class EncryptedSite(ServerFactory):
         return _AcceptedConnection(begin)
 
     def opened(self, local: bool) -> str:
-        """Record that the server listens; return a text for the log that says who may use it over TLS.
+        """Decide whether requests are checked; call this when the server has begun to listen.
 
-        See :meth:`.BoundedSite.opened` for parameters and errors.
+        :param local: whether only processes of this machine can reach the server.
+        :returns: who may use the server, as the end of a sentence in the log.
         """
         return f"over TLS, {self._site.opened(local)}"

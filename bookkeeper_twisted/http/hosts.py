@@ -16,7 +16,9 @@ from ipaddress import ip_address
 from twisted.web.http import Request
 
 _OWN = frozenset({"same-origin", "none"})
-"""Permitted values of ``Sec-Fetch-Site``: of the server's own pages, of an address that the user typed, and none."""
+"""Permitted values of ``Sec-Fetch-Site``.  Browsers send ``same-origin`` for requests of the server's own pages, and
+``none`` for an address that the user has typed.
+"""
 
 _NAVIGATION = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
 _SCHEMES = {"http://": ":80", "https://": ":443"}
@@ -28,9 +30,10 @@ _HOST = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.%]+)\]|(?P<name>[^\[\]:/@\s]+?)\.?
 
 
 class HostNames:
-    """The values of ``Host`` that a server accepts: given names, localhost and all IP addresses.
+    """The values of the header ``Host`` that a server accepts: configured names, ``localhost`` and all IP addresses.
 
-    A web site cannot rebind localhost or an IP address, because only names are resolved.
+    IP addresses and ``localhost`` are safe, because a web site can only let names of its own domain resolve to this
+    machine.
 
     :param names: accepted names, in upper or lower case; ``*`` accepts all.
     """
@@ -49,7 +52,7 @@ class HostNames:
         return name == "localhost" or name.endswith(".localhost") or name in self._names or _is_address(name)
 
     def foreign(self, request: Request, entry: bytes) -> str:
-        """Return why a request comes from a page of another web site, or an empty text.
+        """Test whether a page of another web site has sent a request; return the reason, or an empty text if not.
 
         :param entry: the path of the page to which other sites may link.
         """
@@ -63,7 +66,11 @@ class HostNames:
         return ""
 
     def _is_own(self, origin: str, host: str) -> bool:
-        """Test whether ``origin`` is the address of this server, as a browser or a proxy before it sees it."""
+        """Test whether the header ``Origin`` names this server: it must match the header ``Host`` or a configured name.
+
+        :param origin: the value of ``Origin``.
+        :param host: the value of ``Host``.
+        """
         if "*" in self._names:
             return True
         scheme = next((each for each in _SCHEMES if origin.startswith(each)), "")

@@ -24,11 +24,11 @@ _ADAPTIVE, _REPLICATION_ADAPTIVE, _LIMITERS = "adaptive", "replicationAdaptive",
 _BOUND = "latencyBoundMs"
 _ENTRIES, _BYTES = "entriesPerSecond", "bytesPerSecond"
 _MOST = 1e19
-"""The greatest limit; it is above all that the configuration accepts, so a client can send back any shown limit."""
+"""The greatest limit that a request may set.  It exceeds all limits that the configuration accepts."""
 
 
 Groups = Mapping[str, ISpeedLimits]
-"""Groups of speed limits with one latency bound each, by the name of the bound in JSON."""
+"""Groups of speed limits, by a name.  Each group has one latency bound, which JSON objects contain under this name."""
 
 
 def limits_of_bookie(admin: IBookieAdmin) -> Groups:
@@ -49,7 +49,7 @@ def limits_of_autorecovery(limits: ISpeedLimits) -> Groups:
 
 
 def limits_value(groups: Groups) -> Mapping[str, object]:
-    """Return groups of speed limits as a JSON object: the bound of each group, and all limiters by name.
+    """Return groups of speed limits as a JSON object: the latency bound of each group, and all limiters by name.
 
     :param groups: the groups; no two limiters have the same name.
     """
@@ -158,7 +158,10 @@ class LogLevelsApi:
               refusals=(400,), is_logged=True),
     )  # fmt: skip
     async def _set(self, question: ApiRequest) -> Answer:
-        """Change the levels that the body names, drop those that are null there; answer with all, as for GET."""
+        """Change the level of each namespace in the body; answer with all levels, as after a GET request.
+
+        With null, a namespace loses its own level, so that the level of its parent is valid for it.
+        """
         levels, body = self._levels(), question.json()
         if not body:
             raise IncorrectParameterError('The body should be {"<namespace>" : "<level>"}; null drops a level')
@@ -180,7 +183,7 @@ class LogLevelsApi:
 def log_changes(before: Mapping[str, str], after: Mapping[str, str], peer: str) -> None:
     """Log a line for each key of a configuration whose value has changed.
 
-    :param before, after: the values by key, as text that anyone may see.
+    :param before, after: the values by key, without secrets.
     :param peer: address of the client that changed them.
     """
     for key, now in after.items():
@@ -192,10 +195,11 @@ def log_changes(before: Mapping[str, str], after: Mapping[str, str], peer: str) 
 
 
 def _rates_by_group(wanted: Mapping[str, object], groups: Groups) -> Mapping[str, Mapping[str, Rate]]:
-    """Return the rates that limiters will have after a request, by group and name of the limiter.
+    """Return the new rates of the limiters that a request names, by group and by name of the limiter.
 
-    A rate that the request does not name stays the same.
+    If the request names only one rate of a limiter, entries or bytes per second, the other rate does not change.
 
+    :param wanted: the limiters in the body of the request, by name.
     :raises NoSuchThrottleError: no group has a limiter with a name in ``wanted``.
     """
     now = {each.name: (key, each.limit) for key, group in groups.items() for each in group.limits().throttles}
@@ -214,7 +218,7 @@ def _bound(adaptive: Mapping[str, object], key: str) -> float | None:
 
 
 def _texts(groups: Groups) -> Mapping[str, str]:
-    """Return a text for the log for each speed limit and latency bound of ``groups``, by its name in the log."""
+    """Format all speed limits and latency bounds of ``groups`` for the log, by their names in the log."""
     found = {key: group.limits() for key, group in groups.items()}
     bounds = {f"{key} {_BOUND}": f"{limits.adaptive.bound:g}" for key, limits in found.items()}
     return bounds | {

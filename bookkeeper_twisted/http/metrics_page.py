@@ -18,10 +18,10 @@ _LONGEST_REST = 1.0
 class MetricsPage(Resource):
     """The page with all metrics as text.
 
-    The requests that are waiting when a text is begun all get this text as their answer.
-
-    A slice ends after the first metric with which it has taken half a millisecond.  After a text, there is a rest of
-    nine times the time that its slices took, so that the page takes at most a tenth of the process's time.
+    The text is made in slices of at least half a millisecond, which end after a complete metric; between slices, the
+    reactor does other work.  When the page begins to make a text, all waiting requests are to be answered with this
+    text.  The next text begins after a pause of nine times the duration of the slices, so that the page takes at most a
+    tenth of the process's time.
 
     :param pieces: yields the text, metric by metric.
     :param clock: the reactor.
@@ -61,12 +61,12 @@ class MetricsPage(Resource):
         self._proceed(waiting, iter(self._pieces()), [], 0.0)
 
     def _proceed(self, waiting: list[Request], pieces: Iterator[bytes], made: list[bytes], spent: float) -> None:
-        """Make one slice of the text; then schedule the next slice or, at the end, answer the requests.
+        """Make one slice of the text, then schedule the next slice; after the last slice, answer the requests.
 
         :param waiting: the requests to answer.
         :param pieces: yields the rest of the text.
-        :param made: the text so far.
-        :param spent: seconds that the slices so far have taken.
+        :param made: the metrics that are already formatted; this call appends to the list.
+        :param spent: seconds that the slices before this one have taken.
         """
         began = now = self._clock.seconds()
         try:

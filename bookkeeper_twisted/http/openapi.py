@@ -7,11 +7,14 @@ from .api import Answer, ApiRequest, json_answer
 from .routes import ANY_METHOD, JSON, TEXT, Access, Parameter, Route, routed
 
 _METHODS = ("get", "put", "post", "delete", "options", "patch", "trace")
-"""The methods that an OpenAPI document can name; HEAD, which is answered where GET is, is left out."""
+"""The HTTP methods that the OpenAPI document contains.  HEAD is left out, because it has the same answers as GET."""
 
 _OF_ALL, _OF_BODIES = (403, 421), (413,)
-"""Statuses with which the server refuses any request (of a page of another site, or with a Host that it does not
-accept), and one with too long a body."""
+"""Statuses that any operation may answer with, and statuses of operations with a body.
+
+The server answers with 403 if a page of another web site has sent the request, with 421 if it does not accept the
+header ``Host``, and with 413 if the body is too long.
+"""
 
 _ABOUT = (
     "The operations of this server.  HEAD is answered where GET is.  If the server checks its requests, x-access says "

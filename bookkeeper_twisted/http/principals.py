@@ -23,7 +23,7 @@ class Verifier(Protocol):
     def verify(self, token: str) -> Principal:
         """Return the principal of a ``token``.
 
-        :raises bookkeeper_twisted.errors.BookKeeperError: the token is not valid; the error does not show it.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the token is not valid; the text does not contain the token.
         """
         ...
 
@@ -45,10 +45,10 @@ def shown_name(principal: Principal) -> str:
 
 
 def identify(request: Request, verifier: Verifier | None, in_clear: bool) -> Principal:
-    """Verify the credentials of a request, whose principal :func:`principal_of` then returns.
+    """Verify the credentials of a request, and store its principal in the request for :func:`principal_of`.
 
-    :param verifier: verifies tokens; None: the server accepts no tokens.
-    :param in_clear: whether a token may come over a connection without TLS.
+    :param verifier: verifies tokens; None if the server accepts no tokens.
+    :param in_clear: whether a token is accepted over a connection without TLS.
     :returns: the principal; :data:`.NOBODY` for a request without credentials.
     :raises CredentialsError: the token of the request is not valid, or the request has credentials of another kind.
     """
@@ -75,12 +75,12 @@ def _of_token(headers: Sequence[bytes], verifier: Verifier | None, is_private: b
     except BookKeeperError as error:
         reason = getattr(error, "detail", "") or str(error)
     if reason:
-        raise CredentialsError(reason)  # raised outside of the handler, so that no stack frame with the token is kept
+        raise CredentialsError(reason)  # not raised in the except clause: its context would refer to the token
     return principal
 
 
 def _of_certificate(request: Request) -> Principal:
-    """Return the principal of the certificate that the handshake of the connection has verified."""
+    """Return the principal of the client certificate, which the TLS handshake has verified; NOBODY if there is none."""
     shown = getattr(getattr(request.channel, "transport", None), "getPeerCertificate", None)
     certificate = shown() if shown is not None else None
     return NOBODY if certificate is None else principal_of_certificate(certificate.to_cryptography())

@@ -1,7 +1,7 @@
 """The description of the operations of an HTTP server: method, path, parameters, statuses, and who may ask for it.
 
-Each handler has its :class:`Route` beside its code.  The pages of a server, the rules of access, the list of paths at
-``/``, the OpenAPI document and the table in the documentation are all made from these.
+A decorator gives each handler its :class:`Route`.  From the routes, the project makes the pages of a server, the rules
+of access, the list of paths at ``/``, the OpenAPI document and the table in the documentation.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,14 +23,14 @@ _OURS = (
     "/api/v1/bookie/gc/progress", "/api/v1/bookie/gc/cancel_compaction", "/api/v1/config/log_levels",
     "/api/v1/openapi.json",
 )  # fmt: skip
-"""The begins of the paths below ``/api/v1`` that Apache's bookie does not have."""
+"""Prefixes of the paths below ``/api/v1`` that Apache's bookie does not have."""
 
 _ATTRIBUTE = "_routes"
 _GET = "GET"
 
 
 class Access(Enum):
-    """A kind of clients that may ask for an operation, where a server checks its requests."""
+    """The clients that may request an operation from a server that checks its requests."""
 
     ANYONE = "anyone"
     PRINCIPAL = "principal"
@@ -41,11 +41,11 @@ class Access(Enum):
 class Parameter:
     """A parameter of the query string, or a member of the JSON object in the body of a request.
 
-    :ivar name: the name; ``*`` in a body stands for members of any name.
-    :ivar text: what it means, as a part of a sentence.
-    :ivar kind: its type in JSON.
-    :ivar least: the least number, for a parameter of the query string; None: any.
-    :ivar choices: the only values, in lower case; empty: any.
+    :ivar name: the name; in a body, ``*`` stands for members with any name.
+    :ivar text: meaning of the parameter for the documentation, as a part of a sentence.
+    :ivar kind: type of the value in JSON.
+    :ivar least: least valid number, for a parameter of the query string; None if there is no minimum.
+    :ivar choices: all valid values, in lower case; empty if there are others.
     """
 
     name: str
@@ -58,22 +58,23 @@ class Parameter:
 
 @attrs.frozen
 class Route:
-    """One operation of an HTTP server.  The operations with GET answer HEAD as well.
+    """One operation of an HTTP server.  An operation with GET handles HEAD requests, too.
 
-    :ivar method: the HTTP method; :data:`ANY_METHOD`: all methods that have no route of their own.
-    :ivar path: the whole path, with the slash at its begin.
-    :ivar summary: what the answer has, or what the operation does, as a part of a sentence.
+    :ivar method: the HTTP method; :data:`ANY_METHOD` stands for all methods without a route.
+    :ivar path: the whole path, with a slash at the beginning.
+    :ivar summary: contents of the answer, or effect of the operation, as a part of a sentence for the documentation.
     :ivar parameters: parameters of the query string.
-    :ivar body: members of the JSON object in the body.
-    :ivar refusals: statuses of errors that this operation may answer with, beside those that each may have.
-    :ivar content: the media type of the answer.
-    :ivar access: who may ask for it; by default any principal for GET, only an administrator for other methods.
-    :ivar changes: whether the operation changes a state; by default all do whose method is not GET.
-    :ivar action: the permission that an authorizer has to give for it, if this does not follow from the method.
-    :ivar is_logged: whether what it changes is logged with more than that the operation was done.
-    :ivar hint: what the path answers to another method, after "Not found method."; if empty, the methods.
-    :ivar is_strict: whether a query string that makes no sense is refused; paths of Apache's bookie are as lenient as
-        there.
+    :ivar body: members of the JSON object in the body of the request.
+    :ivar refusals: error statuses of this operation, in addition to the error statuses that all operations have.
+    :ivar content: media type of the answer.
+    :ivar access: the clients that may request the operation; by default any principal for GET, and only administrators
+        for other methods.
+    :ivar changes: whether the operation changes a state; by default, all operations do except those with GET.
+    :ivar action: the permission that an authorizer must grant; None if it depends on the method alone.
+    :ivar is_logged: whether the handler logs its changes itself, so that no general line about the request is logged.
+    :ivar hint: the text after "Not found method." in the answer to another method; if empty, the valid methods.
+    :ivar is_strict: whether a request with invalid parameters is refused; by default only for paths that Apache's
+        bookie does not have.
     """
 
     method: str
@@ -104,7 +105,7 @@ class Route:
 
     @property
     def statuses(self) -> list[int]:
-        """The statuses that the answer may have, in ascending order."""
+        """The possible statuses of the answer, in ascending order."""
         refused = {Access.ANYONE: (), Access.PRINCIPAL: (401,), Access.ADMINISTRATOR: (401, 403)}[self.access]
         unclear = (400,) if self.is_strict else ()
         return sorted({200, 500, *refused, *unclear, *self.refusals})
@@ -128,8 +129,5 @@ def handlers_of(kind: type) -> Iterable[tuple[Route, str]]:
 
 
 def routes_of(*kinds: type) -> list[Route]:
-    """Return the routes that the methods of some classes handle.
-
-    :param kinds: the classes.
-    """
+    """Return the routes that the methods of the classes ``kinds`` handle."""
     return [route for kind in kinds for route, _ in handlers_of(kind)]

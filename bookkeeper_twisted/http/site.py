@@ -44,15 +44,15 @@ ROUTES = sorted(
      *MetricsPage.routes, *CONSOLE_ROUTES},
     key=lambda route: (route.path, route.method == ANY_METHOD, route.method),
 )  # fmt: skip
-"""All operations, sorted by path; an HTTP server has those of its pages."""
+"""The operations of all pages, sorted by path; an HTTP server may have only some of the pages."""
 
 
 class _Paths(Resource):
-    """The pages of an HTTP server by their full paths, beside them those that describe the server.
+    """Finds the page of each request by its full path, and adds the pages that describe the server.
 
-    :param pages: the pages by their paths, without the first slash.
-    :param guard: decides which requests the server answers; None: it answers all of them.
-    :param has_api: whether to have the page with the OpenAPI document.
+    :param pages: the pages by their paths; the paths have no slash at the beginning.
+    :param guard: decides which requests the server answers; None if it answers all requests.
+    :param has_api: whether the server has the page with the OpenAPI document.
     """
 
     isLeaf = True

@@ -1,20 +1,18 @@
-"""The console: one page, at ``/console``, that answers the questions of an operator about a bookie and its cluster.
+"""The console: a web page at ``/console`` that shows an operator the present state of a bookie and of its cluster.
 
-Theory of operation.  The bookie records its newest journal groups and slow requests in rings of fixed size
-(:class:`~bookkeeper_twisted.instruments.Ring`), once a group and once a slow request.  Nothing else is done while
-nobody looks.
+Theory of operation.  The data of the page come from sources, such as "journals" or "cluster".  A
+:class:`~.sources.StateSource` returns its present state as a JSON value.  A :class:`~.sources.RecordSource` returns
+numbered records from a ring of fixed size (:class:`~bookkeeper_twisted.instruments.Ring`): the bookie records each
+journal group and each slow request in such a ring.  While nobody looks at the page, nothing else is done.
 
-A :class:`~.sources.Source` is a named part of what the page shows.  The *state* of a part is a JSON value, which the
-source reads when it is asked; the *records* of a part have ascending numbers, and only new ones are read.  The
-:class:`~.feed.ConsoleFeed` of a process reads all sources once per interval while it has at least one viewer, encodes
-what has changed one time, and gives the same bytes to all viewers.
+A viewer is a browser that has requested the stream of server-sent events (:mod:`.stream`).  While there is at least one
+viewer, the :class:`~.feed.ConsoleFeed` of the process reads the sources once per interval.  It encodes the changes only
+once, and sends the same bytes to all viewers.  A new viewer gets a snapshot of all sources first.  If the connection of
+a viewer is full, its events are dropped, and it gets a new snapshot later, so its memory is bounded.  If it does not
+read for some seconds, its connection is aborted.  A viewer that reconnects sends the id of the last event that it has
+received, and gets only the changes since then if they are still in memory.
 
-A viewer is one response with server-sent events (:mod:`.stream`): first a snapshot of all sources, then changes.  A
-viewer whose connection is full gets nothing, and a new snapshot when there is room again, so its memory is bounded; if
-it does not read for long, it is dropped.  A viewer that reconnects names the last event that it has seen, and gets only
-the changes since then, if they are still kept.
-
-What costs more than a sample, such as a walk over the ledgers, has JSON pages of its own; each of their requests does a
-bounded part of the work and says where the next one continues.  All paths have routes like those of the other pages, so
-the same rules of access hold.
+More expensive data, such as a search in all ledgers, have JSON pages of their own.  Each request does a bounded part of
+the work, and its answer contains the parameter of the next request.  All paths have routes like other pages, so the
+same rules of access apply.
 """

@@ -1,4 +1,4 @@
-"""Puts the console of an HTTP server together: its sources, its stream and its pages."""
+"""Creates the sources, the stream and the pages of the console, for the HTTP server of a bookie or of autorecovery."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -39,12 +39,12 @@ class Console:
     """The console of one HTTP server.
 
     :param clock: the reactor.
-    :param pages: pages of the process's own, by their paths.
-    :param sources: sources of the process's own.
+    :param pages: pages that only this kind of process has, by their paths.
+    :param sources: sources that only this kind of process has.
     :param configuration: returns the configuration by key, with masked secrets.
-    :param metrics: see :data:`Metrics`.
-    :param events: keeps events on disk; None: they end with the process.
-    :ivar pages: all pages by their paths, without the first slash.
+    :param metrics: yields the text of the metrics of the process.
+    :param events: stores events on disk; None if they are kept only in memory.
+    :ivar pages: all pages by their paths; the paths have no slash at the beginning.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class Console:
 
         :param admin: administration interface of the bookie.
         :param clock: the reactor.
-        :param autorecovery: answers requests about autorecovery; None: the server has no pages about the cluster.
-        :param client: returns the client of the cluster; None: see ``autorecovery``.
-        :param events: keeps events on disk; None: they end with the process.
+        :param autorecovery: answers requests about autorecovery; None if the server has no pages about the cluster.
+        :param client: returns the client of the cluster; None if the server has no pages about the cluster.
+        :param events: stores events on disk; None if they are kept only in memory.
         """
         parts = BookieParts(admin, clock.seconds)
         pages, sources = _of_cluster(autorecovery, client, clock, lambda: admin.replication_limits)
@@ -84,13 +84,13 @@ class Console:
     def of_autorecovery(
         cls, limits: ISpeedLimits, clock: Any, autorecovery: AutorecoveryApi, client: Connect, metrics: Metrics
     ) -> "Console":  # fmt: skip
-        """Make the console of a process without a bookie.
+        """Make the console of an autorecovery process without a bookie.
 
         :param limits: the speed limits of autorecovery.
         :param clock: the reactor.
         :param autorecovery: answers requests about autorecovery.
         :param client: returns the client of the cluster.
-        :param metrics: see :data:`Metrics`.
+        :param metrics: yields the text of the metrics of the process.
         """
 
         async def throttles() -> object:
@@ -100,13 +100,13 @@ class Console:
         return cls(clock, pages, [StateSource("throttles", throttles), *sources], dict, metrics)
 
     def start(self) -> None:
-        """Begin to keep events, because the server listens."""
+        """Begin to record events from the log of the process; called when the server begins to listen."""
         if not self._is_open:
             self._is_open = True
             self._log.start()
 
     def close(self) -> None:
-        """End the responses of all viewers, because the server stops."""
+        """End the responses of all viewers; called when the server stops."""
         if self._is_open:
             self._is_open = False
             self._log.stop()
@@ -117,7 +117,7 @@ def _of_cluster(
     autorecovery: AutorecoveryApi | None, client: Connect | None, clock: Any,
     limits: Callable[[], ISpeedLimits | None],
 ) -> tuple[dict[str, IResource], list[Source]]:  # fmt: skip
-    """Return the pages and the sources about the cluster; there are none without a client."""
+    """Return the pages and the sources about the cluster; both are empty without a client."""
     if autorecovery is None or client is None:
         return {}, []
 

@@ -15,13 +15,13 @@ from .sources import RecordSource, StateSource
 
 LOGS_A_PAGE = 1000
 LOGS_A_STEP = 20
-"""Maximum number of entry logs whose ledgers one request counts, because each of them is read from disk."""
+"""Maximum number of entry logs that one request reads from disk to count the bytes of their ledgers."""
 
 
 class BookiePages:
     """Answers the requests of the console about one bookie.
 
-    :param parts: reads the parts that the stream of the console sends, too.
+    :param parts: reads the data of the bookie; the stream of the console uses the same object.
     """
 
     def __init__(self, admin: IBookieAdmin, parts: BookieParts) -> None:
@@ -100,7 +100,10 @@ class BookiePages:
               refusals=(503,)),
     )  # fmt: skip
     async def _disk_ledgers(self, question: ApiRequest) -> Answer:
-        """Count the bytes of ledgers in a few entry logs; ``next`` is the parameter ``after`` of the next request."""
+        """Answer with the bytes of each ledger in at most 20 entry logs of a directory.
+
+        The member ``next`` is the value of the parameter ``after`` in the next request.
+        """
         directory, after = question.parameters.get("directory", ""), question.number("after", -1)
         work = self._admin.background()
         ids = sorted(log.log_id for log in await work.entry_logs() if log.directory == directory)

@@ -1,4 +1,4 @@
-"""The parts of the console about one bookie: its state and disks, its journals, slow requests, limits and jobs."""
+"""The sources of the console about one bookie: its state, disks, journals, slow requests, speed limits and jobs."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -23,7 +23,7 @@ Operations = Callable[[], Mapping[str, RunningOperation]]
 
 
 class BookieParts:
-    """Reads the parts of the console about one bookie.
+    """Reads the data of one bookie that the console shows.
 
     :param admin: administration interface of the bookie.
     :param seconds: returns the seconds since the epoch.
@@ -34,7 +34,7 @@ class BookieParts:
         self._seconds = seconds
 
     def sources(self) -> list[Source]:
-        """Return the sources of these parts."""
+        """Return the sources of the console that read from this object."""
         return [
             StateSource("bookie", self.bookie, _EVERY_DISKS), StateSource("latency", self.latency),
             StateSource("throttles", self.throttles), StateSource("work", self.work),
@@ -69,18 +69,18 @@ class BookieParts:
         }
 
     async def latency(self) -> object:
-        """Return what makes requests slow, and how long the parts of a journal write take."""
+        """Return the main cause of slow requests, and the mean times for which journal groups wait, write and sync."""
         groups = [group for ring in self._admin.journal_groups() for group in ring.after(0)]
         threshold = self._admin.configuration().get("slowRequestThresholdMs", "0")
         slow = self._admin.slow_requests().after(0)
         return attrs.asdict(bottleneck(groups, slow, self._seconds(), threshold)) | {"threshold": threshold}
 
     async def throttles(self) -> object:
-        """Return all speed limits of the process; None while the bookie does not serve."""
+        """Return all speed limits of the process; None while the bookie does not accept requests."""
         return limits_value(limits_of_bookie(self._admin)) if self._serves else None
 
     async def work(self) -> object:
-        """Return the state of garbage collection and scrub; None while the bookie does not serve."""
+        """Return the state of garbage collection and scrub; None while the bookie does not accept requests."""
         if not self._serves:
             return None
         collection, scrub = self._admin.background().collection(), self._admin.background().scrub()
@@ -119,9 +119,9 @@ class BookieParts:
 
 
 def operations_value(operations: Mapping[str, RunningOperation], now: float) -> list[object]:
-    """Return decommissions and recoveries as JSON, with what each decommission still waits for.
+    """Return the running decommissions and recoveries as JSON, with the ledgers that each decommission waits for.
 
-    :param operations: the operations, by name.
+    :param operations: the decommissions and recoveries, by name.
     :param now: the time, in seconds of the clock.
     """
     return [
@@ -135,10 +135,7 @@ def operations_value(operations: Mapping[str, RunningOperation], now: float) -> 
 
 
 def replication_value(jobs: Sequence[RunningJob]) -> list[object]:
-    """Return the repairs of ledgers by this process as JSON.
-
-    :param jobs: the repairs.
-    """
+    """Return as JSON the ledgers that the replication worker of this process is repairing."""
     return [
         {
             "name": job.name, "state": job.state, "reason": job.reason, "since": round(job.since, 3),
@@ -149,9 +146,9 @@ def replication_value(jobs: Sequence[RunningJob]) -> list[object]:
 
 
 def _remaining(remaining: Remaining, seconds: float) -> Mapping[str, object]:
-    """Return what a decommission waits for as JSON, and when it will end at its mean speed.
+    """Return as JSON the ledgers that a decommission waits for, and the estimated seconds until its end.
 
-    :param seconds: for how long it has run.
+    :param seconds: seconds since the start of the decommission.
     """
     left, done = len(remaining.blockers), remaining.found - len(remaining.blockers)
     by_reason: dict[str, list[int]] = {}

@@ -1,4 +1,4 @@
-"""The debug bundle: one zip archive with what a developer asks for after a problem, without secrets."""
+"""The debug bundle: a zip archive with the data that a developer needs to analyse a problem, without secrets."""
 
 import json
 import platform
@@ -20,7 +20,7 @@ from ..routes import Access, Route, routed
 from .events import EventLog, event_row
 
 MOST_BYTES = 20 * 1024 * 1024
-"""Maximum number of bytes of the contents of a bundle; a member that would exceed them is cut off."""
+"""Maximum number of uncompressed bytes in a bundle; the file that would exceed them is truncated."""
 
 _PIECES_A_TURN = 50
 _PACKAGES = ("bookkeeper-twisted", "Twisted", "attrs", "protobuf", "google-crc32c", "prometheus-client", "kazoo",
@@ -31,10 +31,10 @@ class BundlePage:
     """Answers with a debug bundle.
 
     :param clock: the reactor.
-    :param log: has the events and log lines.
+    :param log: keeps the newest events and log lines.
     :param configuration: returns the configuration by key; secrets are masked.
     :param metrics: yields the text of the metrics.
-    :param read_all: returns all parts of the console as JSON.
+    :param read_all: returns the data of all sources of the console as JSON.
     """
 
     def __init__(
@@ -55,9 +55,9 @@ class BundlePage:
               content="application/zip", access=Access.ADMINISTRATOR, action=Permission.ADMIN_GET),
     )  # fmt: skip
     async def _bundle(self, question: ApiRequest) -> Answer:
-        """Make the members one by one; between them, the reactor does other work.
+        """Answer with a zip archive, whose files are made one by one; after each file, the reactor does other work.
 
-        Several bundles are made one after the other.
+        Only one bundle is made at a time.
         """
         await self._turn.acquire()
         try:
@@ -96,7 +96,7 @@ class BundlePage:
         return _dumped(found)
 
     async def _process(self) -> str:
-        """Return the state of the reactor, and the stack of each thread: files, lines and code, no values."""
+        """Return the state of the reactor, and the stack trace of each thread, without the values of variables."""
         stacks = {
             str(number): traceback.format_stack(frame) for number, frame in sys._current_frames().items()
         }

@@ -1,4 +1,4 @@
-"""The parts of the console about the cluster: its bookies, and the repair of ledgers that lack replicas."""
+"""The sources of the console about the cluster: its bookies, and the repair of underreplicated ledgers."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
@@ -22,10 +22,10 @@ MOST_MARKS = 200
 
 _EVERY_CLUSTER, _EVERY_REPAIR = 5, 10
 _EVERY_SPACE = 6
-"""Samples of the cluster between two questions for the disk space and the addresses of its bookies."""
+"""Disk space and URLs of the bookies are requested only with each sixth sample of the cluster."""
 
 _USUAL_ENSEMBLE = 3
-"""Size of the ensemble of a ledger whose writer does not name one."""
+"""The default ensemble size of a new ledger."""
 
 _GIB = 1 << 30
 _HTTP = ("http", "https")
@@ -33,14 +33,14 @@ _HTTP = ("http", "https")
 
 @attrs.frozen
 class ClusterBookie:
-    """A bookie of the cluster, as other processes see it.
+    """A bookie in the list of bookies that the console shows.
 
     :ivar state: ``writable``, ``read-only`` or ``unavailable``.
-    :ivar since: when this process first saw the state, in seconds since the epoch; None if the bookie has had it since
-        the console was first opened.
-    :ivar rack: its rack; empty if this process does not know it.
-    :ivar url: where its HTTP server is, if it has registered one.
-    :ivar total, free: bytes of its ledger disks; None if it does not answer, or is not writable.
+    :ivar since: when this process first saw the bookie in this state, in seconds since the epoch; None if the state has
+        not changed since the process first listed the bookies.
+    :ivar rack: rack of the bookie; empty if this process does not know the rack.
+    :ivar url: URL of the bookie's HTTP server; empty if the bookie has registered none.
+    :ivar total, free: bytes of the bookie's ledger disks; None if the bookie does not answer, or is not writable.
     """
 
     id: str
@@ -53,11 +53,11 @@ class ClusterBookie:
 
 
 class ClusterParts:
-    """Reads the parts of the console about the cluster.
+    """Reads the data of the cluster that the console shows.
 
     :param connect: returns the client of the cluster.
     :param seconds: returns the seconds since the epoch.
-    :param limits: returns the speed limits of autorecovery in this process; None if it does not run here.
+    :param limits: returns the speed limits of autorecovery; None if autorecovery does not run in this process.
     """
 
     def __init__(
@@ -73,14 +73,14 @@ class ClusterParts:
         self._samples = 0
 
     def sources(self) -> list[Source]:
-        """Return the sources of these parts."""
+        """Return the sources of the console that read from this object."""
         return [
             StateSource("cluster", self.cluster, _EVERY_CLUSTER, "bookies"),
             StateSource("repair", self.repair, _EVERY_REPAIR),
         ]  # fmt: skip
 
     async def cluster(self) -> object:
-        """Return all bookies of the cluster with their states, and whether it could lose one more bookie."""
+        """Return all bookies of the cluster with their states, and whether the cluster can lose one more bookie."""
         admin = await self._connect()
         writable, read_only = await registered_bookies(admin.client.metadata.registration)
         known = await admin.all_bookies() | writable | read_only
@@ -103,7 +103,7 @@ class ClusterParts:
         }
 
     def _note(self, states: Mapping[str, str]) -> None:
-        """Record when the state of each bookie has changed."""
+        """Record the present time for each bookie whose state has changed."""
         is_first = not self._states
         for bookie_id, state in states.items():
             before = self._states.get(bookie_id)
@@ -120,13 +120,13 @@ class ClusterParts:
             try:
                 self._urls[bookie_id] = _url(await admin.service_info(bookie_id))
             except MetadataError:
-                pass  # the bookie has gone meanwhile
+                pass  # the bookie is not registered any more
         url = self._urls.get(bookie_id, "")
         rack = "" if rack == DEFAULT_RACK else rack
         return ClusterBookie(bookie_id, state, self._states[bookie_id][1], rack, url, total, free)
 
     async def repair(self) -> object:
-        """Return the underreplicated ledgers, why each is not repaired yet, and what limits the repair."""
+        """Return the underreplicated ledgers, why each is not repaired yet, and what limits the speed of the repair."""
         admin = await self._connect()
         metadata = admin.client.metadata
         autorecovery = AutorecoveryAdmin(metadata)
@@ -156,7 +156,7 @@ class ClusterParts:
             mark = (await admin.client.metadata.underreplication.read_mark(ledger_id)).value
             metadata = await admin.client.ledger_metadata(ledger_id)
         except (MetadataError, NoSuchLedgerMetadataError):
-            return None  # it was repaired or deleted meanwhile
+            return None  # the ledger was repaired or deleted meanwhile
         return {
             "id": ledger_id, "missing": list(mark.replicas), "since": None if mark.ctime is None else mark.ctime / 1000,
             "lock": lock, "replicas": live_replicas(metadata, there), "state": metadata.state.name,
@@ -164,7 +164,7 @@ class ClusterParts:
         }  # fmt: skip
 
     def _waiting(self) -> str:
-        """Return the name of the limiter of replication for which most requests wait; empty if none waits."""
+        """Return the name of the replication limiter with the most waiting requests; empty if no request waits."""
         limits = self._limits()
         waiting = [each for each in limits.limits().throttles if each.waiting] if limits is not None else []
         return max(waiting, key=lambda each: each.waiting).name if waiting else ""
@@ -172,9 +172,10 @@ class ClusterParts:
 
 @attrs.frozen
 class RiskReason:
-    """A reason why the loss of one more bookie would or would not hurt.
+    """A fact that tells whether the cluster can lose one more bookie without losing entries.
 
-    :ivar safe: False if it is a reason against.
+    :ivar safe: whether the cluster can, as far as this fact is concerned.
+    :ivar text: the fact, for an operator.
     """
 
     safe: bool
@@ -189,10 +190,12 @@ def _as_json(row: ClusterBookie) -> Mapping[str, object]:
 
 
 def risks(rows: Iterable[ClusterBookie], marked: bool, enabled: bool, auditor: str | None) -> list[RiskReason]:
-    """Say whether the cluster can lose one more bookie, as far as it follows from bookies and marks alone.
+    """Return facts that tell whether the cluster can lose one more bookie without losing entries.
+
+    The facts depend on bookies, underreplicated marks and autorecovery; the ledgers themselves are not examined.
 
     :param rows: the bookies of the cluster.
-    :param marked: whether a ledger is marked as underreplicated.
+    :param marked: whether any ledger has an underreplicated mark.
     :param enabled: whether autorecovery is switched on.
     :param auditor: the bookie id of the auditor; None if none is elected.
     """
@@ -226,7 +229,7 @@ def bookie_states(
 ) -> dict[str, str]:
     """Return the state of each bookie: ``writable``, ``read-only`` or ``unavailable``.
 
-    :param writable, read_only: the registered bookies.
+    :param writable, read_only: ids of the registered bookies.
     """
     return {
         bookie_id: "writable" if bookie_id in writable else "read-only" if bookie_id in read_only else "unavailable"
@@ -235,11 +238,11 @@ def bookie_states(
 
 
 def mark_reason(mark: UnderreplicatedLedger, lock: str | None, there: frozenset[str]) -> str:
-    """Say why a ledger is underreplicated, and why it is not repaired yet.
+    """Return a text that says why a ledger is underreplicated, and why it is not repaired yet.
 
-    :param mark: its mark.
-    :param lock: the text of its replication lock; None if no worker holds it.
-    :param there: the bookies that are registered.
+    :param mark: the underreplicated mark of the ledger.
+    :param lock: the text in the replication lock of the ledger; None if no worker has locked the ledger.
+    :param there: ids of the registered bookies.
     """
     gone = [bookie_id for bookie_id in mark.replicas if bookie_id not in there]
     lacking = [bookie_id for bookie_id in mark.replicas if bookie_id in there]
@@ -257,14 +260,14 @@ def mark_reason(mark: UnderreplicatedLedger, lock: str | None, there: frozenset[
 def repair_limit(
     count: int, locks: Mapping[int, str], enabled: bool, auditor: str | None, writable: int, waiting: str
 ) -> str:  # fmt: skip
-    """Say what limits the repair of underreplicated ledgers.
+    """Return a text that says what limits the speed of the repair of underreplicated ledgers.
 
-    :param count: number of marked ledgers.
-    :param locks: the text of each replication lock by ledger id.
+    :param count: number of ledgers with an underreplicated mark.
+    :param locks: the text in each replication lock, by ledger id.
     :param enabled: whether autorecovery is switched on.
     :param auditor: the bookie id of the auditor; None if none is elected.
     :param writable: number of writable bookies.
-    :param waiting: name of the speed limit for which replication waits; empty if it waits for none, or is not here.
+    :param waiting: name of the speed limit for which replication waits in this process; empty if there is none.
     """
     if not count:
         return "nothing has to be repaired" + ("" if enabled else "; autorecovery is disabled")

@@ -1,4 +1,4 @@
-"""Verdicts on measured values: what makes requests slow, what a compaction would free, when a disk is full."""
+"""Interprets measured values: finds the main cause of slow requests, and estimates compactions and full disks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -10,7 +10,7 @@ from ...bookie.requests.slow_requests import DISK, JOURNAL, ROOM, TURN, SlowRequ
 from ...metrics import JournalGroup
 
 WINDOW = 600.0
-"""Seconds before now whose slow requests and journal groups count for a verdict."""
+"""Slow requests and journal groups that ended more than this number of seconds ago are ignored."""
 
 _DAY = 86400.0
 _CAUSES: Mapping[str, str] = {
@@ -20,13 +20,13 @@ _CAUSES: Mapping[str, str] = {
 
 @attrs.frozen
 class Bottleneck:
-    """The verdict on what makes requests slow.
+    """The main cause of slow requests.
 
     :ivar cause: ``disk``, ``queue``, ``network``, ``processor``, or ``none``.
-    :ivar text: the verdict as a sentence for an operator.
-    :ivar seconds: seconds that slow requests took, by what they waited for most.
-    :ivar queue_ms, write_ms, sync_ms: mean time that a journal group waited, was written and was synced; None without
-        groups.
+    :ivar text: the cause as a text for an operator.
+    :ivar seconds: total duration of slow requests, by the resource or step that each request waited longest for.
+    :ivar queue_ms, write_ms, sync_ms: mean time for which a journal group waited in the queue, was written, and was
+        synced; None if there were no groups.
     """
 
     cause: str
@@ -40,10 +40,13 @@ class Bottleneck:
 def bottleneck(
     groups: Iterable[JournalGroup], slow: Iterable[SlowRequest], now: float, threshold: str
 ) -> Bottleneck:  # fmt: skip
-    """Return what most of the slow requests of the last minutes waited for.
+    """Find the cause for which the slow requests of the last ten minutes waited longest.
 
+    :param groups: the newest journal groups.
+    :param slow: the newest slow requests.
     :param now: the time in seconds since the epoch.
-    :param threshold: the value of ``slowRequestThresholdMs``; without it, the groups of the journal alone decide.
+    :param threshold: the value of ``slowRequestThresholdMs``.  If it is 0 or empty, no slow requests are recorded, and
+        the times of journal groups decide.
     """
     newest = [group for group in groups if now - group.ended <= WINDOW]
     seconds: dict[str, float] = {}
@@ -69,7 +72,10 @@ def bottleneck(
 
 
 def _longest(seconds: Mapping[str, float]) -> tuple[str, str]:
-    """Return the cause of the longest waits, and for what requests waited longest because of it."""
+    """Return the cause with the longest total duration, and the longest wait that belongs to this cause.
+
+    :param seconds: total duration of slow requests, by the resource or step that each request waited longest for.
+    """
     by_cause: dict[str, float] = {}
     for waited_for, spent in seconds.items():
         by_cause[_CAUSES[waited_for]] = by_cause.get(_CAUSES[waited_for], 0.0) + spent
@@ -83,11 +89,11 @@ def _mean(values: Sequence[float]) -> float | None:
 
 @attrs.frozen
 class CompactionGain:
-    """The result that one kind of compaction would have now.
+    """The estimated result of a compaction, major or minor.
 
-    :ivar logs: number of entry logs that it would copy.
-    :ivar freed: bytes of space that it would free.
-    :ivar copied: bytes that it would read and write again.
+    :ivar logs: number of entry logs that would be compacted.
+    :ivar freed: bytes of disk space that would be freed.
+    :ivar copied: bytes of live entries that would be copied.
     """
 
     logs: int
@@ -96,9 +102,9 @@ class CompactionGain:
 
 
 def compaction_gain(logs: Iterable[EntryLogSpace], threshold: float) -> CompactionGain:
-    """Compute what a compaction would free.
+    """Estimate the result of a compaction.
 
-    :param threshold: live share below which an entry log is compacted, from 0 to 1.
+    :param threshold: an entry log is compacted if its share of live bytes is below this number, from 0 to 1.
     """
     chosen = [log for log in logs if log.live and log.live / log.n_bytes < threshold]
     live = sum(log.live for log in chosen)
@@ -106,10 +112,10 @@ def compaction_gain(logs: Iterable[EntryLogSpace], threshold: float) -> Compacti
 
 
 def days_until_full(disk: DirectoryUsage, threshold: float) -> float | None:
-    """Return after how many days a ``disk`` will count as full if it grows as in the last days.
+    """Estimate the days until a ``disk`` is full, from the growth of its used space in the last days.
 
-    :param threshold: share of used space from which it counts as full, from 0 to 1.
-    :returns: 0 if it is full; None if its growth is not known, or it does not grow.
+    :param threshold: share of used space at which a disk counts as full, from 0 to 1.
+    :returns: number of days; 0 if the disk is full; None if the growth is unknown, zero or negative.
     """
     left = disk.free - (1 - threshold) * disk.total
     if left <= 0:

@@ -1,8 +1,9 @@
-"""The file in which the events of a process survive it: one JSON array a line, the newest last.
+"""Stores the events of the console on disk, one JSON array per line, so that they survive a restart of the process.
 
-The file helps people to look back, and nothing depends on it.  If its disk is full, read-only or gone, the events wait
-in memory, up to a bound, for the next event that can be written.  A line that was torn by a crash is skipped.  A file
-that has become large is renamed, in place of the one before it; so there are two files of bounded size.
+Only operators read the events; no other code depends on the file.  If the file cannot be written, for example because
+the disk is full, up to 1000 events wait in memory; they are written with the next event.  A line that a crash has cut
+off is skipped.  A file of 4 MiB is renamed to a name with the suffix ``.1`` and replaces the previous file of this
+name, so there are two files of bounded size.
 """
 
 import json
@@ -18,26 +19,26 @@ from twisted.python.failure import Failure
 from ...authorization.audit_file import AuditFile
 
 MOST_BYTES = 4 * 1024 * 1024
-"""The size in bytes from which a file is replaced by a new one."""
+"""Size in bytes at which the file is renamed and a new one is begun."""
 
 _MOST_READ = 2 * MOST_BYTES
 
 MOST_WAITING = 1000
-"""Maximum number of events that wait for a disk that cannot store them; older ones are dropped."""
+"""Maximum number of events in memory that could not be written; the oldest events are dropped."""
 
 BEFORE = ".1"
-"""What is appended to the name of the file before the present one."""
+"""Suffix of the name of the previous file."""
 
 Submit = Callable[..., "Deferred[Any]"]
-"""A function that calls another one on a thread, and returns its result."""
+"""A function that calls its first argument on a thread, with its other arguments, and returns a Deferred."""
 
 
 class ConsoleEvent(NamedTuple):
-    """An event of a process.
+    """An event that the console shows.
 
-    :ivar at: its time, in seconds since the epoch.
+    :ivar at: time of the event, in seconds since the epoch.
     :ivar level: name of the log level.
-    :ivar kind: what it is about, see :data:`.events.KINDS`.
+    :ivar kind: subject of the event, one of :data:`.events.KINDS`.
     """
 
     at: float
@@ -47,10 +48,10 @@ class ConsoleEvent(NamedTuple):
 
 
 class EventFile:
-    """The events of a process on disk.
+    """Reads and writes the file with the events of a process.
 
-    :param path: the present file; see :data:`BEFORE` for the other one.
-    :param submit: calls a function on a thread, as only threads may wait for a disk.
+    :param path: path of the present file.  The previous file has the suffix :data:`BEFORE`.
+    :param submit: calls a function on a thread, because file access would block the reactor.
     """
 
     _log = Logger()
@@ -69,7 +70,7 @@ class EventFile:
         The result is empty if the files cannot be read.
 
         :param most: maximum number of events to return.
-        :param oldest: least time of an event, in seconds since the epoch.
+        :param oldest: earliest time of an event, in seconds since the epoch.
         """
         loading: Deferred[list[ConsoleEvent]] = self._submit(self._load, most, oldest)
         return loading.addErrback(self._unreadable)
@@ -85,13 +86,13 @@ class EventFile:
         return []
 
     def append(self, event: ConsoleEvent) -> None:
-        """Write an ``event``, and those that could not be written before, soon."""
+        """Write an ``event`` on a thread, together with earlier events that could not be written."""
         self._waiting.append(json.dumps(event).encode() + b"\n")
         if self._writing is None:
             self._write()
 
     def close(self) -> None:
-        """Write the waiting events if the disk can store them, and close the file."""
+        """Try to write the events that could not be written, then close the file."""
         self._is_closed = True
         if self._writing is None:
             self._write()
@@ -125,14 +126,14 @@ class EventFile:
         self._say(failure.getErrorMessage())
 
     def _say(self, error: str) -> None:
-        """Log that events cannot be kept, once until they can be."""
+        """Log that events cannot be written; after this, log nothing until a write has succeeded."""
         if not self._has_failed:
             self._has_failed = True
             self._log.warn("the events of the console are not kept on disk: {error}", error=error)
 
 
 def _events_of(path: str) -> Iterator[ConsoleEvent]:
-    """Yield the events of a file; it is no error if the file does not exist."""
+    """Yield the events of a file; yield none if the file does not exist."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -148,7 +149,7 @@ def _events_of(path: str) -> Iterator[ConsoleEvent]:
 
 
 def _event_of(line: bytes) -> ConsoleEvent | None:
-    """Return the event of a line; None if the line is torn or is no event."""
+    """Parse a line of the file; return None if the line is incomplete or invalid."""
     try:
         at, level, kind, text = json.loads(line)
         return ConsoleEvent(float(at), str(level), str(kind), str(text))

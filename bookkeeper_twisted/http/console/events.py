@@ -1,8 +1,8 @@
-"""The events of a process for the console: what has changed and why, as its log says it.
+"""Selects log events of a process for the console, which shows them as the history of the process.
 
-Whatever changes a state writes a line with its cause to the log: a bookie that becomes read-only, a disk that fills, a
-compaction, a lost bookie, a changed limit.  So events are log events of the rooms that do such things, and warnings of
-all rooms; lines about single requests are left out.
+The log has a line for each important change and its cause, such as a bookie that becomes read-only, a full disk, a
+compaction or a changed limit.  The console shows all log events of the modules that make such changes, and warnings of
+all other modules.  Lines about single requests are left out.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ _KINDS: Mapping[str, str] = {
     "bookie.group_commit": "disk", "storage": "disk", "autorecovery": "repair", "metadata": "metadata",
     "http": "change", "limits": "limits", "embedding": "bookie",
 }  # fmt: skip
-"""The kind of an event by the begin of its module's name; the first that fits counts."""
+"""The kind of an event, by a prefix of the name of the module that logs it; the first prefix that matches counts."""
 
 KINDS = (*sorted({*_KINDS.values()}), "other")
 
@@ -46,12 +46,12 @@ _OF_REQUESTS = ("bookie.requests.", "protocol.", "http.access", "http.channel")
 
 @implementer(ILogObserver)
 class EventLog:
-    """Keeps the newest events and log lines of a process in memory; they are forgotten when it ends.
+    """Observes the log of the process, and keeps the newest events and log lines in memory.
 
     :param seconds: returns the seconds since the epoch.
-    :param file: keeps the events on disk; None: they end with the process.
+    :param file: stores the events on disk; None if they are kept only in memory.
     :ivar events: the newest events of this process.
-    :ivar past: the newest events of earlier processes, once they are read.
+    :ivar past: the newest events of earlier processes; empty until the file is read.
     :ivar lines: the newest log lines as JSON, with secrets masked.
     """
 
@@ -72,13 +72,16 @@ class EventLog:
         self.past = past
 
     def stop(self) -> None:
-        """Observe the log no more."""
+        """Stop observing the log, and close the file."""
         globalLogPublisher.removeObserver(self)
         if self._file is not None:
             self._file.close()
 
     def __call__(self, event: LogEvent) -> None:
-        """Keep a log ``event`` if it is about a change; keep its line if it is not below the level ``info``."""
+        """Handle a log event, as Twisted's log observers do.
+
+        From the level ``info`` on, keep its line for the debug bundle.  If it has a kind, keep it as an event, too.
+        """
         level = event.get("log_level", LogLevel.info)
         if level < LogLevel.info:
             return
@@ -95,7 +98,7 @@ class EventLog:
 
 
 def _kind_of(namespace: str, level: Any) -> str:
-    """Return the kind of an event; an empty text if it is no event for an operator."""
+    """Return the kind of a log event; an empty text if the console does not show it."""
     module = namespace.removeprefix(_PACKAGE)
     if module == namespace or module.startswith(_OF_REQUESTS):
         return ""

@@ -1,7 +1,7 @@
-"""The feed of a process: samples the parts of the console once for all viewers, and keeps the last changes.
+"""Reads the sources of the console, and sends their changes to all viewers as server-sent events.
 
-An event is bytes of a stream of server-sent events.  Its id is ``<start>-<number>``; a feed of another process, or
-of the same process after a restart, has another start.
+The id of an event is ``<start>-<number>``.  The start is the time at which the feed was made; so after a restart of the
+process, the server recognizes ids of the previous process.
 """
 
 from collections import deque
@@ -18,40 +18,40 @@ from ...shared_result import SharedResult
 from .sources import KnownState, RecordSource, Source, StateSource, dumped, members
 
 INTERVAL = 1.0
-"""Seconds between two samples."""
+"""Seconds between two readings of the sources."""
 
 MAX_VIEWERS = 16
 KEPT_CHANGES = 60
 KEPT_BYTES = 512 * 1024
-"""Maximum number of bytes of changes that are kept for viewers that reconnect."""
+"""Maximum number of bytes of recent events that are kept for viewers that reconnect."""
 
 KEEP_ALIVE = 15.0
-"""Seconds without a change after which viewers get a comment, so that proxies keep the connection open."""
+"""Seconds without an event after which a comment is sent to viewers, so that proxies keep the connection open."""
 
 PATIENCE = 5.0
-"""Seconds after which a viewer that does not read is dropped."""
+"""Seconds after which the connection of a viewer that does not read is aborted."""
 
 LEAST_PATIENCE = 1.0
-"""Seconds after which a viewer that does not read is dropped if another one wants its place."""
+"""Seconds after which a viewer that does not read is disconnected if there is a new viewer and no free connection."""
 
 MOST_UNREAD = 2 * 1024 * 1024
-"""Bytes that a viewer has not read from which it is dropped."""
+"""Number of unread bytes from which the connection of a viewer is aborted."""
 
 
 class Viewer(Protocol):
-    """A connection that gets the events of a feed.
+    """A connection to which a feed sends events.
 
-    :ivar unread: number of bytes that were sent and that the client has not received.
+    :ivar unread: number of bytes that were sent but not received by the client.
     """
 
     @property
     def unread(self) -> int: ...
 
     def idle_for(self) -> float:
-        """Return for how many seconds the client has read nothing, although there was something to read."""
+        """Return the number of seconds for which the client has read nothing although there are unread bytes."""
 
     def send(self, event: bytes) -> None:
-        """Write an ``event`` to the connection; if it is full, drop the event, and ask for a snapshot later."""
+        """Write an ``event`` to the connection; if the connection is full, drop the event and send a snapshot later."""
 
     def end(self) -> None:
         """End the response, because the server stops."""
@@ -61,10 +61,10 @@ class Viewer(Protocol):
 
 
 class ConsoleFeed:
-    """Samples some sources every :data:`INTERVAL` while it has viewers, and sends them what has changed.
+    """Reads the sources every :data:`INTERVAL` while there are viewers, and sends the changes to all viewers.
 
     :param clock: the reactor.
-    :param sources: the parts of the console; their names differ.
+    :param sources: the sources of the console; no two have the same name.
     """
 
     _log = Logger()
@@ -89,7 +89,7 @@ class ConsoleFeed:
     # -- viewers --
 
     def make_room(self) -> bool:
-        """Test whether there is a place for another viewer; a viewer that does not read gives its place away."""
+        """Test whether another viewer can be accepted; if there are too many, disconnect one that does not read."""
         if len(self._viewers) >= MAX_VIEWERS:
             slowest = max(self._viewers, key=lambda viewer: viewer.idle_for())
             if slowest.idle_for() < LEAST_PATIENCE:
@@ -98,7 +98,7 @@ class ConsoleFeed:
         return True
 
     def join(self, viewer: Viewer, last_event_id: str = "") -> None:
-        """Send events to a ``viewer`` from now on: first what it has missed, or a snapshot.
+        """Add a ``viewer``: send it the events after the last one that it has received, or a snapshot.
 
         :param last_event_id: id of the last event that the viewer has received; empty if it has received none.
         """
@@ -111,14 +111,14 @@ class ConsoleFeed:
             viewer.send(event)
 
     def leave(self, viewer: Viewer) -> None:
-        """Send a ``viewer`` nothing more; without viewers, nothing is sampled."""
+        """Remove a ``viewer``; if it was the last one, stop reading the sources."""
         self._viewers.pop(viewer, None)
         if not self._viewers and self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def close(self) -> None:
-        """End the responses of all viewers and all readings, because the server stops."""
+        """End the responses of all viewers, and cancel all reads of sources; called when the server stops."""
         for viewer in list(self._viewers):
             self.leave(viewer)
             viewer.end()
@@ -126,7 +126,7 @@ class ConsoleFeed:
             reading.cancel()
 
     def _missed(self, last_event_id: str) -> list[bytes] | None:
-        """Return the changes after an event; None if they are not kept."""
+        """Return all events after the event with the given id; None if some of them are not kept any more."""
         start, _, text = last_event_id.partition("-")
         if start != self._start or not (text.isascii() and text.isdigit()) or len(text) > len(str(self._number)):
             return None
@@ -139,7 +139,7 @@ class ConsoleFeed:
     # -- events --
 
     def snapshot(self) -> bytes:
-        """Return an event with all states that are known and all records; all viewers get the same bytes."""
+        """Return an event with the last read states and records of all sources; all viewers get the same bytes."""
         if self._snapshot[0] != self._number:
             parts = {name: text for name, known in self._known.items() if (text := known.whole())}
             for source in self._records:
@@ -149,10 +149,10 @@ class ConsoleFeed:
         return self._snapshot[1]
 
     async def read_all(self) -> str:
-        """Return all states and all records as JSON, for a client that wants no stream.
+        """Return the states and records of all sources as JSON, for a client that requests no stream.
 
-        They are at most :data:`INTERVAL` old: all clients that ask in this time get the same text, so that many clients
-        cost a bookie little more than one.
+        The text may be :data:`INTERVAL` old, because all requests in this time are answered with the same text.  So
+        many clients cost a bookie little more than one.
         """
         now = self._clock.seconds()
         if now - self._whole_at >= INTERVAL:
@@ -169,7 +169,7 @@ class ConsoleFeed:
         return f"id: {self._start}-{self._number}\nevent: {kind}\ndata: {members(parts)}\n\n".encode(errors="replace")
 
     def _flush(self) -> None:
-        """Send what has changed since the last event."""
+        """Send an event with the changes since the last event to all viewers, if there are any."""
         changed = {name: text for name, known in self._known.items() if (text := known.change())}
         for source in self._records:
             before = self._counts.get(source.name, [])
@@ -201,7 +201,7 @@ class ConsoleFeed:
     # -- samples --
 
     def _sample(self) -> None:
-        """Begin to read the states that are due; a state whose last reading has not ended is left out."""
+        """Begin to read the states whose interval has passed; skip a state that is still being read."""
         for source in self._states:
             if self._ticks % source.every == 0 and source.name not in self._reading:
                 reading = self._reading[source.name] = Deferred.fromCoroutine(self._read_into(source))
@@ -228,7 +228,7 @@ class ConsoleFeed:
         self._known[source.name].take(await self._read(source))
 
     async def _read(self, source: StateSource) -> object:
-        """Return a state; if it cannot be read, an object with the member ``error``."""
+        """Read a state; if this fails, return an object with the member ``error``."""
         try:
             return await source.read()
         except (BookKeeperError, OSError) as error:

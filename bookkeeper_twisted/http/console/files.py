@@ -1,6 +1,7 @@
-"""The files of the page at ``/console``: HTML, style and scripts, as they lie in the package.
+"""The static files of the page at ``/console``: HTML, style sheet and scripts.
 
-They show nothing of a bookie by themselves, so anyone may read them; a browser then asks for all else as its user may.
+Anyone may read them, because they contain no data of a bookie.  The scripts request the data with the credentials of
+the user.
 """
 
 from importlib.resources import files
@@ -24,7 +25,7 @@ FILES = (
     "index.html", "console.css", "icon.svg", "main.js", "connection.js", "format.js", "elements.js", "table.js",
     "page_overview.js", "page_bookie.js", "page_work.js", "page_ledgers.js", "page_repair.js", "page_events.js",
 )  # fmt: skip
-"""The files of the page; the first one is the page itself."""
+"""Names of the files; the first is the HTML file."""
 
 _HEADERS = {
     "Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
@@ -39,10 +40,7 @@ def _route(name: str) -> Route:
 
 
 class ConsoleFiles(Resource):
-    """The page of one file.
-
-    :param name: name of the file.
-    """
+    """A resource of the HTTP server that answers with one static file."""
 
     isLeaf = True
     all_routes: ClassVar[tuple[Route, ...]] = tuple(_route(name) for name in FILES)
@@ -57,7 +55,7 @@ class ConsoleFiles(Resource):
 
     @classmethod
     def pages(cls) -> dict[str, IResource]:
-        """Return the pages of all files by their paths, without the first slash."""
+        """Return the resources of all files by their paths; the paths have no slash at the beginning."""
         return {_route(name).path.strip("/"): cls(name) for name in FILES}
 
     def render(self, request: Request) -> object:

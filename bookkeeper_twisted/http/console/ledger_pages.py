@@ -1,7 +1,7 @@
 """The HTTP pages of the console about ledgers: a search, groups, one ledger, one entry on all of its bookies.
 
-A request looks at a bounded number of ledgers, and answers where the next one continues: so a search through a hundred
-thousand ledgers holds neither the reactor nor the memory of the process.
+One request reads the metadata of at most 500 ledgers.  Its answer contains the ledger id after which the next request
+continues.  So a search in hundred thousand ledgers neither blocks the reactor nor fills the memory.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ ROWS = 100
 """Maximum number of ledgers in one answer."""
 
 _AT_ONCE = 8
-"""Maximum number of ledgers whose metadata are read together; all answers at once would hold the reactor up."""
+"""Maximum number of ledgers whose metadata are read concurrently, so that their answers do not block the reactor."""
 
 _CUT = 200
 _NOT_FOUND = 404
@@ -47,12 +47,12 @@ _AFTER = Parameter("after", "the id after which to go on: ``next`` of the last a
 
 @attrs.frozen
 class LedgerFilter:
-    """The conditions that ledgers of a search fulfil; an empty one is no condition.
+    """The conditions of a search for ledgers; an empty field is no condition.
 
-    :ivar bookie: a bookie of an ensemble.
-    :ivar state: the state, ``OPEN``, ``IN_RECOVERY`` or ``CLOSED``.
-    :ivar key, value: a key of the custom metadata, and the begin of its value.
-    :ivar at_risk: whether to find only ledgers with entries that the loss of one more bookie would make unreadable.
+    :ivar bookie: id of a bookie that must be in an ensemble of the ledger.
+    :ivar state: state of the ledger: ``OPEN``, ``IN_RECOVERY`` or ``CLOSED``.
+    :ivar key, value: a key of the custom metadata, and a prefix of its value.
+    :ivar at_risk: whether to find only ledgers that have entries with at most one registered bookie.
     """
 
     bookie: str
@@ -63,7 +63,7 @@ class LedgerFilter:
 
     @classmethod
     def of(cls, question: ApiRequest) -> "LedgerFilter":
-        """Take the conditions from the parameters of a request, the ``question``."""
+        """Return the conditions in the query parameters of a request, the ``question``."""
         return cls(
             question.parameters.get("bookie", ""), question.parameters.get("state", "").upper(),
             question.parameters.get("key", ""), question.parameters.get("value", ""), question.flag("at_risk"),
@@ -73,7 +73,7 @@ class LedgerFilter:
         """Test whether a ledger fulfils the conditions.
 
         :param metadata: metadata of the ledger.
-        :param there: the bookies that are registered.
+        :param there: ids of the registered bookies.
         """
         if self.bookie and self.bookie not in metadata.bookies:
             return False
@@ -105,7 +105,7 @@ class LedgerPages:
                           Parameter("at_risk", "only ledgers that one more loss would make unreadable", "boolean"))),
     )  # fmt: skip
     async def _ledgers(self, question: ApiRequest) -> Answer:
-        """Answer with the next rows of a search; ``next`` is null at the end of the ledgers."""
+        """Answer with the next ledgers that fulfil the conditions; ``next`` is null after the last ledger."""
         after, wanted = question.number("after", -1), LedgerFilter.of(question)
         admin = await self._connect()
         writable, read_only = await registered_bookies(admin.client.metadata.registration)
@@ -130,7 +130,10 @@ class LedgerPages:
                                     "integer", least=0))),
     )  # fmt: skip
     async def _groups(self, question: ApiRequest) -> Answer:
-        """Answer with the groups of the next ledgers; a client adds up those of all answers."""
+        """Answer with the next ledgers, counted by the value of a key in their custom metadata.
+
+        A client must add up the numbers of all answers.
+        """
         after, depth, key = question.number("after", -1), question.number("depth", 0), question.parameters["key"]
         ids, found = await self._scan(await self._connect(), after)
         groups: dict[str, dict[str, int]] = {}
@@ -144,9 +147,10 @@ class LedgerPages:
         return json_answer({"groups": groups, "scanned": len(ids), "next": ids[-1] if len(ids) == SCANNED else None})
 
     async def _scan(self, admin: BookKeeperAdmin, after: int) -> tuple[list[int], Mapping[int, LedgerMetadata]]:
-        """Return the next ids after a ledger, and the metadata of those that were not deleted meanwhile.
+        """Return the ids of the next 500 ledgers after the id ``after``, and their metadata.
 
-        Scans take turns, so that many of them take no more of the reactor's time than one.
+        A ledger that is deleted meanwhile has an id but no metadata.  Only one request runs at a time, so that many
+        clients do not use more of the reactor's time than one.
         """
         if after >= MAX_ENTRY_ID:
             return [], {}

@@ -1,4 +1,4 @@
-"""The replicas of ledgers and entries: how many are left, and whether those of an entry are the same."""
+"""Counts the live replicas of ledgers, and compares the replicas of an entry."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -12,17 +12,17 @@ from ...model import LedgerMetadata
 
 _OK = "ok"
 _SIZE_WORD = 4
-"""Bytes in front of an entry in a record, which a reply to a read does not have."""
+"""Length of the size field in front of an entry in an entry log; a reply to a read does not contain this field."""
 
 MOST_SHOWN = 64 * 1024
-"""Maximum number of bytes of an entry that are shown; a difference beyond them is still found."""
+"""Maximum number of bytes of an entry in an answer.  The comparison uses all bytes."""
 
 
 def live_replicas(metadata: LedgerMetadata, there: Collection[str]) -> int:
-    """Return how many bookies keep the entries of a ledger that the fewest bookies keep.
+    """Return the number of live replicas of the entries of a ledger that have the fewest.
 
     :param metadata: metadata of the ledger.
-    :param there: the bookies that count, for example those that are registered.
+    :param there: ids of the live bookies: a replica on another bookie does not count.
     """
     schedule = Schedule(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
     return min(
@@ -37,12 +37,12 @@ def live_replicas(metadata: LedgerMetadata, there: Collection[str]) -> int:
 
 @attrs.frozen
 class Replica:
-    """The answer of one bookie that should have an entry.
+    """The answer of one bookie of the entry's write set to a read of the entry.
 
-    :ivar verdict: ``ok``, ``wrong digest``, or the error of the bookie.
-    :ivar data: the payload, also with a wrong digest; None if the bookie gave none.
-    :ivar lac: last add confirmed of the writer when it sent the entry; None if the entry is not valid.
-    :ivar length: bytes of the ledger up to and with this entry; None if the entry is not valid.
+    :ivar verdict: ``ok``, ``wrong digest`` with details, or the error that the bookie has returned.
+    :ivar data: the payload, even if its digest is wrong; None if the bookie has returned an error.
+    :ivar lac: last add confirmed in the entry's header; None if the entry is not valid.
+    :ivar length: bytes of all payloads of the ledger up to and including this entry; None if the entry is not valid.
     """
 
     bookie: str
@@ -53,16 +53,16 @@ class Replica:
 
     @property
     def content(self) -> tuple[bytes | None, int | None, int | None]:
-        """The values that are the same in all valid replicas of an entry."""
+        """The payload, last add confirmed and length, which are equal in intact replicas of an entry."""
         return self.data, self.lac, self.length
 
 
 def judged(
     bookie_id: str, stored: bytes | BookKeeperError, digester: Digester, ledger_id: int, entry_id: int
 ) -> Replica:  # fmt: skip
-    """Verify what a bookie has answered to the question for an entry.
+    """Verify the answer of a bookie to a read of an entry.
 
-    :param stored: the stored entry, or the error that the bookie answered.
+    :param stored: the entry with header and digest, or the error that the bookie has returned.
     :param digester: verifies the digests of the ledger.
     """
     if isinstance(stored, BookKeeperError):
@@ -76,12 +76,12 @@ def judged(
 
 
 def compared(replicas: Sequence[Replica]) -> Mapping[str, object]:
-    """Say whether replicas of an entry are the same, as JSON.
+    """Compare the replicas of an entry, and return the result as a JSON object.
 
-    They are compared with what most valid replicas have.  Each replica whose payload differs names the first byte that
-    differs.
+    If valid replicas differ, all are compared with the content that most of them have.  A replica whose payload
+    differs has the offset of the first different byte in its member ``differsAt``.
 
-    :param replicas: the answers of all bookies that should have the entry.
+    :param replicas: the answers of all bookies of the entry's write set.
     """
     valid = [each for each in replicas if each.verdict == _OK]
     alike = Counter([each.content for each in valid])

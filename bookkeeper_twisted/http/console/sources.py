@@ -1,4 +1,4 @@
-"""The parts of what the console shows: states that are read when they are asked for, and records with numbers."""
+"""The kinds of sources whose data the console shows: a source of a state, and a source of numbered records."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -11,13 +11,13 @@ from ...instruments import Ring
 
 @attrs.frozen
 class StateSource:
-    """A part whose whole value is sent when it has changed.
+    """A source that returns a state as a JSON value; the value is sent to viewers whenever it has changed.
 
-    :ivar name: name of the part in JSON.
-    :ivar read: returns the present value, which JSON can encode.
-    :ivar every: number of the feed's intervals between two readings.
-    :ivar rows: name of a member of the value, an object of rows by id, of which only changed rows are sent; empty: the
-        value has no such member.
+    :ivar name: name of the member that contains the state in events.
+    :ivar read: reads the present state.
+    :ivar every: number of intervals of the feed between two reads.
+    :ivar rows: name of a large member of the state, which is an object of rows by id.  Of this member, only changed
+        rows are sent.  Empty if the state has no such member.
     """
 
     name: str
@@ -27,9 +27,9 @@ class StateSource:
 
 
 class KnownState:
-    """The JSON of a state as viewers know it, and the newer one that was read since.
+    """The JSON text of a state in two versions: the version that was last sent to viewers, and the last one read.
 
-    :param rows: see :attr:`StateSource.rows`.
+    :param rows: name of the member of which only changed rows are sent; empty if there is none.
     """
 
     def __init__(self, rows: str) -> None:
@@ -38,7 +38,7 @@ class KnownState:
         self._read: tuple[str, dict[str, str]] | None = None
 
     def take(self, value: object) -> None:
-        """Take a ``value`` that was read."""
+        """Store a state that was read; it is not sent to viewers yet."""
         rows: Mapping[str, object] = {}
         if self._name and isinstance(value, Mapping) and self._name in value:
             rows = value[self._name]
@@ -46,9 +46,11 @@ class KnownState:
         self._read = dumped(value), {name: dumped(row) for name, row in rows.items()}
 
     def change(self) -> str:
-        """Return what viewers must get to know the last value; empty if they know it already.
+        """Return the JSON text that changes the sent state to the last read state; empty if both are equal.
 
-        This is the whole value if they know none, or one without rows; else an object with the names of what it has.
+        This is the whole state if no state was sent before, or if either state has no rows.  Otherwise it is an object
+        with the changed rows, the ids of removed rows, and all other members of the state.  After this call, the last
+        read state counts as sent.
         """
         if self._read is None or self._read == self._known:
             return ""
@@ -61,34 +63,36 @@ class KnownState:
         return members({"rowsOf": dumped(self._name), "changed": members(changed), "gone": gone, "rest": rest})
 
     def whole(self) -> str:
-        """Return the value that viewers know; empty if they know none."""
+        """Return the JSON text of the whole state that was last sent to viewers; empty if none was sent."""
         if self._known is None:
             return ""
         rest, rows = self._known
-        # the empty member of the rows is the last one, so that the rows take its place
+        # take() has made the member for the rows the last one, with the value {}: replace this value by the rows.
         return rest.removesuffix("{}}") + members(rows) + "}" if rows else rest
 
 
 def dumped(value: object) -> str:
-    """Return ``value`` as JSON without space."""
+    """Encode ``value`` as JSON without spaces."""
     return json.dumps(value, separators=(",", ":"))
 
 
 def members(parts: Mapping[str, str]) -> str:
-    """Return a JSON object with the given members.
+    """Return the text of a JSON object with the given members.
 
-    :param parts: the values by name; they are JSON already.
+    :param parts: the values by name, already encoded as JSON.
     """
     return "{" + ",".join([f"{json.dumps(name)}:{text}" for name, text in parts.items()]) + "}"
 
 
 @attrs.frozen
 class RecordSource:
-    """A part that consists of the records of some rings; only new records are sent.
+    """A source that returns the records of one or several rings; only new records are sent to viewers.
 
-    :ivar rings: returns the rings; their number does not change while somebody looks.
-    :ivar as_json: returns a record as JSON.
-    :ivar most: maximum number of records of a ring in a snapshot.
+    A ring is a buffer with the newest records of one kind; it numbers them from 1 on.
+
+    :ivar rings: returns the rings; the number of rings never changes.
+    :ivar as_json: converts a record to a JSON value.
+    :ivar most: maximum number of records of each ring in a snapshot.
     """
 
     name: str
@@ -101,10 +105,10 @@ class RecordSource:
         return [ring.count for ring in self.rings()]
 
     def after(self, counts: Sequence[int]) -> list[dict[str, object]]:
-        """Return the records of each ring that are newer than ``counts``, which :meth:`counts` returned before.
+        """Return the records that were added to each ring since an earlier call of :meth:`counts`.
 
-        :param counts: a number for each ring; a ring without a number gives all of its records.
-        :returns: for each ring the number of its newest record as ``last``, and the new ``records``.
+        :param counts: the result of that call.  For a ring without a number, all records are returned.
+        :returns: for each ring, the number of its newest record as ``last``, and the new ``records``.
         """
         known = [*counts, *[0] * len(self.rings())]
         return [
@@ -113,9 +117,11 @@ class RecordSource:
         ]
 
     def before(self, counts: Sequence[int]) -> list[dict[str, object]]:
-        """Return the newest records of each ring up to ``counts``: at most :attr:`most` of each ring.
+        """Return the records that each ring contained at an earlier call of :meth:`counts`, for a snapshot.
 
-        :param counts: the numbers that :meth:`counts` returned; records that are newer are left out.
+        If these are more than :attr:`most` records of a ring, only the newest of them are returned.
+
+        :param counts: the result of that call.
         """
         return [
             {

@@ -1,4 +1,4 @@
-"""The stream of the console: server-sent events over one response for each viewer."""
+"""The stream of the console: one HTTP response with server-sent events for each viewer."""
 
 from typing import Any
 
@@ -19,8 +19,8 @@ from .feed import MAX_VIEWERS, ConsoleFeed
 
 _EVENTS = b"text/event-stream"
 _PIECE = 32 * 1024
-"""Maximum number of bytes that are written at a time: the rest of an event waits for room, and all viewers share its
-memory.
+"""Maximum number of bytes of an event that are copied to a connection at a time.  All viewers share the memory of the
+event, so a slow viewer uses only this much memory of its own.
 """
 
 
@@ -28,7 +28,7 @@ memory.
 class EventStream:
     """The response to one viewer.
 
-    It queues no events: while its connection is full, they are dropped, and a new snapshot follows when there is room.
+    While the connection is full, events are dropped; when it can be written again, a snapshot is sent instead.
     """
 
     def __init__(self, request: Request, feed: ConsoleFeed, clock: Any) -> None:
@@ -41,7 +41,7 @@ class EventStream:
         self._expected = 0
 
     def begin(self) -> None:
-        """Send the headers and the first events."""
+        """Set the headers of the response, and send the first events."""
         request = self._request
         request.setHeader(b"Content-Type", b"text/event-stream; charset=utf-8")
         request.setHeader(b"Cache-Control", b"no-store")
@@ -56,7 +56,7 @@ class EventStream:
     # -- as a viewer --
 
     def send(self, event: bytes) -> None:
-        """Write an ``event`` to the connection; if it is full, drop the event, and send a snapshot later."""
+        """Write an ``event`` to the connection; if the connection is full, drop the event and send a snapshot later."""
         if self._is_full:
             self._is_behind = True
         else:
@@ -78,7 +78,7 @@ class EventStream:
         return kept + len(self._rest)
 
     def idle_for(self) -> float:
-        """Return for how many seconds the client has read nothing, although there was something to read."""
+        """Return the number of seconds for which the client has read nothing although there are unread bytes."""
         now, unread = self._clock.seconds(), self.unread
         if unread < self._expected or not (unread or self._is_full):
             self._read_at = now
@@ -114,9 +114,9 @@ class EventStream:
 
 
 class StreamPage(Resource):
-    """The page with the stream: a client that accepts ``text/event-stream`` gets it, any other a snapshot as JSON.
+    """The page of the stream; it answers with one JSON object to clients that do not accept ``text/event-stream``.
 
-    :param feed: sends the events.
+    :param feed: reads the sources, and sends the events.
     :param clock: the reactor.
     """
 
