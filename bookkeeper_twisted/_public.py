@@ -25,7 +25,8 @@ def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'bookkeeper_twisted' has no attribute {name!r}")
-    # imported here, because Ctrl-C prints a stack trace until the entry point of a program has been imported
+    # Imported only when it is needed: programs import this package before they replace Python's handler of Ctrl-C,
+    # and until then Ctrl-C prints a stack trace.
     from importlib import import_module
 
     return getattr(import_module(f"bookkeeper_twisted.{home}"), name)

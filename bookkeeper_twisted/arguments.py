@@ -17,12 +17,12 @@ LARGEST = 2**63 - 1
 """The largest integer that fits into the fields of the wire protocols and of metadata."""
 
 LONGEST = 10**9
-"""The longest wait in seconds, some thirty years; timers of the operating system can wait so long."""
+"""The longest valid timeout in seconds, about thirty years, which timers of the operating system support."""
 
 _WHOLE, _HEX = re.compile("[+-]?[0-9]+"), re.compile("[0-9A-Fa-f]+")
 
 _LONGEST_SHOWN = 64
-"""Errors show the digits of an integer only if it has at most this many bits."""
+"""Maximum number of bits of an integer that is shown in the text of an error."""
 
 
 def refusal(name: str, given: object, wanted: str) -> IncorrectParameterError:
@@ -44,7 +44,7 @@ def _shown(given: object) -> str:
 def check_integer(name: str, given: int, low: int = 0, high: int = LARGEST) -> None:
     """Check that an argument is an integer from ``low`` to ``high`` (inclusive).
 
-    :raises IncorrectParameterError: the argument is anything else.
+    :raises IncorrectParameterError: the argument is no integer, or is out of range.
     """
     try:
         fits = low <= operator.index(given) <= high
@@ -57,13 +57,12 @@ def check_integer(name: str, given: int, low: int = 0, high: int = LARGEST) -> N
 def check_seconds(name: str, given: float | None, otherwise: str = "") -> None:
     """Check that an argument is a number of seconds from 0 to :data:`LONGEST`.
 
-    :param otherwise: text that says what None means; if empty, None is not allowed.
-    :raises IncorrectParameterError: the argument is negative, above :data:`LONGEST` or not a number, or it is None,
-        which is not allowed here.
+    :param otherwise: meaning of None, for the text of the error; if it is empty, None is not valid.
+    :raises IncorrectParameterError: the argument is not valid.
     """
     if given is None and otherwise:
         return
-    if not (isinstance(given, Real) and 0 <= given <= LONGEST):  # this comparison is false for not-a-number
+    if not (isinstance(given, Real) and 0 <= given <= LONGEST):  # the comparison is false for NaN
         none = f" (or None: {otherwise})" if otherwise else ""
         raise refusal(name, given, f"a number of seconds from 0 to {LONGEST}{none}")
 

@@ -16,10 +16,10 @@ import attrs
 from .masking import without_credentials
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-"""The ``errno`` values that say that the disk is full, or that this user's disk quota is used up."""
+"""The ``errno`` values for a full disk or an exhausted disk quota."""
 
 NO_FILES = (errno.EMFILE, errno.ENFILE)
-"""The ``errno`` values that say that the process or the machine has no free file descriptor; no disk is at fault."""
+"""The ``errno`` values for a lack of file descriptors in this process or on this machine."""
 
 
 class Status(IntEnum):
@@ -343,7 +343,7 @@ class LedgerRecoveryError(ClientError):
 
 
 class UnexpectedConditionError(ClientError):
-    """The other side or this process broke a rule of the protocol."""
+    """The peer or this process did something that the protocol does not allow."""
 
     code = -999
 
@@ -428,7 +428,7 @@ class LedgerLockedError(MetadataError):
 
 
 class BookieRegisteredError(MetadataError):
-    """Another live session has registered the bookie id."""
+    """Another process is registered in the metadata store with the same bookie id."""
 
 
 # ---- storage -----------------------------------------------------------------------------------------
@@ -439,18 +439,18 @@ class StorageError(BookKeeperError):
 
 
 class DamageError(StorageError):
-    """Bytes on disk differ from those written.  This never becomes a "no such entry" (safety rules S5 and S9)."""
+    """Bytes on disk are damaged.  A bookie never reports this as a missing entry (safety rules S5 and S9)."""
 
 
 class LostLogError(DamageError):
-    """An entry log is missing, so the entries in it, which the index still has, are lost."""
+    """An entry log to which the index refers is missing, so its entries are lost."""
 
 
 class LogDamageError(DamageError):
-    """An entry log does not contain the entries that it should have at an offset of the index.
+    """An entry log does not contain the entries ``first .. last`` of a ledger at the offset that the index has.
 
     :ivar log_id: id of the entry log.
-    :ivar ledger_id: id of the ledger of these entries, whose ids are ``first .. last`` (inclusive).
+    :ivar ledger_id: id of the ledger.
     """
 
     def __init__(self, text: str, log_id: int, ledger_id: int, first: int, last: int) -> None:
@@ -462,15 +462,15 @@ class LogDamageError(DamageError):
 
 
 class JournalDamageError(DamageError):
-    """A journal has lost records that were synced before, so the bookie must not start (safety rule 3.3)."""
+    """A journal has lost records that had been synced, so the bookie must not start."""
 
 
 class InvalidCookieError(StorageError):
-    """A directory belongs to another bookie or another cluster, or has no owner (safety rule S6)."""
+    """The cookie in a directory is missing, or is that of another bookie or cluster (safety rule S6)."""
 
 
 class DirectoryLockedError(StorageError):
-    """Another process has locked the directory to serve it (safety rule S6)."""
+    """Another process uses the directory and has locked it (safety rule S6)."""
 
 
 class StorageFailedError(StorageError):

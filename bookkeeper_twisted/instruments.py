@@ -1,8 +1,8 @@
-"""Instruments that record metrics with little work, and the collector that exports them to Prometheus.
+"""Instruments that record metrics at low cost, and the collector that exports them to Prometheus.
 
-To count, a caller only adds to an attribute.  The registry is that of ``prometheus_client``.  Its instruments are not
-used, because its summaries have no quantiles and it renames counters.  :func:`render` exports names as they were
-declared, so that dashboards made for Apache BookKeeper work.
+To count, a caller only adds to an attribute.  The collector is registered with ``prometheus_client``.  The instruments
+of this library are not used, because its summaries have no quantiles, and it changes the names of counters.
+:func:`render` exports the names as declared, so that dashboards made for Apache BookKeeper work.
 """
 
 import math
@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 LATENCIES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0, 30_000.0)
-"""The bounds, in milliseconds, of histograms of latencies: from the sync of a fast disk to a slow checkpoint."""
+"""The bounds of latency histograms, in milliseconds; they cover syncs of fast disks as well as slow checkpoints."""
 
 QUANTILES = (0.5, 0.75, 0.95, 0.99, 0.999, 0.9999, 1.0)
 _WINDOW = 2048
@@ -29,10 +29,10 @@ T = TypeVar("T")
 
 
 class Ring(Generic[T]):
-    """The newest records of some kind; each record has a number, and the numbers ascend by one.
+    """A buffer with the newest records of one kind; the records are numbered from 1 on.
 
-    :param size: number of records that are kept.
-    :ivar count: number of records so far, which is also the number of the newest record.
+    :param size: maximum number of records in the buffer.
+    :ivar count: number of records that were ever appended, which is also the number of the newest record.
     """
 
     __slots__ = ("count", "_records")
@@ -42,7 +42,7 @@ class Ring(Generic[T]):
         self._records: deque[T] = deque(maxlen=size)
 
     def append(self, record: T) -> None:
-        """Keep a ``record``, and drop the oldest one if there are too many, in constant time."""
+        """Append a ``record``; if the buffer is full, drop the oldest record.  This takes constant time."""
         self.count += 1
         self._records.append(record)
 
@@ -100,7 +100,7 @@ class Series:
         return _quantiles(self._newest, QUANTILES)
 
     def newest(self, count: int) -> list[tuple[float, int]]:
-        """Return the newest ``count`` values or fewer, as pairs of a value and how often it occurred."""
+        """Return the newest ``count`` values, or fewer, as pairs of a value and its number of occurrences."""
         found: list[tuple[float, int]] = []
         for value, number in reversed(self._newest):
             if count <= 0:
@@ -111,11 +111,11 @@ class Series:
 
 
 class BucketSeries(Series):
-    """A series that also counts its values by the range that they are in, to be exported as a histogram.
+    """A series that also counts its values in ranges, for a histogram.
 
-    Unlike quantiles, such counts can be added up over bookies.
+    A histogram of several bookies is the sum of their counts; quantiles of several bookies cannot be added.
 
-    :param bounds: highest value of each range, ascending; the last range has no bound.
+    :param bounds: highest value of each range, ascending.  One more range contains all higher values.
     """
 
     __slots__ = ("_bounds", "_counts")
@@ -126,7 +126,7 @@ class BucketSeries(Series):
         self._counts = [0] * len(self._bounds)
 
     def record(self, value: float, count: int = 1) -> None:
-        # not a call of the method of Series, because this one is called for every batch of requests
+        # This repeats the code of Series.record() to save a call, because it runs for every batch of requests.
         self.count += count
         self.sum += value * count
         self._newest.append((value, count))
@@ -141,7 +141,7 @@ class BucketSeries(Series):
 def _bucket_samples(
     bounds: Sequence[float], counts: Sequence[int]
 ) -> Iterator[tuple[str, Mapping[str, str], float]]:
-    """Yield the buckets of a histogram: for each bound, how many values are not above it.
+    """Yield the buckets of a histogram: for each bound, the number of values up to this bound.
 
     :param bounds: highest value of each range, ascending.
     :param counts: the number of values in each range.
@@ -151,11 +151,10 @@ def _bucket_samples(
 
 
 def _quantiles(values: Iterable[tuple[float, int]], quantiles: Sequence[float]) -> list[float]:
-    """Compute quantiles of ``values``, which are pairs: a value, and how often it occurred.
+    """Compute quantiles; without values, each is NaN.
 
-    Without values, each quantile is not-a-number.
-
-    :param quantiles: the quantiles, ascending.
+    :param values: pairs of a value and its number of occurrences.
+    :param quantiles: the quantiles to compute, from 0 to 1, ascending.
     """
     ordered = sorted(values)
     total = sum([count for _, count in ordered])
@@ -172,10 +171,11 @@ def _quantiles(values: Iterable[tuple[float, int]], quantiles: Sequence[float]) 
 
 
 class RecentQuantile:
-    """A quantile of the values that some :class:`Series` have recorded since the last call.
+    """A function that returns a quantile of the values that were recorded since its last call.
 
-    :param series: the series.  The quantile of each series is computed separately, so that many small values in one
-        series do not hide large values in another.
+    :param quantile: the quantile, from 0 to 1.
+    :param series: the series that record the values.  The quantile of each series is computed separately, so that many
+        small values in one series do not hide large values in another.
     """
 
     def __init__(self, quantile: float, *series: Series) -> None:
@@ -184,7 +184,7 @@ class RecentQuantile:
         self._counts = [each.count for each in series]
 
     def __call__(self) -> float | None:
-        """Return the highest of the quantiles of all series; None if nothing was recorded since the last call."""
+        """Return the highest quantile of all series; None if no value was recorded since the last call."""
         found = []
         for index, series in enumerate(self._series):
             recent, self._counts[index] = series.count - self._counts[index], series.count
@@ -212,7 +212,7 @@ class Summary:
 
 
 class Histogram:
-    """Counts values by the range that they are in.
+    """Counts values in ranges.
 
     :ivar sum: sum of all values.
     """
@@ -220,7 +220,10 @@ class Histogram:
     __slots__ = ("sum", "_bounds", "_counts")
 
     def __init__(self, bounds: Sequence[float]) -> None:
-        """:param bounds: highest value of each range, ascending; the last range has no bound."""
+        """Make a histogram without values.
+
+        :param bounds: highest value of each range, ascending.  One more range contains all higher values.
+        """
         self.sum: float = 0
         self._bounds = (*bounds, math.inf)
         self._counts = [0] * len(self._bounds)
@@ -273,7 +276,8 @@ class Instruments(Collector):
 
         :param name: name of the exported metric.
         :param read: returns the number; called in the thread that exports metrics.
-        :param kind: type of the exported metric.  Apache exports some numbers as ``counter`` although they also fall.
+        :param kind: type of the exported metric.  As in Apache BookKeeper, it is ``counter`` for some numbers, such as
+            lengths of queues, that can decrease.
         """
         self._add(name, kind, Gauge(read), labels)
 
@@ -287,7 +291,7 @@ class Instruments(Collector):
     def latency(self, name: str, **labels: str) -> Summary:
         """Add a summary of latencies in milliseconds, and a histogram of the latencies of successful operations.
 
-        :param name: see :meth:`summary`; the name of the histogram is this name with ``_ms`` at its end.
+        :param name: name of the exported summary; the histogram has this name with the suffix ``_ms``.
         """
         series = BucketSeries(LATENCIES)
         self._add(name + "_ms", "histogram", series, labels)
@@ -299,7 +303,7 @@ class Instruments(Collector):
         return summary
 
     def share(self, name: str, summary: Summary, **labels: str) -> None:
-        """Export a ``summary`` under one more name.
+        """Export an existing ``summary`` under an additional name, too.
 
         :param name: the additional name of the exported metric.
         """
@@ -316,7 +320,7 @@ class Instruments(Collector):
         return histogram
 
     def collect(self) -> Iterator[Metric]:
-        # iterate over a copy, because instruments may be added between two yields
+        # Iterate over a copy, because other code may add instruments while this generator is suspended.
         for name, family in list(self._families.items()):
             metric = Metric(name, "", family.kind)
             for labels, instrument in family.members:

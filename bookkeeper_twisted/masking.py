@@ -3,7 +3,7 @@
 import re
 
 MASK = "******"
-"""The text that is shown in place of a password, a key derived from one, or other credentials."""
+"""The text that is shown instead of a password or another secret."""
 
 
 def masked(secret: object) -> str:
@@ -12,7 +12,7 @@ def masked(secret: object) -> str:
 
 
 SECRET_NAME = re.compile(r"passw|pwd|secret|token|credential|(private|master|account|api|access)_?key", re.IGNORECASE)
-"""A pattern for names whose values are masked, whatever they are."""
+"""A pattern for the names of secrets; a value with such a name is always masked."""
 
 _CREDENTIALS = re.compile(r"(?<=//)\S*(?=@)")
 """A pattern for user and password in a URI, up to the last ``@``: a password may contain ``/``, ``,`` and ``@``."""
@@ -26,5 +26,5 @@ def _parameter_without_secret(found: re.Match[str]) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """Mask user and password of each URI in a ``text``, and each parameter of a query whose name says it is secret."""
+    """Mask user and password of all URIs in a ``text``, and all query parameters that have the name of a secret."""
     return _PARAMETER.sub(_parameter_without_secret, _CREDENTIALS.sub(MASK, text))

@@ -47,7 +47,7 @@ def digest_type_of(digest_type: "DigestType | str") -> DigestType:
 
 
 class LedgerState(IntEnum):
-    """The state of a ledger: OPEN, then maybe IN_RECOVERY, at last CLOSED; it never goes back (safety rule S15)."""
+    """The state of a ledger: first OPEN, maybe IN_RECOVERY, finally CLOSED; never the reverse (safety rule S15)."""
 
     OPEN = 1
     IN_RECOVERY = 2
@@ -77,7 +77,7 @@ def check_bookie_id(bookie_id: str) -> str:
     """Check that an argument is a bookie id, and return it.
 
     :raises IncorrectParameterError: the argument is not text, has a character that is not allowed in bookie ids, or is
-        ``readonly`` (metadata.md 6).
+        ``readonly``, which ZooKeeper contains as a name among the ids of bookies.
     """
     if not isinstance(bookie_id, str) or not _BOOKIE_ID.fullmatch(bookie_id) or bookie_id.lower() == "readonly":
         raise IncorrectParameterError(f"not a bookie id: {bookie_id!r}")
@@ -157,7 +157,7 @@ class LedgerMetadata:
         return frozenset(bookie_id for segment in self.segments for bookie_id in segment.bookies)
 
     def ensemble_at(self, entry_id: int) -> tuple[str, ...]:
-        """Return the ensemble of an entry: that of the last segment that begins at the entry or before it.
+        """Return the ensemble of an entry: the bookies of the last segment that begins at the entry or before it.
 
         :param entry_id: id of the entry, which need not exist.
         :returns: bookie ids, by position in the ensemble.
@@ -167,7 +167,7 @@ class LedgerMetadata:
 
 
 class AuditorCheck(StrEnum):
-    """The periodic checks of the auditor; the value is the name under which the time of the last check is stored."""
+    """The periodic checks of the auditor.  The metadata store keeps the time of the last check under its value."""
 
     ALL_LEDGERS = "checkallledgersctime"
     PLACEMENT = "placementpolicycheckctime"
@@ -186,7 +186,9 @@ class UnderreplicatedLedger:
     ctime: int | None = None
 
     def with_replicas(self, replicas: Iterable[str], ctime: int | None) -> "UnderreplicatedLedger":
-        """Return a mark with more missing replicas and a new time; return this object if it has all of them already.
+        """Return a mark that has the bookies ``replicas`` in addition, and a new time.
+
+        If this mark already has all of these bookies, it is returned unchanged.
 
         :param replicas: ids of the bookies whose replicas are missing.
         :param ctime: time of the new mark in ms since the epoch; None for no time.

@@ -1,4 +1,4 @@
-"""Lets several callers wait for the result of one coroutine, or for the end of another caller's wait."""
+"""Lets several callers wait for the same coroutine or the same Deferred."""
 
 from collections.abc import Coroutine
 from typing import Any, Generic, TypeVar
@@ -12,7 +12,7 @@ T = TypeVar("T")
 class SharedResult(Generic[T]):
     """The result of one coroutine; several callers can wait for it, each with its own Deferred.
 
-    If one of these Deferreds is cancelled, only the wait of its caller ends.
+    If one of these Deferreds is cancelled, the coroutine and the other Deferreds are not affected.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class SharedResult(Generic[T]):
 
 
 def end_of(running: "Deferred[Any]") -> "Deferred[None]":
-    """Return a Deferred that fires when ``running`` fires, with a result or a failure, which it keeps."""
+    """Return a new Deferred that fires with None when ``running`` fires or fails; ``running`` keeps its result."""
     waiter: Deferred[None] = Deferred()
 
     def ended(outcome: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The files of SQLite databases, as SQLite does not treat them: private, and not replaced where one of them is lost."""
+"""Creates SQLite database files with private permissions, and detects lost database files before SQLite opens them."""
 
 import os
 from contextlib import suppress
@@ -8,19 +8,20 @@ PRIVATE_FILE = 0o600
 
 
 def make_private_file(path: str) -> None:
-    """Make an empty file at ``path`` that only its owner can read; SQLite would make a file that everyone can read.
+    """Create an empty file at ``path`` that only its owner can read; SQLite would create one that everyone can read.
 
-    An existing file stays as it is.  Errors are ignored here: SQLite opens the file next and reports them.
+    An existing file is not changed.  Errors are ignored, because SQLite reports them when it opens the file.
     """
     with suppress(OSError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
 
 
 def has_lost_file(path: str) -> bool:
-    """Test whether SQLite's write-ahead log of ``path`` has commits, but the file itself is missing or empty.
+    """Test whether the database file ``path`` is missing or empty although its write-ahead log contains commits.
 
-    SQLite would delete such a log.  It never makes one before the first page of its file is durable.  The log of a file
-    behind a symbolic link is beside the file.
+    Such a file was lost, because SQLite begins a log only after the first page of the file is durable.  Call this
+    before SQLite opens the file, because SQLite would delete the log.  If ``path`` is a symbolic link, the log may be
+    next to the link or next to its target.
     """
     return not _size(path) and any(_size(f"{place}-wal") for place in (path, os.path.realpath(path)))
 

@@ -186,17 +186,17 @@ class ShellContext:
         return attrs.evolve(self, json=options.json, shows_progress=getattr(options, "progress", False))
 
     def show(self, row: ShellRow) -> None:
-        """Print a result as a line of JSON (with ``-json``), or as the lines that Apache's shell would print."""
+        """Print a ``row`` as one line of JSON (with ``-json``), or as the lines that Apache's shell would print."""
         for text in [row.json_line()] if self.json else row.text(self):
             self.world.out(text)
 
     def caption(self, text: str) -> None:
-        """Print a line that Apache's shell prints before or after the results; with ``-json``, print nothing."""
+        """Print ``text``, a line that Apache's shell prints before or after the rows; with ``-json``, print nothing."""
         if not self.json:
             self.world.out(text)
 
     def out(self, text: str) -> None:
-        """Print a message for the user; with ``-json``, print it to the error output."""
+        """Print ``text``, a message for the user; with ``-json``, print it to the error output."""
         (self.world.complain if self.json else self.world.out)(text)
 
     def confirmed(self, question: str, forced: bool) -> bool:

@@ -14,7 +14,7 @@ _LONGEST_ERROR = 2000
 
 
 def on_one_line(text: str) -> str:
-    """Convert the text of an error to one printable line: the text may quote a file or an argument."""
+    """Convert the ``text`` of an error, which may quote a file or an argument, to one printable line."""
     shown = printable(text[: _LONGEST_ERROR + 1])
     return shown if len(shown) <= _LONGEST_ERROR else f"{shown[:_LONGEST_ERROR]}..."
 
@@ -34,7 +34,7 @@ def printable(text: str) -> str:
 def bookie_text(bookie_id: str, address: str | None, port: int | None, hostname: str | None) -> str:
     """Format a bookie id with the address, port and host name of the bookie.
 
-    The address, the port and the host name are None if the bookie is not registered.
+    ``address``, ``port`` and ``hostname`` are None if the bookie ``bookie_id`` is not registered.
     """
     return (
         f"BookieID:{bookie_id}, IP:{_UNKNOWN if address is None else address}, Port:{port or 0}, "

@@ -1,8 +1,8 @@
 """Formats log events of Twisted as JSON, one object a line, for programs that collect logs.
 
-:func:`twisted.logger.eventAsJSON` is for programs that read the events back in Python: its lines have the level as an
-object, the message as a template, and all objects of the event.  The lines of this module are made for searches: they
-have the level and the message as text.
+Twisted's own :func:`twisted.logger.eventAsJSON` is made to restore events in Python: its lines contain the level as an
+object, and the message as a template with its objects.  The lines of this module are made for searches: they contain
+the level and the formatted message as text.
 """
 
 import json
@@ -20,14 +20,14 @@ from twisted.python.failure import Failure
 from ..masking import MASK, SECRET_NAME, without_credentials
 
 _OF_LEGACY_LOG = frozenset({"message", "time", "system", "format", "isError", "failure", "why", "printed"})
-"""Fields that Twisted's older log adds to an event; they repeat what the line says anyway."""
+"""Fields that :mod:`twisted.python.log`, Twisted's older log, adds to an event.  They repeat other fields."""
 
 _FORMATTER = Formatter()
 _PART = re.compile(r"(?!log_)\w+(\.\w+)+")
-"""A pattern for the names in a message's template that mean an attribute of a field, such as ``last.entries``."""
+"""A pattern for names in the template of a message that refer to an attribute of a field, such as ``last.entries``."""
 
 _DEEPEST = 4
-"""Maximum number of levels of lists and mappings in a field; what is nested deeper is shown as text."""
+"""Maximum depth of nested lists and mappings in a field; lists and mappings below it are converted to text."""
 
 
 def json_line(event: LogEvent) -> str | None:
@@ -36,7 +36,7 @@ def json_line(event: LogEvent) -> str | None:
     The object has ``time`` (ISO 8601, UTC), ``level``, ``module``, ``message``, ``fields`` (the fields of the event by
     name, if it has any), and ``exception`` (type, text and traceback, if the event reports one).
 
-    :param event: an event as observers get it, also one of Twisted's older log.
+    :param event: an event from :mod:`twisted.logger`, or from the older :mod:`twisted.python.log`.
     """
     message, failure = formatEvent(event), event.get("log_failure")
     if not message and failure is None:
@@ -76,21 +76,24 @@ def _fields(event: LogEvent) -> dict[str, object]:
 
 
 def _parts(event: LogEvent) -> dict[str, object]:
-    """Return the attributes of objects that a message names, such as ``last.entries``: they replace the objects."""
+    """Return the attributes that the template of a message names, such as ``last.entries``, by these names.
+
+    In the fields of the line, they replace the objects to which they belong, such as ``last``.
+    """
     found: dict[str, object] = {}
     try:
         for _, name, _, _ in _FORMATTER.parse(str(event.get("log_format") or "")):
             if name and _PART.fullmatch(name):
                 found[name] = _FORMATTER.get_field(name, (), event)[0]
     except (ValueError, LookupError, AttributeError):
-        return {}  # the template is wrong, and formatEvent() has said so in the message
+        return {}  # the template is invalid: formatEvent() has reported this in the message
     return found
 
 
 def _plain(value: Any, depth: int) -> object:
-    """Return a value of a field as JSON can have it: an object of another class becomes its text.
+    """Convert the value of a field to a value that JSON can represent; convert other objects to text.
 
-    :param depth: how many levels of lists and mappings may follow.
+    :param depth: maximum depth of nested lists and mappings in the value.
     """
     if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
@@ -120,5 +123,5 @@ def _exception(error: BaseException | None, trace: str) -> dict[str, object]:
 def _text(value: object) -> str:
     try:
         return str(value)
-    except Exception as error:  # a log line must not fail because of what it shows
+    except Exception as error:  # an error in __str__() of a field must not prevent the log line
         return f"<{type(value).__qualname__} without a text: {type(error).__qualname__}>"

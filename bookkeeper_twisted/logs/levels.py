@@ -1,4 +1,4 @@
-"""The levels of the log of a process: for each namespace the least level of the events that are logged."""
+"""The log levels of a process: for each namespace, the lowest level of events that are logged."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,20 +9,21 @@ from ..config.log_levels import DEFAULT
 
 
 class LogLevels:
-    """A predicate of log events that drops those below the level of their namespace.
+    """A filter predicate that drops log events below the level of their namespace.
 
-    The level of a namespace is that of its longest prefix, by whole names between dots, that has a level.  Events with
-    ``log_always=True`` are not dropped: they report changes of the configuration, among them those of the levels, and
-    are logged after the change.
+    A namespace without a level has the level of its nearest parent: ``a.b.c`` has that of ``a.b``, otherwise that of
+    ``a``.  Events with ``log_always=True`` are never dropped.  They report changes of the configuration; a changed
+    level could otherwise drop the report of its own change.
     """
 
     def __init__(self) -> None:
         self.set({DEFAULT: "info"})
 
     def set(self, levels: Mapping[str, str]) -> None:
-        """Replace all levels, at once for all threads.
+        """Replace all levels; other threads see either the old levels or the new ones.
 
-        :param levels: names of levels by prefix; :data:`~bookkeeper_twisted.config.log_levels.DEFAULT` is among them.
+        :param levels: names of levels by namespace.  The level of namespaces without a level, also of their parents,
+            is the one with the key :data:`~bookkeeper_twisted.config.log_levels.DEFAULT`.
         """
         predicate = LogLevelFilterPredicate(LogLevel.levelWithName(levels[DEFAULT]))
         for prefix, name in levels.items():
@@ -36,4 +37,4 @@ class LogLevels:
 
 
 LEVELS_OF_PROCESS = LogLevels()
-"""The levels of this process, which has one log, as Twisted has one ``globalLogBeginner``."""
+"""The log levels of this process; one object is enough, because Twisted has one log per process."""

@@ -50,7 +50,7 @@ class StoredCookie(ShellRow):
 
     @classmethod
     def parse(cls, bookie_id: str, data: bytes) -> "StoredCookie":
-        """Make a row from the bytes that are stored as the cookie of a bookie, even if they cannot be parsed."""
+        """Make a row from ``data``, the stored cookie of the bookie ``bookie_id``, even if it cannot be parsed."""
         try:
             found = Cookie.parse(data)
         except CodecError:

@@ -76,7 +76,11 @@ def _megabytes(n_bytes: float | None) -> float | None:
 
 
 def line_of(load: BookieLoad, columns: Sequence[Column]) -> str:
-    """Return the line of a bookie in the table: its state, the figures of ``columns``, its id and its note."""
+    """Return the line of a bookie in the table: its state, the figures of ``columns``, its id and its note.
+
+    :param load: the state, the figures, the id and the note.
+    :param columns: the columns to show.
+    """
     cells = [f"{load.state:8}"]
     for column in columns:
         figure = column.figure(load)

@@ -135,7 +135,7 @@ def operations_value(operations: Mapping[str, RunningOperation], now: float) -> 
 
 
 def replication_value(jobs: Sequence[RunningJob]) -> list[object]:
-    """Return as JSON the ledgers that the replication worker of this process is repairing."""
+    """Return as JSON the ``jobs`` of the replication worker of this process: the ledgers that it is repairing."""
     return [
         {
             "name": job.name, "state": job.state, "reason": job.reason, "since": round(job.since, 3),

@@ -38,7 +38,7 @@ class KnownState:
         self._read: tuple[str, dict[str, str]] | None = None
 
     def take(self, value: object) -> None:
-        """Store a state that was read; it is not sent to viewers yet."""
+        """Store ``value``, a state that was read; it is not sent to viewers yet."""
         rows: Mapping[str, object] = {}
         if self._name and isinstance(value, Mapping) and self._name in value:
             rows = value[self._name]
