@@ -25,8 +25,8 @@ def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'bookkeeper_twisted' has no attribute {name!r}")
-    # Imported only when it is needed: programs import this package before they replace Python's handler of Ctrl-C,
-    # and until then Ctrl-C prints a stack trace.
+    # Not imported at the top, to keep the import of this package short: a program imports it before its entry point,
+    # and until the entry point runs, Ctrl-C prints a stack trace.
     from importlib import import_module
 
     return getattr(import_module(f"bookkeeper_twisted.{home}"), name)

@@ -68,9 +68,10 @@ def check_seconds(name: str, given: float | None, otherwise: str = "") -> None:
 
 
 def check_type(name: str, given: object, kind: type[T], wanted: str) -> T:
-    """Check that an argument is an instance of a class, and return it.
+    """Check that an argument is an instance of the class ``kind``, and return it.
 
-    :raises IncorrectParameterError: the argument is anything else.
+    :param wanted: description of the valid values, for the text of the error.
+    :raises IncorrectParameterError: the argument is no instance of the class.
     """
     if not isinstance(given, kind):
         raise refusal(name, given, wanted)
@@ -90,15 +91,15 @@ def as_bytes(name: str, given: object) -> bytes:
 def check_password(given: object) -> None:
     """Check that a password is bytes.
 
-    :raises IncorrectParameterError: the argument is anything else.
+    :raises IncorrectParameterError: the password has another type.
     """
     check_type("password", given, bytes, "bytes")
 
 
 def check_custom_metadata(given: object) -> None:
-    """Check that custom metadata map text to bytes.
+    """Check that custom metadata are a mapping of text to bytes.
 
-    :raises IncorrectParameterError: the argument is anything else.
+    :raises IncorrectParameterError: the argument is no mapping, or has keys or values of other types.
     """
     if not isinstance(given, Mapping):
         raise refusal("custom_metadata", given, "a mapping of str to bytes")

@@ -337,7 +337,7 @@ class SecurityError(ClientError):
 
 
 class LedgerRecoveryError(ClientError):
-    """The ledger is not closed: its recovery failed, or the caller did not ask for a recovery."""
+    """The ledger is not closed, because its recovery failed, or because the caller did not ask for a recovery."""
 
     code = -10
 
@@ -362,7 +362,7 @@ class MetadataError(BookKeeperError):
 
 
 class MetadataUnavailableError(MetadataError):
-    """The metadata store did not answer in time, and did not execute the request."""
+    """The metadata store cannot be reached or is locked; it did not execute the request."""
 
 
 class MetadataOutcomeUnknownError(MetadataUnavailableError):

@@ -96,7 +96,7 @@ class Series:
         self._newest.append((value, count))
 
     def quantiles(self) -> list[float]:
-        """Return the :data:`QUANTILES` of the newest values, in order; each is not-a-number if there are no values."""
+        """Return the :data:`QUANTILES` of the newest values, in the same order; NaN if there are no values."""
         return _quantiles(self._newest, QUANTILES)
 
     def newest(self, count: int) -> list[tuple[float, int]]:

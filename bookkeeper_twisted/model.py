@@ -22,7 +22,7 @@ _BOOKIE_ID = re.compile(r"[A-Za-z0-9\-.:;<=>?@\[\\\]^_]+")
 
 
 class DigestType(IntEnum):
-    """The types of the digests that protect entries; the values are those in ledger metadata."""
+    """The types of the digests that protect entries; ledger metadata contain their values."""
 
     CRC32 = 1
     HMAC = 2
@@ -77,7 +77,7 @@ def check_bookie_id(bookie_id: str) -> str:
     """Check that an argument is a bookie id, and return it.
 
     :raises IncorrectParameterError: the argument is not text, has a character that is not allowed in bookie ids, or is
-        ``readonly``, which ZooKeeper contains as a name among the ids of bookies.
+        ``readonly``, which in ZooKeeper is the name of the parent node of read-only bookies.
     """
     if not isinstance(bookie_id, str) or not _BOOKIE_ID.fullmatch(bookie_id) or bookie_id.lower() == "readonly":
         raise IncorrectParameterError(f"not a bookie id: {bookie_id!r}")
@@ -115,7 +115,10 @@ class Entry(NamedTuple):
 
 @attrs.frozen
 class Segment:
-    """Consecutive entries of a ledger with one ensemble, ``bookies``: from ``first_entry_id`` to the next segment."""
+    """Consecutive entries of a ledger that have the same ensemble; a segment ends where the next segment begins.
+
+    :ivar bookies: the ensemble.
+    """
 
     first_entry_id: int
     bookies: tuple[str, ...]
@@ -167,7 +170,7 @@ class LedgerMetadata:
 
 
 class AuditorCheck(StrEnum):
-    """The periodic checks of the auditor.  The metadata store keeps the time of the last check under its value."""
+    """The periodic checks of the auditor; the metadata store keeps the time of the last check under the value."""
 
     ALL_LEDGERS = "checkallledgersctime"
     PLACEMENT = "placementpolicycheckctime"

@@ -153,9 +153,9 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def heed_signals(reactor: Any, numbers: Collection[int], patience: int) -> list[int]:
     """Set signal handlers that stop the ``reactor``.
 
-    Call this after the reactor has set its own signal handlers, because it replaces them.  After a signal, the reactor
-    gets ``patience`` seconds to stop.  If a blocking call of a command prevents this, KeyboardInterrupt is raised in
-    the command.  A second SIGINT ends the process immediately.
+    Call this after the reactor has set its own signal handlers, because this function replaces them.  After a signal,
+    the reactor gets ``patience`` seconds to stop.  If a blocking call of a command prevents this, KeyboardInterrupt is
+    raised in the command.  A second SIGINT ends the process immediately.
 
     :param numbers: the signals to be handled.  Other signals in :data:`_ENDING` are ignored, because the parent of this
         process, such as nohup(1), has set them to be ignored.

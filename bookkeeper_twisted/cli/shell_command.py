@@ -23,9 +23,9 @@ REFUSED = 1
 FAILED = 255
 """Exit status of Apache's shell if a command fails (-1); some commands exit with 1 if they refuse."""
 INTERRUPTED = 130
-"""Exit status of a command that Ctrl-C or SIGTERM ended: the one that shells report after SIGINT."""
+"""Exit status of a command that Ctrl-C or SIGTERM ended; the same as shells report after SIGINT."""
 UNREAD = 141
-"""Exit status of a command whose output has no reader: the one that shells report after SIGPIPE."""
+"""Exit status of a command whose output has no reader; the same as shells report after SIGPIPE."""
 
 
 class OperandError(Exception):

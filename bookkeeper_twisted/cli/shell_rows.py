@@ -1,8 +1,8 @@
 """Rows: the results of commands, each shown as the text of Apache's shell or as a JSON object.
 
-The fields of a row are the members of its JSON object, in their order; ``ledger_id`` is ``ledgerId``.  Numbers, such
-as ids of ledgers, stay numbers; bytes become base64.  A member without a value is null, so all objects of a command
-have the same members.
+A JSON object has a member for each field of the row, in the same order, with a name in camel case: ``ledgerId`` for
+``ledger_id``.  Numbers, such as ids of ledgers, are JSON numbers; bytes are encoded in base64.  A member without a
+value is null, so all objects of a command have the same members.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Formats and parses values for the shell, in the formats of Apache's shell; formats errors of all programs."""
+"""Formats and parses values as Apache's shell does, and converts the texts of errors to one printable line."""
 
 import uuid
 from base64 import b64encode

@@ -25,7 +25,7 @@ from .routes import Access, Route
 _READING = frozenset({b"GET", b"HEAD"})
 _ROLE = "role:"
 _FILES = "console/"
-"""The begin of the paths of the files that belong to the page ``/console``."""
+"""Prefix of the paths of the static files that belong to the page ``/console``."""
 
 _SHOWN = 100
 

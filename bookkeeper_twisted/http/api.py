@@ -46,7 +46,7 @@ _OF_LEDGERS = (Permission.READ, Permission.DELETE)
 
 _FIRST_REFUSAL = 400
 _SHOWN = 100
-"""Maximum number of characters of a wrong value that an error message repeats to the sender."""
+"""Maximum number of characters of an invalid value in the text of an error."""
 
 
 @attrs.frozen

@@ -42,7 +42,7 @@ REQUEST_TIME = 60.0
 
 _HELD = 16 * 1024
 _PIECE = 4 * 1024
-"""Maximum number of bytes that are parsed at a time.  A chunked body with chunks of one byte needs 1 ms per KiB."""
+"""Maximum number of bytes that are parsed at a time.  In the worst case, parsing takes 1 ms per KiB."""
 
 _LINGER = 2.0
 _GRACE = 15.0
@@ -79,7 +79,7 @@ class PlainRequest(Request):
             super().handleContentChunk(data)
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        """Process the complete request; refuse it if it comes from a page of another web site."""
+        """Process the complete request; refuse it if its ``Host`` is invalid, or a page of another site has sent it."""
         self.content.seek(0)
         self.method, self.uri, self.clientproto = command, path, version
         self.path, _, query = path.partition(b"?")
@@ -144,7 +144,7 @@ class BoundedChannel(HTTPChannel):
 
     @property
     def evictable(self) -> bool:
-        """Return whether the server may close this connection to accept another: no request waits for an answer."""
+        """Whether the server may close this connection to accept another one: no request waits for an answer."""
         return self.phase in (AnswerPhase.READING, AnswerPhase.SENDING)
 
     def connectionMade(self) -> None:
@@ -326,7 +326,7 @@ class BoundedSite(Site):
     :param closing: functions to call when the server stops.
     :param opening: functions to call when the server begins to listen.
     :param access: returns the authorizer, or None if all requests are permitted.
-    :param opened: implements :meth:`opened`.
+    :param opened: the function that :meth:`opened` calls.
     :ivar channels: open connections; the connection that was answered last is at the end.
     :ivar failed_handshakes: number of connections whose TLS handshake failed.
     """

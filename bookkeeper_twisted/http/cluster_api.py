@@ -1,4 +1,4 @@
-"""The HTTP pages about the cluster: its bookies, their disk space, and ledgers; a client reads them."""
+"""The HTTP pages about the cluster: its bookies, their disk space, and its ledgers."""
 
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Coroutine, Mapping

@@ -45,7 +45,7 @@ def http_tls(config: HttpConfig, seconds: Callable[[], float]) -> ServerTls:
 
 
 MOST_AT_ONCE = 16 * 1024
-"""Maximum number of bytes that are received at a time.  They contain at most some hundred TLS records, or 6 ms of work.
+"""Maximum number of bytes that are received at a time.  They contain at most some hundred TLS records, which take 6 ms.
 """
 
 

@@ -1,12 +1,12 @@
 """The checks that protect an HTTP server against pages of other web sites in a browser of its users.
 
-A web site can let its own name resolve to this machine.  A script of the site in a user's browser could then use the
-HTTP server here like its own.  But the browser sends the name of the site in the header ``Host``, so the server can
-refuse such requests.
+First danger (DNS rebinding): a web site lets its own domain name resolve to this machine.  A script of this site, in a
+user's browser, can then send requests to the HTTP server and read the answers.  But the browser sends the name of the
+site in the header ``Host``, so the server refuses such requests.
 
-A page of any site can also send simple requests to this server, with the credentials of the user's browser, although it
-cannot read the answers.  Browsers say so in ``Sec-Fetch-Site``, and in ``Origin`` for methods that change something.
-Clients that are no browsers send neither.
+Second danger (cross-site request forgery): a page of any site sends simple requests to this server, with the
+credentials of the user's browser, although it cannot read the answers.  The server recognizes such requests by the
+headers ``Sec-Fetch-Site`` and ``Origin``, which browsers send.  Other clients send neither header.
 """
 
 import re

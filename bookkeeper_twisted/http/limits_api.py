@@ -28,7 +28,7 @@ _MOST = 1e19
 
 
 Groups = Mapping[str, ISpeedLimits]
-"""Groups of speed limits, by a name.  Each group has one latency bound, which JSON objects contain under this name."""
+"""Groups of speed limits, by the name of the group in JSON objects.  Each group has one latency bound."""
 
 
 def limits_of_bookie(admin: IBookieAdmin) -> Groups:

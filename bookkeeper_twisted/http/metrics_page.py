@@ -19,9 +19,9 @@ class MetricsPage(Resource):
     """The page with all metrics as text.
 
     The text is made in slices of at least half a millisecond, which end after a complete metric; between slices, the
-    reactor does other work.  When the page begins to make a text, all waiting requests are to be answered with this
-    text.  The next text begins after a pause of nine times the duration of the slices, so that the page takes at most a
-    tenth of the process's time.
+    reactor does other work.  A text answers all requests that have arrived before its first slice.  The next text is
+    begun after a pause of nine times the duration of the slices, so that the page takes at most a tenth of the
+    process's time.
 
     :param pieces: yields the text, metric by metric.
     :param clock: the reactor.

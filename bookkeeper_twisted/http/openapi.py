@@ -30,7 +30,7 @@ _SCHEMES: Mapping[str, Mapping[str, str]] = {
 class DescriptionApi:
     """Answers HTTP requests about the operations of the server.
 
-    :param routes: describe the operations of all pages of the server, those of this object included.
+    :param routes: describe the operations of all pages of the server, including the pages of this object.
     """
 
     def __init__(self, routes: Sequence[Route]) -> None:
@@ -46,10 +46,7 @@ class DescriptionApi:
 
 
 def openapi_document(routes: Iterable[Route]) -> Mapping[str, object]:
-    """Return the OpenAPI 3.1 document that describes some operations, as a JSON object.
-
-    :param routes: describe the operations.
-    """
+    """Return an OpenAPI 3.1 document about the operations that ``routes`` describe, as a JSON object."""
     paths: dict[str, dict[str, object]] = {}
     anys: list[Route] = []
     for route in sorted(routes, key=lambda route: route.path):

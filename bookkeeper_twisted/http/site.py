@@ -90,12 +90,13 @@ def make_site(
 
     :param admin: administration interface of the bookie.
     :param clock: the reactor.
-    :param client: the client of the cluster, which is closed with the server; None: the server has no pages about the
+    :param client: the client of the cluster, which is closed with the server; None if the server has no pages about the
         cluster.
-    :param check_sanity: writes entries to this bookie and reads them back; None: the server has no page for this check.
-    :param hosts: the accepted values of ``Host``.
-    :param guard: decides which requests the server answers; None: it answers all of them.
-    :param events: keeps the events of the console on disk; None: they end with the process.
+    :param check_sanity: writes entries to this bookie and reads them back; None if the server has no page for this
+        check.
+    :param hosts: the accepted values of the header ``Host``.
+    :param guard: decides which requests the server answers; None if it answers all requests.
+    :param events: stores the events of the console on disk; None if they are kept only in memory.
     """
     autorecovery = None if client is None else AutorecoveryApi(client, clock)
     console = Console.of_bookie(admin, clock, autorecovery, client, events)
@@ -132,9 +133,9 @@ def make_autorecovery_site(
     :param client: client of the cluster, closed with the server.
     :param clock: the reactor.
     :param hosts: the accepted values of ``Host``.
-    :param access: decides which principals may change something; None: everybody may.
-    :param guard: decides which requests the server answers; None: it answers all of them.
-    :param levels: answers requests about the levels of the log; None: there is no page for them.
+    :param access: decides which principals may change something; None if everybody may.
+    :param guard: decides which requests the server answers; None if it answers all requests.
+    :param levels: answers requests about the levels of the log; None if the server has no page for them.
     """
     autorecovery = AutorecoveryApi(client, clock)
     console = Console.of_autorecovery(limits, clock, autorecovery, client, metrics)

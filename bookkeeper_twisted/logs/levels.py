@@ -22,8 +22,8 @@ class LogLevels:
     def set(self, levels: Mapping[str, str]) -> None:
         """Replace all levels; other threads see either the old levels or the new ones.
 
-        :param levels: names of levels by namespace.  The level of namespaces without a level, also of their parents,
-            is the one with the key :data:`~bookkeeper_twisted.config.log_levels.DEFAULT`.
+        :param levels: names of levels by namespace.  The key :data:`~bookkeeper_twisted.config.log_levels.DEFAULT` has
+            the level for all namespaces that neither have a level nor a parent with a level.
         """
         predicate = LogLevelFilterPredicate(LogLevel.levelWithName(levels[DEFAULT]))
         for prefix, name in levels.items():

@@ -23,9 +23,10 @@ _CHECKS = {
 
 @attrs.frozen
 class AutorecoverySwitch(ShellRow):
-    """Whether autorecovery is on.
+    """The state of autorecovery after the command ``autorecovery``.
 
-    :ivar changed: whether the command has switched it; None if it was to print the state.
+    :ivar enabled: whether autorecovery is on.
+    :ivar changed: whether the command has changed the state; None if the command was only asked to print it.
     """
 
     enabled: bool
@@ -60,8 +61,8 @@ class MarkedLedger(ShellRow):
     """A ledger with an underreplicated mark.
 
     :ivar ctime: time of the mark in ms since 1970; None if it is not stored.
-    :ivar missing_replicas: bookies whose replicas are missing; None if they are not wanted.
-    :ivar worker: text in the replication lock; None if there is no lock, or if it is not wanted.
+    :ivar missing_replicas: bookies whose replicas are missing; None if no option asks for them.
+    :ivar worker: text in the replication lock; None if there is no lock, or if no option asks for it.
     """
 
     ledger_id: int
@@ -91,9 +92,9 @@ class CurrentAuditor(ShellRow):
 
 @attrs.frozen
 class LostBookieDelay(ShellRow):
-    """The seconds between the loss of a bookie and the audit.
+    """The seconds that the auditor waits after the loss of a bookie before it marks ledgers.
 
-    :ivar changed: whether the command has set them.
+    :ivar changed: whether the command has set this delay; False if it only prints the delay.
     """
 
     delay: int

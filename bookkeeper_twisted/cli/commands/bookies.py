@@ -15,7 +15,7 @@ from ..shell_text import bookie_text, line
 
 @attrs.frozen
 class _BookieRow(ShellRow):
-    """A bookie; address, port and host name are None if it is not registered."""
+    """A bookie; its address, port and host name are None if it is not registered."""
 
     bookie_id: str
     address: str | None

@@ -132,7 +132,7 @@ async def cookie_create(shell: ShellContext, options: Namespace) -> int:
 def _of_stored(
     work: Callable[[ShellContext, Namespace, str], Awaitable[int]], hint: str = ""
 ) -> Callable[[ShellContext, Namespace], Awaitable[int]]:
-    """Make a command from a function; the command fails if the metadata store has no cookie of the bookie.
+    """Wrap a function as a command, which prints an error if the function raises CookieNotFoundError.
 
     :param work: the function; its arguments are the context, the options and the id of the bookie.
     :param hint: text after the error message, which names a command that may help.
@@ -170,7 +170,7 @@ async def _cookie_delete(shell: ShellContext, options: Namespace, bookie_id: str
 
 
 async def _cookie_get(shell: ShellContext, options: Namespace, bookie_id: str) -> int:
-    """Print the cookie of a bookie from the metadata store, unparsed."""
+    """Print the cookie of a bookie exactly as the metadata store contains it."""
     async with await shell.admin() as admin:
         cookie = (await _registration(admin).read_cookie(bookie_id)).value
     shell.show(StoredCookie.parse(bookie_id, cookie))
@@ -203,7 +203,10 @@ def _directories(text: str) -> tuple[str, ...]:
 
 
 async def updatecookie(shell: ShellContext, options: Namespace) -> int:
-    """List, extend, rename or remove the cookies of the bookie on this machine."""
+    """List, extend, rename or delete the cookies of the bookie on this machine, as the options say.
+
+    To extend a cookie is to add directories to it; to rename it is to change the bookie id that it contains.
+    """
     if bool(options.bookieId) + options.expandstorage + options.list + bool(options.delete) != 1:
         shell.out("One and only one of -bookieId, -expandstorage, -list and -delete must be specified")
         return REFUSED

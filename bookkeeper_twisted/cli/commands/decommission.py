@@ -44,7 +44,7 @@ async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
 
 
 class _RemainingReporter:
-    """Prints how many ledgers still need the bookie and how long their copies will take, when the number changes."""
+    """Prints the number of ledgers that still need the bookie, and the estimated time, whenever the number changes."""
 
     def __init__(self, shell: ShellContext, advance: Callable[[int], object]) -> None:
         self._shell = shell

@@ -68,7 +68,7 @@ async def initbookie(shell: ShellContext, options: Namespace) -> int:
 
 
 async def bookieformat(shell: ShellContext, options: Namespace) -> int:
-    """Ask the user, then delete all data in the bookie's directories; delete its stored cookie too if told to."""
+    """Ask the user, then delete all data in the directories of the bookie, and with ``-deleteCookie`` its cookie."""
     disk = shell.world.store.writable_disk
     with _locked(shell) as there:
         files = read_cookies(disk, there)
@@ -79,7 +79,7 @@ async def bookieformat(shell: ShellContext, options: Namespace) -> int:
             shell.out("Bookie format aborted!!")
             return REFUSED
         if options.deleteCookie:
-            await _delete_cookie(shell)  # before the data: it raises an error while the bookie is registered
+            await _delete_cookie(shell)  # before erase(): this raises an error while the bookie is registered
         erase(disk, there)
     shell.out("Bookie format completed successfully")
     return OK
@@ -192,9 +192,11 @@ def _password(options: Namespace) -> bytes | None:
 
 
 def _not_interleaved(disk: IFileSystem, directories: Sequence[str], indexes: Sequence[str]) -> str:
-    """Return why the directories have no index files to be written; return an empty text if they have index files.
+    """Check that Apache's ``InterleavedLedgerStorage`` has written these directories, because only it has index files.
 
-    Only directories of Apache's ``InterleavedLedgerStorage`` have index files.
+    :param directories: the directories of the bookie.
+    :param indexes: the ``current`` directories of its indexes.
+    :returns: the reason why the directories need no index files; empty if they need index files.
     """
     if not read_cookies(disk, directories).of_apache:
         return (

@@ -67,7 +67,7 @@ class ReadEntry(ShellRow):
 
 
 async def listledgers(shell: ShellContext, options: Namespace) -> int:
-    """Print the ids of all ledgers, or of the ledgers that have one bookie in an ensemble."""
+    """Print the ids of all ledgers, or of the ledgers that have a given bookie in an ensemble."""
     async with await shell.admin() as admin:
         with shell.progress("listing", unit="ledgers") as advance:
             async for row in _listed(admin, options):
@@ -114,7 +114,7 @@ async def _restore(shell: ShellContext, ledgers: ILedgerManager, options: Namesp
 
 
 async def readledger(shell: ShellContext, options: Namespace) -> int:
-    """Print entries of a ledger, from one id to another, as the client or as one bookie returns them."""
+    """Print a range of entries of a ledger; if an option names a bookie, read them from this bookie only."""
     if options.ledgerid is None:
         shell.out("Must specify a ledger id")
         return FAILED

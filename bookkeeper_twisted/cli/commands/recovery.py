@@ -1,7 +1,8 @@
 """The command ``recover``: recovers ledgers that have lost their writer or bookies.
 
-If the user names bookies, their entries are copied to other bookies, ledger by ledger, under the replication lock of
-each ledger.  If the user names only a ledger, it is closed if its writer left it open.
+If the user names bookies, the command copies the entries of these bookies to other bookies.  It copies ledger by
+ledger, and locks each ledger with its replication lock.  If the user names only a ledger, the command closes this
+ledger, unless it is closed already.
 """
 
 from argparse import Namespace
@@ -77,7 +78,7 @@ def _confirmed(shell: ShellContext, bookies: list[str], options: Namespace) -> b
 
 
 async def _recover_ledger(shell: ShellContext, admin: BookKeeperAdmin, options: Namespace) -> int:
-    """Close one ledger whose writer left it open, or print what would be done."""
+    """Close one ledger that its writer has left open; with ``-dryrun``, only print whether it would be closed."""
     metadata = await admin.client.ledger_metadata(options.ledger)
     name = shell.format_id(options.ledger)
     if not metadata.closed and options.skipOpenLedgers:

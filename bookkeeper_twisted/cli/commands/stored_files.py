@@ -25,7 +25,7 @@ from ..shell_text import line
 class ReplayMark(ShellRow):
     """The position at which the replay of a journal would begin.
 
-    :ivar directory: directory of the journal, as the configuration has it.
+    :ivar directory: directory of the journal, as in the configuration.
     """
 
     directory: str
@@ -55,7 +55,7 @@ class FoundFile(ShellRow):
 class LoggedLedger(ShellRow):
     """A ledger in an entry log.
 
-    :ivar size: bytes of its entries there.
+    :ivar size: bytes of the ledger's entries in this entry log.
     """
 
     log_id: int
@@ -149,7 +149,7 @@ def entry_log(shell: ShellContext, operand: str) -> tuple[str, int]:
 
 
 async def readlogmetadata(shell: ShellContext, options: Namespace) -> int:
-    """Print the ledgers in an entry log, each with the bytes of its entries there."""
+    """Print the ledgers in an entry log, each with the number of bytes of its entries in this log."""
     if options.entry_log is None:
         shell.out("Must specify an entry log, by its id or its file name")
         return FAILED

@@ -124,7 +124,7 @@ class ServiceManager:
             self._tick = None
 
     def reload(self, read: Callable[[], object]) -> None:
-        """Call ``read``, which reads the configuration again; report the begin and the end of the call."""
+        """Call ``read``, which reads the configuration again; send a report before and after the call."""
         reported = self._is_ready and not self._ends
         if reported:
             self._say("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
@@ -135,7 +135,7 @@ class ServiceManager:
                 self._say("READY=1")
 
     def _look(self) -> None:
-        """Report changed conditions, ask for an extended timeout if a start has progressed, and send a ping if due."""
+        """Report changed conditions; extend the timeout if the start has progressed; send a ping if it is due."""
         self._tick = self._clock.callLater(self._interval, self._look)
         found = self._conditions()
         lines = self._news(found)
@@ -182,7 +182,7 @@ class ServiceManager:
         except BlockingIOError:
             pass  # the socket is full, because the service manager has not read it: try again with the next report
         except OSError as error:
-            # Go on to report, because the service manager may read the socket again, for example after its restart.
+            # Later reports are sent all the same: the service manager may restart and read the socket again.
             self._unsent.clear()
             if not self._is_lost:
                 self._log.warn("the service manager cannot be reached: {error}", error=str(error))

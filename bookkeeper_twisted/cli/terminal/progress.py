@@ -11,7 +11,7 @@ from typing import Any, TextIO
 from ..ending import OutputError, written
 
 _DELAY = 2
-"""Seconds after the begin of a command before the progress bar appears."""
+"""Seconds after the start of the progress before the bar appears."""
 _INTERVAL_OF_FILE = 5
 """Seconds between two lines of progress if the error output is no terminal."""
 

@@ -54,7 +54,7 @@ class MetricsSample:
         p99 = disk = None
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
-                if sample.value != sample.value:  # a quantile without observations is not a number
+                if sample.value != sample.value:  # the value is NaN: a quantile of no observations
                     continue
                 if sample.name == _P99 and sample.labels.get("quantile") == "0.99":
                     p99 = sample.value if sample.labels.get("success") != "false" else p99

@@ -174,7 +174,7 @@ class ClusterParts:
 class RiskReason:
     """A fact that tells whether the cluster can lose one more bookie without losing entries.
 
-    :ivar safe: whether the cluster can, as far as this fact is concerned.
+    :ivar safe: False if the cluster cannot lose a bookie because of this fact, otherwise True.
     :ivar text: the fact, for an operator.
     """
 

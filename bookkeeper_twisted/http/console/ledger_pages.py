@@ -37,7 +37,7 @@ ROWS = 100
 """Maximum number of ledgers in one answer."""
 
 _AT_ONCE = 8
-"""Maximum number of ledgers whose metadata are read concurrently, so that their answers do not block the reactor."""
+"""Maximum number of ledgers whose metadata are read concurrently; more answers at once would block the reactor."""
 
 _CUT = 200
 _NOT_FOUND = 404
@@ -130,9 +130,9 @@ class LedgerPages:
                                     "integer", least=0))),
     )  # fmt: skip
     async def _groups(self, question: ApiRequest) -> Answer:
-        """Answer with the next ledgers, counted by the value of a key in their custom metadata.
+        """Answer with the numbers of ledgers and bytes, among the next 500 ledgers, for each value of a metadata key.
 
-        A client must add up the numbers of all answers.
+        The key is a key of the custom metadata.  A client must add up the numbers of all answers.
         """
         after, depth, key = question.number("after", -1), question.number("depth", 0), question.parameters["key"]
         ids, found = await self._scan(await self._connect(), after)
