@@ -84,7 +84,7 @@ class EncryptedHttpConnection(TlsLayer):
 
 
 class _AcceptedConnection(Protocol):
-    """The first protocol of an accepted connection; ``begin`` replaces it by the TLS layer at once."""
+    """The first protocol of an accepted TCP connection; it calls ``begin``, which replaces it by a TLS layer."""
 
     transport: Any
 

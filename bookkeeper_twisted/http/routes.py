@@ -30,7 +30,7 @@ _GET = "GET"
 
 
 class Access(Enum):
-    """The clients that may request an operation from a server that checks its requests."""
+    """The clients that may request an operation: anyone, any principal, or only administrators."""
 
     ANYONE = "anyone"
     PRINCIPAL = "principal"

@@ -46,7 +46,7 @@ class AutorecoverySwitch(ShellRow):
 class RepairedNow(ShellRow):
     """A ledger that a replication worker has locked.
 
-    :ivar worker: text in the replication lock: the host of the worker, and why the ledger waits.
+    :ivar worker: text in the replication lock: the host of the worker and, if its repair waits, the reason.
     """
 
     ledger_id: int
