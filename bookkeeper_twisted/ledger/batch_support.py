@@ -1,7 +1,8 @@
 """The rules for batch reads of bookies that may not support them, without I/O.
 
-A bookie that does not support batch reads refuses them, closes the connection, or does not answer.  The same happens
-for other reasons as well, so the reader then tries single reads, and remembers what it learns.
+A bookie that does not support batch reads refuses them, closes the connection, or does not answer.  A closed connection
+or a missing answer can have other reasons as well.  So the reader repeats a failed batch read by single reads.  If the
+single reads succeed, it records that the bookie may not support batch reads.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -10,10 +11,10 @@ from ..errors import BadRequestError, UnexpectedConditionError
 from .bookie_health import NO_REPLY
 
 REMEMBERED = 300.0
-"""Seconds for which a bookie that does not support batch reads gets no batch read; then it is tried again."""
+"""Seconds for which no batch read is sent to a bookie that does not support batch reads."""
 
 UNANSWERED = (*NO_REPLY, UnexpectedConditionError)
-"""Errors that mean that a bookie did not answer a batch read; it may still answer single reads."""
+"""Errors of a batch read that the bookie did not answer; it may still answer single reads."""
 
 _ENOUGH_FAILURES = 2
 
@@ -21,8 +22,8 @@ _ENOUGH_FAILURES = 2
 class BatchSupport:
     """A record of the bookies that do not support batch reads; other bookies are assumed to support them.
 
-    If a bookie closes the connection or does not answer (:data:`UNANSWERED`), this counts only if it happens twice in a
-    row, each time followed by a successful single read.
+    A bookie is recorded if it refuses a batch read.  It is also recorded if it does not answer two batch reads in a row
+    (:data:`UNANSWERED`), but answers the single reads that follow each of them.
 
     :param now: a function that returns the seconds of a monotonic clock.
     """
@@ -39,7 +40,7 @@ class BatchSupport:
             return True
         if self._now() < until:
             return False
-        self._lacking.pop(bookie_id, None)  # another thread may have removed it
+        self._lacking.pop(bookie_id, None)  # no "del": another thread may have removed the bookie
         return True
 
     def gave_one(self, bookie_id: str) -> None:
@@ -47,14 +48,13 @@ class BatchSupport:
         self._unanswered.pop(bookie_id, None)
 
     def refused(self, bookie_id: str) -> None:
-        """Record that ``bookie_id`` does not support batch reads; this is forgotten after :data:`REMEMBERED` seconds.
-        """
+        """Record for :data:`REMEMBERED` seconds that ``bookie_id`` does not support batch reads."""
         self._lacking[bookie_id] = self._now() + REMEMBERED
 
     def unanswered(self, bookie_id: str) -> None:
         """Record that ``bookie_id`` did not answer a batch read (:data:`UNANSWERED`), but then answered a single read.
 
-        If this happens twice in a row, it has the effect of :meth:`refused`.
+        The second such record in a row has the same effect as :meth:`refused`.
         """
         failures = self._unanswered.pop(bookie_id, 0) + 1
         if failures < _ENOUGH_FAILURES:
@@ -64,10 +64,10 @@ class BatchSupport:
 
 
 class BatchAttempt:
-    """An attempt to read entries by batch reads from one of their replicas.
+    """An attempt to read entries by a batch read, from one bookie after the other.
 
     :param replicas: ids of the bookies that should have the entries, in the order to ask them.
-    :ivar capable: the ``replicas`` that are assumed to support batch reads; only they are asked.
+    :ivar capable: ids of those ``replicas`` that are assumed to support batch reads; only they are asked.
     :ivar errors: the error of each bookie that failed, by bookie id.
     """
 
@@ -87,14 +87,13 @@ class BatchAttempt:
 
     @property
     def leaves_open(self) -> bool:
-        """Whether single reads must follow: a bookie without batch reads, or without an answer, may have the entries.
-        """
+        """Whether single reads must follow, because the entries may be on a bookie that answered no batch read."""
         return self._has_incapable or any(isinstance(error, UNANSWERED) for error in self.errors.values())
 
     def single_reads_succeeded(self, gave: Collection[str]) -> None:
-        """Record the outcome of the single reads after this attempt.
+        """Record which bookies answered single reads after they had not answered the batch read.
 
-        :param gave: ids of the bookies that returned an entry.
+        :param gave: ids of the bookies that returned an entry to a single read.
         """
         for bookie_id, error in self.errors.items():
             if isinstance(error, UNANSWERED) and bookie_id in gave:

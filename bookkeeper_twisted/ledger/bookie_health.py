@@ -12,7 +12,7 @@ from ..errors import (
 )
 
 NO_REPLY = (BookieHandleNotAvailableError, RequestTimeoutError)
-"""Errors that mean that no reply came; any other error of a request is an answer of the bookie."""
+"""Errors of requests without a reply; any other error of a request is the bookie's reply."""
 
 _HARMLESS = (NoSuchEntryError, NoSuchLedgerError, BadRequestError, ClientClosedError)
 """Errors that do not count as a failure of the bookie, although it returned no entry."""
@@ -32,7 +32,7 @@ class BookieHealth:
         self._slow: dict[str, float] = {}
 
     def failed(self, bookie_id: str, error: Exception) -> None:
-        """Record that a bookie did not answer a read with the entry.
+        """Record that a read from a bookie failed.
 
         :param error: the error of the read.  "No such entry" is not recorded, because it is no fault of the bookie.
         """
@@ -44,7 +44,8 @@ class BookieHealth:
         self._slow[bookie_id] = self._now()
 
     def succeeded(self, bookie_id: str) -> None:
-        """Forget the failure of ``bookie_id``, because it returned an entry.  That it was slow is not forgotten."""
+        """Delete the record that ``bookie_id`` failed, because it returned an entry; keep the record that it was slow.
+        """
         self._failures.pop(bookie_id, None)
 
     def failed_at(self, bookie_id: str) -> float | None:
@@ -58,6 +59,6 @@ class BookieHealth:
     def _recent(self, times: dict[str, float], bookie_id: str) -> float | None:
         time = times.get(bookie_id)
         if time is not None and self._now() >= time + self._remembered:
-            times.pop(bookie_id, None)  # another thread may have removed it
+            times.pop(bookie_id, None)  # no "del": another thread may have removed the bookie
             return None
         return time

@@ -1,7 +1,7 @@
 """The plan of copies: which entries of a fragment are copied to which bookies.
 
-An entry is copied only to the positions of its write set that lack it.  So the repair of a striped ledger writes only
-the lost entries.  Consecutive entries for the same bookies form one run.
+An entry is copied only to those positions of its write set whose bookies lack the entry.  So the repair of a striped
+ledger writes only the lost entries.  Consecutive entries that are copied to the same bookies form one run.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,11 +30,11 @@ class CopyRun:
 
 
 def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: Mapping[int, str]) -> Iterator[CopyRun]:
-    """Yield the runs (consecutive entries) to copy, in ascending order, so that no target bookie lacks an entry.
+    """Yield the lost entries to copy, as runs (consecutive entries with the same targets) in ascending order.
 
-    :param losses: the lost entries of this fragment, of no other one.
-    :param targets: the bookie to copy to, by position in the ensemble.  Nothing is copied for positions without a
-        target.
+    :param losses: the lost entries of this fragment.
+    :param targets: for each position of the ensemble to repair, the id of the bookie to which the lost entries of the
+        position are copied.
     """
     lacking: dict[int, list[tuple[int, int]]] = {}
     for loss in losses:
@@ -61,11 +61,11 @@ def losses_of_targets(
 ) -> list[ReplicaLoss]:
     """Return the entries that each target bookie lacks.
 
-    If the target is the bookie that is at the position now, it lacks only the lost entries.  A new bookie lacks all
-    entries of the position.
+    If the target is the bookie that the ensemble already has at the position, it lacks only the lost entries.  Any
+    other target lacks all entries that the position keeps.
 
-    :param lost: for each position in the ensemble, the lost entry ranges that a check has found.
-    :param targets: the bookie to copy to, by position to repair.
+    :param lost: for each position in the ensemble, the lost entries that a check has found.
+    :param targets: for each position to repair, the id of the bookie to which entries are copied.
     """
     found: list[ReplicaLoss] = []
     for position, target in targets.items():
@@ -80,9 +80,10 @@ def losses_of_targets(
 def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> Iterator[CopyRun]:
     """Yield the runs (consecutive entries) that all bookies of their write set have lost, according to ``losses``.
 
-    Losses of the kind ``LEAVING`` do not count, because such a bookie can still return its entries.
+    Losses of the kind ``LEAVING`` (the bookie is decommissioned, for example) do not count, because the bookie may
+    still return the entries.
 
-    :param losses: the lost entries of this fragment, of no other one.
+    :param losses: the lost entries of this fragment.
     :returns: runs in ascending order; ``targets`` are the bookies of the write set.
     """
     lost = [loss for loss in losses if loss.kind is not LossKind.LEAVING]
@@ -92,9 +93,7 @@ def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> 
 
 
 def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[CopyRun]:
-    """Yield the runs of a copy ``plan`` without the entries that are in ``left_out``.
-
-    A run becomes two runs if only entries in its middle are left out.
+    """Yield the runs of a copy ``plan`` without the entries in ``left_out``, which may split a run in two.
 
     :param left_out: the entries not to copy, as runs in ascending order; their targets are ignored.
     """
@@ -110,7 +109,7 @@ def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[Co
 
 
 def _kept(fragment: LedgerFragment, position: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield (first id, last id) of consecutive entries in ``ranges`` that the bookie at ``position`` must store."""
+    """Yield (first id, last id) of each run of consecutive entries in ``ranges`` that ``position`` must store."""
     done = fragment.first - 1
     for first, last in sorted(ranges):
         low, high = max(first, done + 1), min(last, fragment.last)

@@ -18,7 +18,7 @@ from ..errors import DigestMatchError, MissingLibraryError
 from ..model import Entry
 
 LAC_AT, LENGTH_AT = 4 + 16, 4 + 24
-"""Offsets in an entry's record of two fields: the writer's LAC, and the ledger length up to and including the entry."""
+"""Offsets of two fields in the record of an entry: the LAC, and the ledger length up to and including the entry."""
 
 _new_entry = partial(tuple.__new__, Entry)
 """Does the same as the constructor of Entry, but is faster, because it calls no Python function."""
@@ -188,7 +188,7 @@ def _payloads(run: EntryRun, payload_at: int) -> Any:
 
     count, stride, data = run.count, run.stride, pyarrow.py_buffer(run.data)
     size = stride - payload_at
-    if stride and size:  # records of one size: pyarrow cuts them five times as fast as the code below
+    if stride and size:  # all records have the same size: this is five times as fast as the code for different sizes
         records = pyarrow.Array.from_buffers(pyarrow.binary(stride), count, [None, data])
         cut = compute.binary_slice(records, payload_at, stride).buffers()[1]
         return pyarrow.Array.from_buffers(pyarrow.binary(), count, [None, _offsets(size, count), cut])

@@ -18,16 +18,16 @@ class LossKind(Enum):
     DAMAGED = "damaged"
     """The bookie returns other bytes than were written, or cannot read its disk."""
     LEAVING = "leaving"
-    """The bookie must be replaced, for example as it is decommissioned, although it may still have the entries."""
+    """The bookie may still have the entries, but must be replaced, for example because it is decommissioned."""
 
 
 @attrs.frozen
 class ReplicaLoss:
     """The entries of a fragment that the bookie at one position of the ensemble cannot return.
 
-    :ivar ranges: (first id, last id) of each lost range, ascending.  If the ledger is striped, only those entries of
-        a range are lost that the bookie should keep.  Empty if it should keep none: then the ensemble names a lost
-        bookie, but no entry is lost.
+    :ivar ranges: (first id, last id) of each range with lost entries, ascending.  In a striped ledger, a range also has
+        entries that only other positions keep; they are not lost.  Empty if the position keeps no entry of the
+        fragment, but its bookie is lost.
     """
 
     position: int
@@ -40,7 +40,7 @@ class ReplicaLoss:
 class Inconclusive:
     """A position of the ensemble whose check failed, so that it is unknown which entries its bookie has.
 
-    :ivar cause: text of the last error, if the bookie was overloaded, slow or unreachable.
+    :ivar cause: text of an error, for example that the bookie is overloaded, slow or unreachable.
     """
 
     position: int
@@ -79,7 +79,7 @@ class CheckReport:
 
     @property
     def damaged(self) -> tuple[FragmentReport, ...]:
-        """The reports on fragments in which a bookie lacks entries, or whose ensemble names a lost bookie."""
+        """The reports on fragments whose ensemble has a bookie that lacks entries or is lost."""
         return tuple(report for report in self.fragments if report.losses)
 
     @property

@@ -18,8 +18,8 @@ class LedgerFragment:
     """Consecutive entries of a ledger that one ensemble keeps.
 
     :ivar last: id of the last entry known to be acknowledged; ``first - 1`` if there is none.
-    :ivar closed: whether its entries are final.  If not, the fragment belongs to a writer that may be alive: no other
-        process may add entries to it or change its ensemble (safety rule S15).
+    :ivar closed: whether the entries of the fragment are final.  If not, its writer may be alive, and no other process
+        may add entries to the fragment or change its ensemble (safety rule S15).
     """
 
     ledger_id: int
@@ -42,9 +42,10 @@ class LedgerFragment:
         return self.schedule.ends(position, self.first, self.last)
 
     def moves(self, bookies: Mapping[int, str]) -> "Moves":
-        """Return the replacements of bookies in this fragment; leave out positions whose bookie stays.
+        """Return the changes of this fragment's ensemble after its repair.
 
-        :param bookies: for each repaired position, the bookie that has the entries now; it may be the same as before.
+        :param bookies: for each repaired position, the bookie that now has the entries.  If it is the bookie that the
+            ensemble already has there, the position needs no change.
         """
         pairs = {position: (self.ensemble[position], new) for position, new in bookies.items()}
         return Moves(self.first, {position: (old, new) for position, (old, new) in pairs.items() if old != new})
@@ -57,7 +58,7 @@ class LedgerFragment:
 
         :param position: index in the ensemble, from 0.
         :param percentage: percentage of the entries to read, from 0 to 100.
-        :param chance: source of random numbers; it draws the entries between the first and the last.
+        :param chance: source of random numbers for the choice of the entries between the first and the last.
         :returns: ascending ids; None for all entries that the bookie keeps.
         """
         ends = self.ends(position)
@@ -128,7 +129,8 @@ def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) 
     schedule = schedule_of(metadata)
     newest = metadata.segments[-1].first_entry_id
     end = metadata.last_entry_id if metadata.closed else last_confirmed
-    # The known LAC may be too low.  If it reaches the newest ensemble, all older fragments are final (safety rule S16).
+    # The known LAC may be lower than the writer's.  If it is at least the last entry before the newest ensemble, then
+    # the entries of all older ensembles are final (safety rule S16).
     settled = metadata.closed or last_confirmed >= newest - 1
     starts = [segment.first_entry_id for segment in metadata.segments]
     for segment, (start, following) in zip(metadata.segments, pairwise([*starts, end + 1]), strict=True):

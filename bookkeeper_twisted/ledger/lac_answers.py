@@ -24,7 +24,7 @@ class LastConfirmed:
     length: int = 0
 
     def merged(self, other: "LastConfirmed") -> "LastConfirmed":
-        """Combine this answer with the ``other``: take the higher LAC, and the entry with the higher id."""
+        """Return the higher LAC and the higher entry id (with its length) of this answer and the ``other``."""
         newest = max(self, other, key=lambda known: known.entry_id)
         lac = max(self.last_add_confirmed, other.last_add_confirmed)
         return LastConfirmed(lac, newest.entry_id, newest.length)
@@ -72,7 +72,7 @@ class LacAnswers:
 
     @property
     def suffice(self) -> bool:
-        """Whether so many bookies have answered that the others are too few for an ack quorum (safety rule S17)."""
+        """Whether the bookies that have not answered are too few for an ack quorum (safety rule S17)."""
         return self._is_covered(self._heard)
 
     def heard(self, bookie_id: str, known: LastConfirmed) -> None:
@@ -91,6 +91,6 @@ class LacAnswers:
             self.errors[bookie_id] = error
 
     def failure(self) -> BookKeeperError:
-        """Make the error for too few answers; its text has the error of each bookie."""
+        """Return the error to raise when too few bookies have answered; its text has the error of each bookie."""
         errors = "; ".join(f"bookie {bookie_id}: {error}" for bookie_id, error in self.errors.items())
         return ReadError(f"too few bookies know the last add of ledger {self._ledger_id}: {errors}")

@@ -67,13 +67,13 @@ def shuffled(candidates: Candidates, taken: Collection[str], chance: Chance, max
     if not positive:
         return chance.sample(bookies, len(bookies))
     limit = max_multiple * median(positive) if max_multiple else positive[-1]
-    # Draw exponential variates with the weights as rates: sorting by them has the same effect as drawing by weight.
+    # Weighted random order: draw for each bookie an exponential variate whose rate is the weight, and sort by it.
     keys = [-log(1.0 - chance.random()) / min(weight or positive[0], limit) for weight in weights]
     return [bookie for _, bookie in sorted(zip(keys, bookies, strict=True))]
 
 
 MAX_STEPS = 10_000
-"""Maximum number of racks that one search tries: far more than in a real cluster, so that every search ends."""
+"""Maximum number of racks that one search tries; a search in a real cluster needs far fewer."""
 
 NOWHERE = ""
 """The rack name of a bookie whose rack is unknown; it does not count as a rack of a write set."""
@@ -91,9 +91,11 @@ def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
 
 
 def can_span(racks: Sequence[str | None], write_quorum: int, position: int, wanted: int) -> bool:
-    """Test whether each write set that contains a position is in enough racks, or still can be when it is complete.
+    """Test whether each write set with the ``position`` can have bookies in enough racks.
 
-    :param racks: the rack of each position of the ensemble; None if no bookie is chosen for it yet.
+    A position without a bookie counts as one more rack.
+
+    :param racks: the rack of each position of the ensemble; None if no bookie is chosen for the position yet.
     :param position: index in the ensemble, from 0.
     :param wanted: number of different racks in which a write set must be.
     """
@@ -109,8 +111,8 @@ class RackSearch:
     """A search that assigns a rack to each position of an ensemble; see the module docstring.
 
     :ivar wanted: number of different racks in which each write set must be.
-    :ivar free: for each rack, the number of its bookies that no position uses yet; racks in the order of a random draw.
-    :ivar first: the local rack, which is tried first for position 0.
+    :ivar free: for each rack, in random order, the number of its bookies that are not assigned to a position yet.
+    :ivar first: the rack of this host, which is tried first for position 0; None if it is unknown.
     :ivar used: number of positions to which each rack is assigned.
     :ivar steps: number of racks tried so far.
     """
@@ -150,7 +152,7 @@ class RackSearch:
         self.used[rack] += count
 
     def _order(self, position: int) -> list[str]:
-        """Return the racks in the order to try them: the least used first, but for position 0 the local rack first."""
+        """Return the racks with a free bookie, the least used rack first; for position 0, the local rack is first."""
         racks = [rack for rack, count in self.free.items() if count > 0]
         local = self.first if position == 0 else None
         return sorted(racks, key=lambda rack: (rack != local, self.used[rack]))

@@ -2,8 +2,8 @@
 
 An entry is accepted if its ids and its digest are right, whichever bookie sent it (safety rule S18).  A batch read asks
 one bookie for consecutive entries; the entries before a damaged one are accepted.  Single reads (:class:`SingleReads`)
-ask one bookie for each entry, and then the next bookies for those that are missing.  An entry counts as missing only if
-every bookie of its write set answered that it does not have it (:func:`most_telling`).
+ask one bookie of the write set for each entry; if it does not return the entry, they ask the next bookie.  An entry
+counts as missing only if every bookie of its write set answered "no such entry" (:func:`most_telling`).
 
 Three users send requests, each in its own way, and pass the answers to this module: the client, which does not wait for
 a slow bookie; Spark tasks, which use blocking sockets; and the repair of replicas.
@@ -32,16 +32,16 @@ NO_ENTRY = (NoSuchEntryError, NoSuchLedgerError)
 """Errors with which a bookie answers that it does not have an entry; no other error means that."""
 
 FIRST_GUESS = 4 << 10
-"""The assumed size of an entry in bytes, until the first entry was read."""
+"""The assumed size of an entry in bytes before any entry has been read."""
 
 FIRST_ENTRIES = 32
-"""Maximum number of entries to request as long as their size is unknown, because each may have megabytes."""
+"""Maximum number of entries to request while their size is unknown; each entry may have megabytes."""
 
 MAX_SINGLE_READS = 1024
-"""Maximum number of single reads at a time.
+"""Maximum number of single reads that are sent together.
 
-With half as many, a client and its bookies need a sixth more time for an entry of a striped ledger, because they do
-twice as often what they do once for all reads of a window.  With twice as many, they need as much time.
+Measured with a striped ledger: with half of this number, the client and the bookies need a sixth more time for an
+entry; with twice the number, they need the same time.
 """
 
 ENTRY_OVERHEAD = 40
@@ -95,8 +95,8 @@ def most_telling(errors: Iterable[Exception]) -> Exception:
     The error says that the entry is missing only if every bookie answered so.
 
     :param errors: the error of each bookie, at least one.
-    :returns: the first error that is neither "no such entry or ledger" nor "no connection".  If there is none, the
-        first error "no connection".  If there is none either, the last error.
+    :returns: the first error that is neither "no such entry", "no such ledger" nor "no connection"; else the first
+        error "no connection"; else the last error.
     """
     errors = list(errors)
     for error in errors:
@@ -170,7 +170,10 @@ class SingleReads:
         self._run: EntryRun | None = None
 
     def missing(self) -> Sequence[int]:
-        """Return the ids of the entries that no bookie has sent; after :meth:`check`, damaged entries are included."""
+        """Return the ids of the wanted entries that no bookie has sent.
+
+        An entry that :meth:`check` found invalid counts as not sent.
+        """
         if self._run is not None:
             return ()
         if not self.stored and not self._given:
@@ -184,7 +187,7 @@ class SingleReads:
         :param answers: for each entry id, the received bytes, not verified, or an error.
         :returns: the errors among them.
         """
-        if set(map(type, answers.values())) == {bytes}:  # the usual case, decided without a step for each answer
+        if set(map(type, answers.values())) == {bytes}:  # the usual case: no answer is an error
             self._given.append((bookie_id, cast(Mapping[int, bytes], answers)))
             return {}
         entries = {entry_id: answer for entry_id, answer in answers.items() if isinstance(answer, bytes)}
@@ -220,7 +223,7 @@ class SingleReads:
         return wrong
 
     def _is_sound(self, found: dict[int, bytes]) -> bool:
-        """Verify all entries by one call, if they are a complete range; return True if all of them are valid."""
+        """Verify all ``found`` entries by one call; return False if one is invalid, or if the range has gaps."""
         if not isinstance(self.wanted, range) or len(found) < len(self.wanted):
             return False
         run = self._run_of(list(map(found.__getitem__, self.wanted)))

@@ -1,7 +1,7 @@
 """The rules for the decisions of a recovery (safety rule S17), without I/O.
 
-Each rule is one method; the rest of a recovery makes no decisions.  The tests show the purpose of a rule: they replace
-it by a weaker rule, and acknowledged entries get lost.
+Each rule is one method of :class:`RecoveryRules`.  The tests show why a rule is necessary: they replace its method by a
+weaker rule, and acknowledged entries are lost.
 """
 
 from collections.abc import Collection
@@ -16,8 +16,8 @@ from .schedule import schedule_of
 class RecoveryRules:
     """The rules by which the recovery of one ledger takes its decisions.
 
-    :param metadata: the metadata of the ledger in the state IN_RECOVERY, in which its last ensemble does not change any
-        more.
+    :param metadata: the metadata of the ledger in the state IN_RECOVERY; its writer can no longer change the last
+        ensemble.
     """
 
     def __init__(self, metadata: LedgerMetadata) -> None:
@@ -31,8 +31,9 @@ class RecoveryRules:
     def read_flags(self) -> int:
         """Return the flags for the reads of entries by a recovery.
 
-        Each read also fences the ledger.  Otherwise a bookie that was not reached before could answer "no such entry"
-        now, and later accept the entry from its writer (safety rule S4).
+        Each read also fences the ledger, because the bookie may have missed the fencing reads at the start of the
+        recovery.  Without the fence, it could answer "no such entry" and later accept this entry from the writer
+        (safety rule S4).
         """
         return FENCE | HIGH_PRIORITY
 
@@ -41,35 +42,34 @@ class RecoveryRules:
         return RECOVERY_ADD | HIGH_PRIORITY
 
     def is_covered(self, answered: Collection[int]) -> bool:
-        """Test whether the bookies without an answer, which may be unfenced, are too few to acknowledge an entry.
+        """Test whether so many bookies are fenced that the other ones are too few for an ack quorum.
 
-        If so, no new entry can get an ack quorum while the recovery reads entries, and the recovery knows every LAC
-        that an ack quorum has received.
+        If so, the writer can get no further entry acknowledged.  The answers then also include the LAC of every entry
+        that an ack quorum has stored.
 
-        :param answered: positions in the last ensemble whose bookies answered.
+        :param answered: positions in the last ensemble whose bookies have answered a fencing read.
         """
         return self.schedule.is_covered(answered)
 
     def confirmed(self, heard_lac: int) -> int:
         """Return the id of the last entry that is certainly acknowledged; the recovery reads only the entries after it.
 
-        Two rules give such an entry, and the higher id counts.  All entries up to a LAC are acknowledged.  All entries
-        before the newest ensemble are acknowledged, too, because a writer lets a new ensemble begin right after its
-        LAC.  The second rule gives the higher id if the bookies of the newest ensemble have no entry yet, and so know
-        no LAC.
+        It is the higher one of two ids: the LAC, and the last id before the newest ensemble.  All entries before the
+        newest ensemble are acknowledged, because a writer starts a new ensemble with the entry after its LAC.  The
+        second id is the higher one if the bookies of the newest ensemble have no entries yet, and so know no LAC.
 
         :param heard_lac: the highest LAC that a bookie of the newest ensemble has reported; -1 without any.
         """
         return max(heard_lac, self.metadata.segments[-1].first_entry_id - 1)
 
     def is_negative(self, error: Exception) -> bool:
-        """Test whether an ``error`` says that the bookie does not have the entry; other errors leave this open."""
+        """Test whether an ``error`` means that the bookie does not have the entry."""
         return isinstance(error, NO_ENTRY)
 
     def was_never_acknowledged(self, negatives: int) -> bool:
-        """Test whether so many bookies lack an entry that no ack quorum can ever have had it.
+        """Test whether so many bookies lack an entry that it cannot have been acknowledged.
 
-        :param negatives: number of bookies of the write set for which :meth:`is_negative` holds.
+        :param negatives: number of bookies of the write set that answered that they do not have the entry.
         """
         return negatives > self.schedule.write_quorum - self.schedule.ack_quorum
 
@@ -82,9 +82,9 @@ class Verdict(Enum):
     KEPT = auto()
     """A bookie returned the entry, so it stays in the ledger."""
     NEVER_ACKNOWLEDGED = auto()
-    """So many bookies lack the entry that no ack quorum ever had it; the ledger ends before it."""
+    """So many bookies lack the entry that it cannot have been acknowledged; the ledger ends before this entry."""
     UNDECIDABLE = auto()
-    """All bookies of the write set were asked, but it stays unknown whether the entry was acknowledged."""
+    """All bookies of the write set failed to return the entry, but it may have been acknowledged."""
 
 
 class EntryVote:

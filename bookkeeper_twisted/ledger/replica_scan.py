@@ -1,12 +1,16 @@
 """A scan of the entries of which one bookie should have a replica, without I/O.
 
-A :class:`ReplicaScan` yields questions: batch reads, or single reads of some entries.  Its caller sends each question
-to the bookie, and sends the answer into the scan, which records findings: ranges of entries in the same state.  The
-scan verifies every entry, and compares the ledger length in an entry with the length in the entry before it.  An entry
-is in one of five states: *ok*, *missing* (the bookie says that it does not have the entry), *damaged* (its bytes are
-not as they were written, or it cannot read its disk), *unreachable* (nothing is known: no connection, no reply in time,
-a bookie that is overloaded or refuses the reader), *length* (the entry is whole, but its length contradicts the entry
-before it).
+The methods of :class:`ReplicaScan` are generators.  They yield questions: batch reads, or single reads of some entries.
+The caller asks the bookie, and sends the answer into the generator.  The scan verifies every entry, and compares the
+ledger length in an entry with the ledger length in the entry before it.  It records findings: ranges of entries in the
+same state.  An entry has one of five states:
+
+- *ok*;
+- *missing*: the bookie answers that it does not have the entry;
+- *damaged*: the digest of the entry is wrong, or the bookie cannot read its disk;
+- *unreachable*: nothing is known, because the bookie cannot be reached, does not answer in time, is overloaded, or
+  refuses the reader;
+- *length*: the digest is right, but the ledger length in the entry contradicts the entry before it.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -150,9 +154,9 @@ class ReplicaScan:
                 return
 
     def _each(self, wanted: Sequence[int], last: int) -> Generator[Question, Answer, bool]:
-        """Read entries one by one, and record for each whether it is ok, missing or damaged.
+        """Read entries by single reads, and record the state of each entry.
 
-        :returns: False if an error also applies to all later entries, so that the scan ends.
+        :returns: False if the scan ends, because an error applies to all later entries, too.
         """
         answer = yield Singles(wanted)
         if isinstance(answer, EntryRun):
@@ -169,7 +173,8 @@ class ReplicaScan:
         return True
 
     def _rest(self, first: int, last: int, error: Exception) -> Finding:
-        """Return one finding (a range of entries in one state) for ``first`` to ``last``: the error applies to all."""
+        """Return one finding for all entries from ``first`` to ``last``, because the ``error`` applies to all of them.
+        """
         count = self._schedule.count(self._position, first, last)
         return Finding(first, last, state_of(error), count, detail=str(error))
 
@@ -188,8 +193,7 @@ class ReplicaScan:
             self._digester.verify(run)
         except DigestMatchError as error:
             if error.entry_id > run.first:
-                # Record the entries before the damaged one.  The damaged one is read again by a single read, which
-                # returns the newest copy of the entry.
+                # Record only the entries before the damaged one.  The next question starts at the damaged entry.
                 self._sound(run.slice(run.first, error.entry_id - run.first))
                 return
             self._length = None
@@ -198,7 +202,7 @@ class ReplicaScan:
             self._sound(run)
 
     def _sound(self, run: EntryRun) -> None:
-        """Record the states of entries with correct ids and digests; their ledger lengths may still be wrong."""
+        """Compare the ledger lengths of entries whose digests are right, and record the state *ok* or *length*."""
         while True:
             lengths = integers(run, LENGTH_AT).tolist()
             head = self._digester.payload_at
@@ -217,7 +221,7 @@ class ReplicaScan:
             self._note(Finding(entry_id, entry_id, LENGTH, 1, sizes[at], detail))
             if at + 1 == run.count:
                 return
-            self._length = None  # the length is unknown, because the two entries contradict each other
+            self._length = None  # unknown: either of the two entries may have the wrong length
             run = run.slice(entry_id + 1, run.count - at - 1)
 
     def _note(self, one: Finding) -> None:
@@ -231,14 +235,15 @@ class ReplicaScan:
             found.append(one)
 
     def _continues(self, before: Finding, one: Finding) -> bool:
-        """Test whether two findings can be joined: they have one state, and the bookie keeps no entry between them."""
+        """Test whether two findings can be joined: they have the same state, and no entry of this position between.
+        """
         if before.status != one.status:
             return False
         return self._schedule.ends(self._position, before.last + 1, one.first - 1) is None
 
 
 def lost_ranges(findings: Sequence[Finding], state: str) -> Iterator[tuple[int, int]]:
-    """Yield (first id, last id) of each finding, that is, of each range of entries in the given ``state``.
+    """Yield (first id, last id) of each range of entries that a scan has found in the given ``state``.
 
     :param state: one of the five states, for example :data:`MISSING`.
     """

@@ -108,7 +108,7 @@ _shared = lru_cache(maxsize=256)(Schedule)
 
 
 def schedule_of(metadata: LedgerMetadata) -> Schedule:
-    """Return the schedule of the ledger with this ``metadata``; ledgers with equal sizes use the same object.
+    """Return the schedule of a ledger; ledgers with equal ensemble size and quorums share one object.
 
     :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1.
     """
@@ -116,7 +116,7 @@ def schedule_of(metadata: LedgerMetadata) -> Schedule:
 
 
 def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[Ranges]) -> int:
-    """Return the lowest number of replicas that an entry of a range has on the bookies of its write set.
+    """Return the number of replicas of that entry in a range that has the fewest on the bookies of its write set.
 
     :param first: first id of the range of entries; the range includes ``last``.
     :param listed: for each position of the ensemble, the ranges of entries that its bookie has.
@@ -134,8 +134,7 @@ def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[
 def _fewest(start: int, last: int, period: int, listed: Sequence[Ranges]) -> int:
     """Return the lowest number of replicas of the entries ``start``, ``start + period``, ... up to ``last``.
 
-    The number of replicas changes only where a listed range begins or ends, so only the entries at these ids are
-    counted.
+    The number of replicas changes only where a listed range begins or ends, so only the entries there are examined.
     """
     points = {start}
     for ranges in listed:

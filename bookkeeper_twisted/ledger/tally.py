@@ -1,8 +1,8 @@
 """Counts acknowledgements of the adds of a batch: which entries have an ack quorum, and which cannot reach it.
 
 The index of an entry in its batch is called its place.  A set of entries is an integer with one bit for each place.
-*Level* ``n`` is the set of the entries for which more than ``n`` bookies have answered.  So an answer for a thousand
-entries is counted by a few operations on integers, whatever the quorums, the striping and the order of the answers.
+*Level* ``n`` is the set of the entries for which more than ``n`` bookies have answered.  So the count of an answer for
+a thousand entries takes only a few operations on integers.
 """
 
 from collections.abc import Hashable, Sequence
@@ -12,10 +12,10 @@ Item = TypeVar("Item")
 
 
 class Tally:
-    """Counts the bookies that have answered for each entry of a batch, up to a threshold.
+    """Counts, up to a threshold, how many bookies have answered for each entry of a batch.
 
-    A bookie that may answer is called a voter here.  The place of an entry is its index in the batch; a set of entries
-    is an integer with one bit for each place.
+    A *voter* is a bookie that answers.  A set of entries is an integer: bit ``n`` stands for the entry with index ``n``
+    in the batch, its *place*.
     """
 
     __slots__ = ("_levels", "_votes")
@@ -27,7 +27,7 @@ class Tally:
 
     @property
     def reached(self) -> int:
-        """The entries for which enough bookies have answered, as a set of bits (one for each entry of the batch)."""
+        """The entries for which as many bookies have answered as the threshold, as a set of bits."""
         return self._levels[-1]
 
     def add(self, voter: Hashable, places: int) -> int:
@@ -49,7 +49,7 @@ class Tally:
         return below & ~level
 
     def take_back(self, voter: Hashable, places: int) -> None:
-        """Remove the answers of the bookie ``voter`` for the entries in ``places`` (bits: indexes in the batch)."""
+        """Remove the answers of the bookie ``voter`` for the entries in ``places``, a set of bits."""
         if self._votes.get(voter, 0) & places:
             self._votes[voter] &= ~places
             votes, self._votes, self._levels = self._votes, {}, [0] * len(self._levels)
@@ -64,11 +64,11 @@ class Tally:
 class AckTally(Tally):
     """A tally of the answers of bookies to the adds of one batch.
 
-    What is counted (the voter) is one request to one bookie.  If the request is repeated, to the same bookie or to
-    another one, the new request is another voter.  Answers to the old request do not count any more (safety rule S16:
-    an acknowledged entry is on the bookies that the metadata name).
+    A voter is one add request to one bookie.  If entries of a request are sent again, to the same bookie or to another
+    one, the new request is another voter.  The answer to the old request then does not count for these entries any
+    more (safety rule S16: an acknowledged entry is on the bookies that the metadata name).
 
-    :ivar replaced: for each replaced request, the entries that another request stores instead, as a set of bits.
+    :ivar replaced: for each replaced request, the entries that were sent again in another request, as a set of bits.
     """
 
     __slots__ = ("_failures", "_spare", "replaced")
@@ -80,7 +80,7 @@ class AckTally(Tally):
         self.replaced: dict[Hashable, int] | None = None
 
     def acknowledge(self, voter: Hashable, places: int) -> int:
-        """Count that a bookie has stored some entries.
+        """Count the acknowledgement of an add request.
 
         :param voter: the add request that the bookie has answered.
         :param places: the entries: bit ``n`` stands for the entry with index ``n`` in the batch.
@@ -91,12 +91,12 @@ class AckTally(Tally):
         return self.add(voter, places)
 
     def fail(self, voter: Hashable, places: int) -> int:
-        """Count that a bookie failed to store some entries.
+        """Count the failure of an add request.
 
         :param voter: the add request that failed.
         :param places: the entries: bit ``n`` stands for the entry with index ``n`` in the batch.
-        :returns: the entries for which the failure counts, as a set of bits; it does not count for entries that another
-            request stores instead.
+        :returns: the entries for which the failure counts, as a set of bits: those that were not sent again in another
+            request.
         """
         if self.replaced is not None:
             places &= ~self.replaced.get(voter, 0)
@@ -106,7 +106,7 @@ class AckTally(Tally):
         return places
 
     def replace(self, voter: Hashable, places: int) -> None:
-        """Ignore all answers to a request for some entries, because another request stores these entries.
+        """Ignore the answer to a request for some entries, because they are sent again in another request.
 
         :param voter: the request that no longer counts.
         :param places: the entries, as a set of bits.
@@ -119,16 +119,16 @@ class AckTally(Tally):
             self._failures.take_back(voter, places)
 
     def is_replaced(self, voter: Hashable, places: int) -> bool:
-        """Test whether other requests than ``voter`` now store all entries in ``places``, a set of bits by index."""
+        """Test whether :meth:`replace` was called for all entries in ``places`` of the request ``voter``."""
         return self.replaced is not None and not places & ~self.replaced.get(voter, 0)
 
     def failed(self, voter: Hashable, places: int) -> bool:
-        """Test whether the request ``voter`` failed for an entry in ``places`` (bits: indexes in the batch)."""
+        """Test whether the request ``voter`` failed for one of the entries in ``places``, a set of bits."""
         return self._failures is not None and bool(self._failures.of(voter) & places)
 
     @property
     def unreachable(self) -> int:
-        """The entries that cannot reach an ack quorum any more, because too many bookies have failed: a set of bits."""
+        """The entries that cannot reach an ack quorum, because too many bookies have failed, as a set of bits."""
         return 0 if self._failures is None else self._failures.reached
 
 
