@@ -13,7 +13,7 @@ class ILedgerChecker(Interface):
     """A checker of ledgers: it finds the bookies that lack entries of a ledger."""
 
     def unanswering() -> Collection[str]:
-        """Return the ids of the bookies that did not answer recent requests; checks leave them out for a while."""
+        """Return the ids of the bookies that did not answer recent requests; checks send them none for a while."""
 
     async def check(
         ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = (), before: CheckReport | None = None
@@ -25,21 +25,22 @@ class ILedgerChecker(Interface):
         :param metadata: the newest metadata of the ledger.
         :param suspects: ids of bookies from which the check reads all entries, not only a sample.  The check also asks
             the metadata store whether these bookies are registered.
-        :param before: the report of an earlier check in the same repair.  Replicas that were complete in it are not
-            read again, unless a suspect has them.
+        :param before: the report of an earlier check in the same repair.  Replicas that were complete in this report
+            are not read again, except those on ``suspects``.
         :raises bookkeeper_twisted.errors.ClientClosedError: the client was closed during the check.
         """
 
 
 @attrs.define
 class CopyProgress:
-    """The progress of a present attempt to repair a ledger.
+    """The progress of a running attempt to repair a ledger.
 
-    :ivar began: time of its begin, in seconds of the worker's clock.
-    :ivar fragments: number of fragments for which entries are copied.
-    :ivar done: number of these fragments that are repaired, or cannot be repaired now.
-    :ivar entries: number of copies of entries to make, as far as the checks have found them lost.
-    :ivar copied, n_bytes: number of copies of entries made so far, and their bytes.
+    :ivar began: time at which the attempt began, in seconds of the worker's clock.
+    :ivar fragments: number of fragments with lost entries.
+    :ivar done: number of these fragments that were repaired, or whose repair failed.
+    :ivar entries: estimated number of copies of entries to make.
+    :ivar copied: number of copies of entries that bookies have stored.
+    :ivar n_bytes: number of bytes of these copies.
     """
 
     began: float
@@ -50,16 +51,12 @@ class CopyProgress:
     n_bytes: int = 0
 
     def count(self, entries: int, n_bytes: int) -> None:
-        """Count copies that a bookie has stored.
-
-        :param entries: number of entries.
-        :param n_bytes: their size.
-        """
+        """Count copies of entries that a bookie has stored; ``n_bytes`` is their total size."""
         self.copied += entries
         self.n_bytes += n_bytes
 
     def eta(self, now: float) -> float | None:
-        """Return the seconds until the last copy at the mean speed so far; None if nothing was copied yet.
+        """Estimate the seconds until all entries are copied, by the mean speed so far; None before the first copy.
 
         :param now: the time, in seconds of the worker's clock.
         """
@@ -76,9 +73,9 @@ class LedgerStatus:
         cannot be repaired until bookies return or are added.
     :ivar reason: why the ledger is not repaired yet, for people to read.
     :ivar attempts: number of failed attempts.
-    :ivar since: time at which the worker took the lock, in seconds of its clock.
+    :ivar since: time at which the worker locked the ledger, in seconds of the worker's clock.
     :ivar next_attempt: time of the next attempt, in seconds of the worker's clock; None during an attempt.
-    :ivar progress: the progress of the present attempt; None between attempts.
+    :ivar progress: the progress of the running attempt; None between attempts.
     """
 
     ledger_id: int

@@ -1,7 +1,7 @@
 """The limits of autorecovery: on its speed, on the size of requests, and on the number of requests in progress.
 
-A speed limiter counts the entries and bytes that bookies return, or that are written to bookies (once for each bookie).
-A read is counted before it is sent, with its estimated size.  When the reply has arrived, the count is corrected.
+A speed limiter counts the entries and bytes of reads or of writes; a write to several bookies counts once for each of
+them.  A read is counted with its estimated size before it is sent.  The count is corrected when the reply has arrived.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ REPLICATION_READ = "replication-read"
 """Name of the limiter of entries and bytes that the replicator reads."""
 
 REPLICATION_WRITE = "replication-write"
-"""Name of the limiter of entries and bytes that the replicator writes, counted for each bookie that gets them."""
+"""Name of the limiter of entries and bytes that the replicator writes; each bookie's copy of an entry counts."""
 
 REPLICATION_METADATA = "replication-metadata"
 """Name of the limiter of metadata requests: marks of ledgers, locks, registrations, metadata of repaired ledgers."""
@@ -23,7 +23,7 @@ CHECKER_READ = "checker-read"
 """Name of the limiter of entries and bytes that the checker reads."""
 
 CHECKER_METADATA = "checker-metadata"
-"""Name of the limiter of metadata that the auditor reads; each ledger counts as an entry."""
+"""Name of the limiter of the auditor's metadata reads; the metadata of one ledger count as one entry."""
 
 LIMITERS = (REPLICATION_READ, REPLICATION_WRITE, REPLICATION_METADATA, CHECKER_READ, CHECKER_METADATA)
 
@@ -31,10 +31,10 @@ _PIECE_SECONDS = 0.02
 
 
 def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
-    """Return the most entries and bytes that one request may ask for: what the limits grant in a fiftieth of a second.
+    """Return the maximum number of entries and bytes of one request, as the speed limits allow in 20 milliseconds.
 
-    So a worker under a speed limit sends small requests evenly, and no request of a client waits behind a large one.
-    The result is at least one entry and one byte.
+    So a worker under a speed limit sends many small requests, and a client's request does not have to wait until a
+    bookie has processed a large one.  The result is at least one entry and one byte.
 
     :param entries: maximum number of entries without a speed limit.
     :param n_bytes: maximum number of bytes without a speed limit.
@@ -64,9 +64,9 @@ class ConcurrencyLimit:
         return max(self._limit, 0)
 
     def enter(self, count: int) -> "Deferred[None]":
-        """Wait until ``count`` more requests or ledgers may be in progress, and count them.
+        """Wait until ``count`` more requests or ledgers may be in progress; then count them as in progress.
 
-        :param count: number of requests or ledgers to begin, at most the limit.
+        :param count: number of requests or ledgers, at most the limit.
         """
         if not self._waiting and self._fits(count):
             self._used += count
@@ -76,10 +76,7 @@ class ConcurrencyLimit:
         return waiter[1]
 
     def leave(self, count: int) -> None:
-        """Record that ``count`` requests or ledgers have ended, and admit waiting callers.
-
-        :param count: number of requests or ledgers that have ended.
-        """
+        """Record that ``count`` requests or ledgers have ended, and admit waiting callers."""
         self._used -= count
         self._admit()
 

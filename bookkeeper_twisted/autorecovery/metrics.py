@@ -50,8 +50,8 @@ class ReplicationMetrics:
 
     :ivar read_latency: milliseconds until a bookie answered a read.
     :ivar write_latency: milliseconds until a bookie acknowledged a write.
-    :ivar entry_read_latency, entry_write_latency: the same two latencies, but only of reads and writes of a single
-        entry, which are like those of clients.
+    :ivar entry_read_latency, entry_write_latency: the same latencies of those reads and writes that had one entry; they
+        are comparable with the latencies of clients.
     :ivar read_bytes: bytes of each read.
     :ivar written_bytes: bytes of each write to one bookie.
     :ivar unreadable: number of entries that no bookie could return.
@@ -82,10 +82,9 @@ class WorkerMetrics:
     """The metrics of one replication worker.
 
     :ivar rereplicate: milliseconds of each attempt to repair a ledger.
-    :ivar repaired: attempts that made a fragment complete.
-    :ivar moved: attempts that moved replicas of a complete ledger to bookies that satisfy the placement policy.
-    :ivar deferred: failed attempts to repair a ledger.  After such an attempt, the worker waits for a while before the
-        next one.
+    :ivar repaired: number of attempts that made at least one fragment complete.
+    :ivar moved: number of attempts that moved replicas of a complete ledger to satisfy the placement policy.
+    :ivar deferred: number of failed attempts, after which the worker waits before the next attempt.
     """
 
     def __init__(self, instruments: Instruments) -> None:
@@ -97,7 +96,10 @@ class WorkerMetrics:
         self._exceptions: dict[str, Counter] = {}
 
     def failed(self, error: Exception) -> None:
-        """Count a failed attempt to repair a ledger, under the class name of its ``error`` or Apache's name for it."""
+        """Count a failed attempt to repair a ledger, in a metric that is named after the class of its ``error``.
+
+        If Apache has an exception for this error, the metric has the name of Apache's exception.
+        """
         name = type(error).__name__
         name = _APACHE_NAMES.get(name, name)
         if name not in self._exceptions:
@@ -107,7 +109,7 @@ class WorkerMetrics:
     def watch(self, state: str, ledgers: Callable[[], float]) -> None:
         """Export a metric: how many of the ledgers that this worker has locked are in one state.
 
-        :param state: the state, which is the value of the metric's label.
+        :param state: the state, which becomes the label ``state`` of the metric.
         :param ledgers: a function that returns the present number of ledgers in this state.
         """
         self._instruments.gauge(_WORKER + "ledgers", ledgers, state=state)

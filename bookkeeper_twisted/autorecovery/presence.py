@@ -15,9 +15,9 @@ _FRESH_SECONDS = 1.0
 class Presence:
     """Tests whether bookies are registered; asks the metadata store before it reports a bookie as lost.
 
-    The client watches the sets of registered bookies, but these sets are empty at its start and outdated after a lost
-    session.  So a bookie that is missing in these sets counts as lost only if the metadata store confirms that it is
-    not registered.
+    The client watches the registered bookies.  Its sets of bookies are empty when it starts, and outdated after its
+    session was lost.  So a bookie that is not in these sets counts as lost only if the metadata store confirms that the
+    bookie is not registered.
 
     :param throttle: the speed limit of requests to the store.
     """
@@ -34,10 +34,10 @@ class Presence:
         self._asked_at = -_FRESH_SECONDS
 
     async def gone(self, bookies: Collection[str], suspects: Collection[str] = ()) -> frozenset[str]:
-        """Return which of the ``bookies`` are not registered, after the metadata store has confirmed it.
+        """Return those of the ``bookies`` that are not registered, as confirmed by the metadata store.
 
-        :param suspects: bookies that another process may have found to be lost.  The store is asked about them even if
-            the watched sets contain them.
+        :param suspects: bookies that another process may have reported as lost.  The store is asked about these
+            bookies, even if the client's sets contain them.
         :raises bookkeeper_twisted.errors.MetadataError: the store failed.
         """
         missing = frozenset(bookies) - self._watcher.writable - self._watcher.read_only
@@ -48,7 +48,7 @@ class Presence:
         return doubtful - self._writable - self._read_only if doubtful else doubtful
 
     async def unwritable(self, bookies: Collection[str]) -> frozenset[str]:
-        """Return which of the ``bookies`` are lost or read-only, after the metadata store has confirmed it.
+        """Return those of the ``bookies`` that are lost or read-only, as confirmed by the metadata store.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store failed.
         """

@@ -34,8 +34,8 @@ _ANY_NUMBER = 1 << 30
 class Identity:
     """The names by which this process is known in the metadata store.
 
-    :ivar candidate: the name in the election of the auditor.  As in Apache BookKeeper, it is the id that a bookie with
-        this configuration would have.
+    :ivar candidate: the name in the election of the auditor; as in Apache BookKeeper, the id of a bookie with the same
+        configuration.
     :ivar holder: host name in the worker's replication locks, for people to read.
     """
 
@@ -50,8 +50,9 @@ class AutoRecovery:
     :param now_ms: a function that returns the time in ms since the epoch, for marks and for the times of checks.
     :ivar throttles: the speed limits of all work of autorecovery.
     :ivar adaptive: slows copies down while bookies take long to read or add single entries.
-    :ivar limits: the operator's access to the speed limits and the adaptive limits.
-    :ivar election, worker: the two services.
+    :ivar limits: reads and changes the speed limits and the adaptive limits for an operator.
+    :ivar election: the candidate for auditor.
+    :ivar worker: the replication worker.
     """
 
     _log = Logger()
@@ -113,19 +114,18 @@ class AutoRecovery:
             self.election.start()
 
     def change(self, before: AutorecoveryConfig, config: AutorecoveryConfig) -> None:
-        """Set the speed limits of a ``config`` that differ from those of the configuration ``before``."""
+        """Set the speed limits of a new ``config`` that differ from the configuration ``before``."""
         old, bound = throttle_rates(before), config.replication_latency_bound_ms
         rates = {name: rate for name, rate in throttle_rates(config).items() if rate != old[name]}
         self.limits.set_limits(rates, None if bound == before.replication_latency_bound_ms else bound)
 
     async def stop(self) -> None:
-        """End the auditor, then the worker, which cancels its repairs and releases their locks."""
+        """Stop the auditor, and then the worker, which cancels its repairs and releases their locks."""
         services = ((AUDITOR, self.election.stop), (WORKER, self._stop_worker))
         for step in (stop for name, stop in services if name in self._services):
             try:
                 await step()
-            # Continue after the error.  At the end of the session, the store removes the locks and the vote in the
-            # auditor election.
+            # Continue after the error: the store removes the candidate and the locks at the end of the session.
             except BookKeeperError as error:
                 self._log.warn("autorecovery ends: {error}", error=error)
         self.adaptive.stop()

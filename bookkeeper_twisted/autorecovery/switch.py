@@ -27,12 +27,12 @@ class Switch:
         self._end = self._underreplication.watch_enabled(self._changed)
 
     def stop(self) -> None:
-        """End the watch; work that waits for the switch waits until it is cancelled."""
+        """Stop watching the switch; callers that still wait for it must cancel their Deferreds."""
         self._end()
         self.is_on = False
 
     def wait(self) -> "Deferred[None]":
-        """Wait until autorecovery is switched on; do not wait if it is on."""
+        """Wait until autorecovery is switched on; the returned Deferred has fired already if it is on."""
         if self.is_on:
             return succeed(None)
         waiter: Deferred[None] = Deferred(self._waiting.remove)

@@ -1,7 +1,8 @@
 """The rule for bookies that are registered but do not answer: after a few requests, checks leave them out for a while.
 
-A process that is stopped, or a host that is cut off, accepts connections and never answers.  If every check waited for
-such a bookie, a walk over all ledgers would take a minute for each replica on it.
+A bookie may be registered and accept connections, but answer no request, for example because its process was stopped
+by a signal.  If every check waited for such a bookie, a check of all ledgers would take a minute for each of the
+bookie's replicas.
 """
 
 from collections.abc import Awaitable, Callable, Collection
@@ -19,19 +20,17 @@ T = TypeVar("T")
 ENOUGH = 3
 """Number of consecutive unanswered requests after which checks leave a bookie out for a while."""
 FIRST_PAUSE = 30.0
-"""Seconds for which a bookie is left out at first; then one request tests whether it answers again."""
+"""Seconds from the last unanswered request to the request that tests whether the bookie answers again."""
 LONGEST_PAUSE = 120.0
-"""Maximum number of seconds between two tests whether a bookie that is left out answers again; the pause doubles after
-each test.
-"""
+"""Maximum number of seconds between two such tests; the pause doubles after each test."""
 
 
 @attrs.define
 class _Silence:
     """A bookie that checks leave out for a while, because it does not answer requests.
 
-    :ivar since: clock time of the last of the unanswered requests, in seconds.
-    :ivar until: clock time, in seconds, from which on one request is sent again as a test.
+    :ivar since: clock time, in seconds, of the last request without an answer.
+    :ivar until: clock time, in seconds, of the next test whether the bookie answers again.
     """
 
     since: float
@@ -42,7 +41,7 @@ class _Silence:
 class UnansweringBookies:
     """A record, shared by many checks, of the bookies that did not answer :data:`ENOUGH` requests one after the other.
 
-    That a bookie does not answer says nothing about its entries, so no ledger is marked for it.
+    Ledgers are not marked because of such bookies, since these bookies may still have all their entries.
 
     :ivar left_out: number of requests that were not sent, because their bookie was left out.
     :param what: name of the recorded kind of requests, for the log.
@@ -73,16 +72,16 @@ class UnansweringBookies:
             raise refusal
         try:
             answer = await send()
-        except BookKeeperError as error:  # a cancelled request is neither answered nor unanswered
+        except BookKeeperError as error:  # does not catch CancelledError: a cancelled request tells nothing
             self.heard(bookie_id, error)
             raise
         self.heard(bookie_id)
         return answer
 
     def refusal(self, bookie_id: str) -> BookieHandleNotAvailableError | None:
-        """Return the error to use as the answer of ``bookie_id`` while it is left out; None if it must be asked.
+        """Return an error if no request must be sent to ``bookie_id`` now; the caller uses it as the bookie's answer.
 
-        After each pause one caller gets None: its request finds out whether the bookie answers again.
+        Return None if the request must be sent: the bookie answers, or this request tests whether it answers again.
         """
         silence = self._silent.get(bookie_id)
         if silence is None:

@@ -9,11 +9,11 @@ is lost.  The auditor reads the metadata of all ledgers, one after the other, wh
   and reads only metadata.
 * *Periodic work* (:mod:`.periodic`) is the search for ledgers on lost bookies, and each of the :mod:`.ledger_checks`.
   If several of them become due within a second, as after the election, they share one walk, so that the metadata of
-  each ledger is read once.  The walk begins after a running audit, and an audit also counts as a search.
+  each ledger is read once.  The walk waits until a running audit has ended.  After an audit, the next search is due one
+  interval later, because both do the same.
 
-In a shared walk, the search and the checks visit each ledger one after the other.  The search comes first, so that its
-mark does not wait for reads of entries.  Then comes the check that reads entries, and last the checks that skip marked
-ledgers.  So a mark is usually written once.  It is written again only if a later check finds that more entries are
-lost.  If a check fails at a ledger, it leaves the walk and is repeated later, while the others continue.  If the walk
-itself fails or is stopped, all its checks have failed.
+In a shared walk, the search and the checks process each ledger one after the other: first the search, because its marks
+are urgent; then the check that reads entries; last the checks that skip marked ledgers.  If a check fails at a ledger,
+this check leaves the walk and is repeated later, while the other checks continue.  If the walk itself fails or is
+stopped, all its checks have failed.
 """

@@ -31,9 +31,7 @@ from .periodic import PeriodicWork, Timetable
 from .repeating import until_done
 
 MOST_PARALLEL = 100
-"""Maximum number of ledgers that are checked at the same time, because each needs memory for its metadata and
-requests.
-"""
+"""Maximum number of ledgers that are checked at the same time; the metadata and requests of each need memory."""
 
 
 _NAMES = {
@@ -62,7 +60,7 @@ class AuditorParts:
 
 
 class Auditor:
-    """The work of an elected auditor until it loses the election; it can be started and stopped only one time."""
+    """The work of an elected auditor until it loses the election; it cannot be started again after :meth:`stop`."""
 
     _log = Logger()
 
@@ -104,8 +102,7 @@ class Auditor:
     def stop(self) -> None:
         """End all work immediately.
 
-        After this call, the auditor marks no ledger and stores no time of a check, except by a request that has already
-        reached the store.
+        After this call, the auditor sends no more requests to mark a ledger or to store the time of a check.
         """
         if self._starting is not None:
             self._starting.cancel()
@@ -168,8 +165,7 @@ class Auditor:
 
     async def _audit_bookies(self) -> None:
         there = await bookies_there(self._registration)
-        # The lowest turn, 0, visits each ledger first.  It belongs to the search for ledgers on lost bookies, because
-        # its marks are urgent.
+        # Turn 0: in the shared walk, this search processes each ledger before the checks, because its marks are urgent.
         walk = partial(self._walks.run, turn=0)
         await self._audit.run(there, self._detector.is_expected, walk)
 
@@ -180,7 +176,7 @@ class Auditor:
 class AuditorElection:
     """The candidacy of this process for auditor, which lasts as long as the process runs.
 
-    Apache's auditor process ends with its ZooKeeper session.  This process goes on: it stops its auditor, and is a
+    Apache's auditor process exits when its ZooKeeper session ends.  This process only stops its auditor, and becomes a
     candidate again in its next session.
 
     :param candidate: the bookie id that names this process in the election.
@@ -211,8 +207,8 @@ class AuditorElection:
     async def stop(self) -> None:
         """Stop the auditor, and withdraw this candidate, so that another process is elected.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the store failed; this candidate's record in the election is
-            removed only at the end of the session.
+        :raises bookkeeper_twisted.errors.MetadataError: the store failed; it removes this candidate at the end of the
+            session.
         """
         self._dismiss()
         await self._auditing.withdraw()

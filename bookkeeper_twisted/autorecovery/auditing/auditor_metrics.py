@@ -17,8 +17,8 @@ class AuditorMetrics:
     :ivar published: durations of the audits that have marked at least one ledger.
     :ivar checks: durations of each periodic check.
     :ivar marked, marked_bytes: number and length of the ledgers that each audit or check marked.
-    :ivar delayed, cancelled: number of audits whose delay began when a bookie was lost, and number of such audits that
-        were cancelled because the bookie returned.
+    :ivar delayed: number of audits that were scheduled after a delay, because one bookie was lost.
+    :ivar cancelled: number of delayed audits that were cancelled, because the lost bookie returned.
     :ivar skipped: periodic checks that were postponed because an audit was delayed.
     :ivar checked: ledgers that were checked.
     :ivar inconclusive: ledgers whose check was inconclusive, because a bookie could not answer.
@@ -52,7 +52,7 @@ class AuditorMetrics:
         findings = self.findings
         gauges: dict[str, Callable[[], float]] = {
             "NUM_LEDGERS_NOT_ADHERING_TO_PLACEMENT_POLICY": lambda: findings.not_adhering,
-            # Always 0: only Apache's zone-aware policy, which this package does not have, knows soft adherence.
+            # Always 0: an ensemble is "softly adhering" only by Apache's zone-aware policy, which this package lacks.
             "NUM_LEDGERS_SOFTLY_ADHERING_TO_PLACEMENT_POLICY": lambda: 0,
             "NUM_UNDERREPLICATED_LEDGERS_ELAPSED_RECOVERY_GRACE_PERIOD": lambda: findings.left_behind,
             "NUM_LEDGERS_HAVING_NO_REPLICA_OF_AN_ENTRY": lambda: findings.no_replica,
@@ -68,8 +68,8 @@ class AuditorMetrics:
 class CheckResults:
     """The results of the last complete periodic checks, which the metrics export.
 
-    :ivar marked: number of ledgers that were marked as underreplicated when they were last counted; 0 if this process
-        is not the elected auditor.
+    :ivar marked: number of ledgers that are marked as underreplicated, at the last count; 0 if this process is not the
+        elected auditor.
     :ivar left_behind: number of ledgers whose underreplicated marks are older than the grace period for marks.
     :ivar in_office: 1 while this process is the elected auditor of the cluster, else 0.
     """

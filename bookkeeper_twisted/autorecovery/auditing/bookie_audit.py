@@ -19,8 +19,8 @@ from .ledger_scan import LedgerScan, Visit
 class Marker:
     """Marks ledgers as underreplicated for one audit or check, within a speed limit, and counts these ledgers.
 
-    :param operations: the speed limit of requests about underreplicated marks.
-    :param now_ms: a function that returns the time in ms since the epoch; None if marks get no time.
+    :param operations: the speed limit of requests that read or write underreplicated marks.
+    :param now_ms: a function that returns the time in ms since the epoch; None to store marks without a time.
     :ivar marked: number of marked ledgers.
     :ivar n_bytes: sum of the lengths of the marked ledgers, in bytes.
     """
@@ -37,7 +37,7 @@ class Marker:
     async def mark(self, ledger_id: int, length: int, replicas: Collection[str]) -> None:
         """Mark a ledger as underreplicated.
 
-        :param length: length of the ledger in bytes, as its metadata say, for the count.
+        :param length: length of the ledger in bytes, which is added to :attr:`n_bytes`.
         :param replicas: ids of the bookies that lack entries; empty if these bookies are unknown.
         """
         await self._operations.acquire(user=f"audit, ledger {ledger_id}")
@@ -59,7 +59,7 @@ class Marker:
 
 
 class _EnoughError(Exception):
-    """Raised to end a search for bookies in the metadata of ledgers, when enough of them were found."""
+    """Raised to end :meth:`BookieAudit.named` early, when enough bookies were found."""
 
 
 @attrs.define
@@ -86,11 +86,11 @@ class BookieAudit:
         """Mark each ledger as underreplicated if an ensemble in its metadata contains a lost bookie.
 
         :param there: ids of the registered bookies.
-        :param is_expected: called for each ledger that names a bookie outside ``there``.  It returns True if this
-            bookie does not count as lost, because it has returned during the audit, or because the delay after its loss
-            is still running.
-        :param walk: a function that visits all ledgers, in a walk that the audit shares with periodic checks.  None:
-            the audit reads the metadata of all ledgers immediately, in a walk of its own.
+        :param is_expected: called with the id of each bookie that a ledger names, but that is not in ``there``.  It
+            returns True if the bookie does not count as lost, because it has returned during the audit, or because the
+            delay after its loss is still running.
+        :param walk: a function that calls its argument for each ledger, in a walk that is shared with periodic checks.
+            None: the audit reads the metadata of all ledgers immediately, in a walk of its own.
         :returns: number of ledgers that were marked.
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the audit was complete.
         """

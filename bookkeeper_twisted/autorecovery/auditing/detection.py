@@ -22,7 +22,7 @@ from .lost_bookies import Action, Detection, LostBookies
 from .repeating import until_done
 
 _MANY = 2
-"""Number of lost bookies at which their ledgers are audited without a delay, if ledgers name all of these bookies."""
+"""Number of lost bookies (named by at least one ledger each) whose ledgers are audited without a delay."""
 
 
 class LostBookieDetector:
@@ -91,7 +91,7 @@ class LostBookieDetector:
         return self._bookies.state is Detection.WAITING
 
     def when_looked(self) -> "Deferred[None]":
-        """Wait until the detector knows which bookies are registered, and which expected bookies are missing."""
+        """Wait until the detector knows the registered bookies, and has decided which missing bookies are lost."""
         return self._wait(self._has_looked)
 
     def when_calm(self) -> "Deferred[None]":
@@ -124,15 +124,14 @@ class LostBookieDetector:
             return
         if self._is_delay_known:
             self._act(self._bookies.delay_is(seconds))
-        else:  # the first call only reports the stored delay, and requests no audit
+        else:  # the first call reports the delay that was stored before; no operator has requested an audit
             self._is_delay_known = True
             self._bookies.delay = seconds
 
     async def _consider(self) -> None:
-        """Wait until autorecovery is switched on; then find the lost bookies that no ledger names, and forget them.
+        """Once autorecovery is switched on, find the lost bookies that no ledger names; no longer count them as lost.
 
-        Such bookies need no audit.  The search notices bookies that return, or are lost, while it runs.
-
+        Such bookies need no audit.  Bookies that are lost or return during this search are taken into account.
         """
         await self._switch.wait()
         unnamed: frozenset[str] = frozenset()

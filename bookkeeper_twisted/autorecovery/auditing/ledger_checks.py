@@ -26,17 +26,17 @@ from .ledger_scan import LedgerScan, SharedWalks, Visit
 from .repeating import FIRST_PAUSE
 
 LATER_ROUNDS = 3
-"""Number of times that a check, at its end, checks again the ledgers for which a bookie could not answer."""
+"""Number of times that a ledger is checked again, at the end of the check of all ledgers, if a bookie did not answer.
+"""
 MOST_ROUNDS = 8
-"""Number of times that a check, at its end, checks again the ledgers of a bookie that answers no request at all.
+"""The same number for ledgers of a bookie that has not answered any request for some time.
 
-The pauses before these checks take 21 minutes in total.
+The pauses before all these checks take 21 minutes in total.
 """
 MOST_LATER = 100_000
-"""Maximum number of ledgers that a check remembers, to check them again at its end."""
+"""Maximum number of ledgers that are checked again at the end; the check keeps their ids in memory."""
 _TURNS = (AuditorCheck.ALL_LEDGERS, AuditorCheck.PLACEMENT, AuditorCheck.REPLICAS)
-"""The order in which checks visit a ledger: the check that marks ledgers comes before those that skip marked ledgers.
-"""
+"""The order in which checks visit a ledger; the first one may mark it, and the others skip marked ledgers."""
 
 
 @attrs.frozen
@@ -58,7 +58,7 @@ class CheckContext:
     pause: Callable[[float], Awaitable[None]]
 
     async def timed(self, check: AuditorCheck, run: Awaitable[None]) -> None:
-        """Wait until one ``run`` of a periodic ``check`` has ended; record its duration, as a success or a failure.
+        """Await ``run``, one run of a periodic ``check``; record its duration in the metrics.
 
         :raises Exception: the error of ``run``.
         """
@@ -74,9 +74,8 @@ class CheckContext:
     async def walk(self, check: AuditorCheck, visit: Visit) -> None:
         """Visit all ledgers for a ``check``.
 
-        If the search for lost bookies is due at the same time, it visits each ledger first.
-
-        Other checks may share the walk over the ledgers, so that metadata are read once.
+        Other checks may share the walk over the ledgers, so that the metadata of each ledger are read once.  If the
+        search for lost bookies shares the walk, it visits each ledger first.
 
         :raises bookkeeper_twisted.errors.MetadataError: the walk failed before all ledgers were visited.
         """
@@ -90,9 +89,10 @@ class CheckContext:
 
 @attrs.frozen
 class _Unsure:
-    """The result of an inconclusive check of a ledger: a bookie did not answer, so entries may be missing or not.
+    """The result of an inconclusive check of a ledger: one of its bookies did not answer.
 
-    :ivar losses: the losses that the check found nevertheless; a loss is a bookie and the entries that it lacks.
+    :ivar losses: the losses that the check has found on other bookies; a loss is a bookie and the entries that it
+        lacks.
     :ivar bookies: ids of the bookies that could not answer.
     """
 
@@ -102,10 +102,10 @@ class _Unsure:
 
 @attrs.frozen
 class AllLedgersCheck:
-    """The check that reads entries from every bookie of a ledger, and marks a ledger with missing entries.
+    """The check that reads entries from every bookie of a ledger, and marks a ledger if a bookie lacks entries.
 
-    A ledger is not marked merely because a bookie did not answer.  It is checked again at the end, if the bookie
-    answers other requests by then.
+    A ledger is not marked merely because a bookie did not answer.  It is checked again after all ledgers were checked,
+    if the bookie answers other requests by then.
 
     :ivar is_expected: tests whether a bookie does not count as lost: it is registered, or the delay after its loss is
         still running.
@@ -148,9 +148,8 @@ class AllLedgersCheck:
             first = {bookie_id: ledger_id for ledger_id, one in hopeless.items() for bookie_id in one.bookies}
             chosen = set(first.values())
             await for_each(chosen, again, self.context.scan.parallel)
-            # A bookie counts as still silent only if the check of its chosen ledger was inconclusive again.  The
-            # checker's list of silent bookies may be outdated: it may name a bookie that is lost meanwhile, or that has
-            # no entries of the chosen ledger any more.
+            # Do not use all bookies in checker.unanswering() here.  The check of the chosen ledger may have sent no
+            # request to a bookie in it, because this bookie is lost by now or no longer in the ledger's ensembles.
             still_silent = {bookie_id for ledger_id in chosen & later.keys() for bookie_id in later[ledger_id].bookies}
             others = [ledger_id for ledger_id in unsure if ledger_id not in chosen]
             await for_each(others, again_if_answered, self.context.scan.parallel)
@@ -176,8 +175,8 @@ class AllLedgersCheck:
         new = [loss for loss in losses if loss not in known]
         bad = {loss.bookie_id for loss in new if loss.kind is not LossKind.GONE}
         if gone := {loss.bookie_id for loss in new if loss.kind is LossKind.GONE}:
-            # If a mark names a lost bookie already, do not write it again: audits renew such marks.  But only this
-            # check renews marks for missing or damaged entries.
+            # Do not write a mark again only for a lost bookie that it names already: an audit does that if necessary.
+            # Missing or damaged entries are marked in any case, because no other check finds them.
             bad |= gone.difference(await marker.marked_bookies(ledger_id) or ())
         if bad:
             await marker.mark(ledger_id, metadata.length, bad)
@@ -188,7 +187,7 @@ class AllLedgersCheck:
     def _is_hopeless(self, unsure: _Unsure, among: Collection[str] | None = None) -> bool:
         """Test whether another check of a ledger would be inconclusive again, because its bookies still do not answer.
 
-        :param among: ids of bookies; a bookie outside ``among`` counts as answering.  None: all bookies are considered.
+        :param among: ids of the only bookies that may count as not answering; None for no restriction.
         """
         silent = set(self.checker.unanswering())
         return unsure.bookies <= (silent if among is None else silent & set(among))
@@ -202,7 +201,7 @@ class PlacementCheck:
     """The check that counts closed ledgers that violate the placement policy, and ledgers with old marks.
 
     :ivar repairs: whether to mark ledgers that violate the policy as underreplicated; these marks name no bookie.
-    :ivar grace_period: seconds after which a mark counts as too old; 0 if no mark ever does.
+    :ivar grace_period: age in seconds from which on a mark counts as old; 0 to not count old marks.
     """
 
     context: CheckContext

@@ -26,9 +26,9 @@ TOGETHER_SECONDS = 1.0
 class LedgerScan:
     """A walk over all ledgers: it reads the metadata of each ledger, and then visits the ledger.
 
-    Ledgers that are deleted during the walk are skipped.  So are ledgers whose stored metadata cannot be decoded: they
-    must not keep all other ledgers from being checked.  The log gets one line for each walk that met such ledgers.
-    While autorecovery is switched off, the walk pauses.
+    Ledgers that are deleted during the walk are skipped.  So are ledgers whose stored metadata cannot be decoded, so
+    that the walk visits all other ledgers; at its end, it logs the number of the undecodable ones.  While autorecovery
+    is switched off, the walk pauses.
 
     :ivar operations: the speed limit of the reads of metadata.
     :ivar parallel: maximum number of ledgers that are visited at the same time.
@@ -107,7 +107,8 @@ class SharedWalks:
         """Visit all ledgers, in a walk that other callers may share.
 
         If ``visit`` fails, only the visits of this caller end.  If the walk itself fails, the visits of all callers
-        end.  If the result is cancelled, the visits of this caller end; the walk ends too if it has no other caller.
+        end.  If the returned Deferred is cancelled, the visits of this caller end, and the walk ends if it has no other
+        caller.
 
         :param visit: called with the id and metadata of each ledger; several calls run at the same time.
         :param turn: number that orders the visits of several callers to a ledger: the lowest turn comes first.

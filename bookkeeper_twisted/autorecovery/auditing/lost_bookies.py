@@ -2,10 +2,9 @@
 
 After the loss of one bookie, its ledgers are audited only after a delay, because the bookie may just be restarting.  If
 two bookies are lost, their ledgers are audited without a delay, because a third loss might lose entries for good.  A
-lost bookie that no ledger names has no entries to lose, so it does not count as a second loss.  For example, the
-ledgers of a bookie that died long ago were copied to other bookies, but its cookie is still stored.  Such a bookie must
-not end the delay when another bookie is lost.  This module does no I/O: its caller has the clock and the metadata
-store.
+lost bookie that no ledger names has no entries to lose, so it does not count as one of the two.  For example, the
+cookie of a bookie that died long ago may still be stored, although its ledgers were copied to other bookies.  This
+module does no I/O: its caller has the clock and the metadata store.
 """
 
 from collections.abc import Collection
@@ -40,7 +39,7 @@ class Action(Enum):
     CANCEL = "cancel"
     """Cancel the timer that was set for :meth:`LostBookies.expired`."""
     AUDIT = "audit"
-    """Mark the ledgers of all lost bookies; cancel the timer for :meth:`LostBookies.expired`."""
+    """Mark the ledgers of all lost bookies now; cancel the timer for :meth:`LostBookies.expired`."""
 
 
 TRANSITIONS: dict[tuple[Detection, Loss, bool], tuple[Action, Detection]] = {
@@ -57,7 +56,7 @@ TRANSITIONS: dict[tuple[Detection, Loss, bool], tuple[Action, Detection]] = {
     (Detection.WAITING, Loss.MANY, False): (Action.AUDIT, Detection.CALM),
     (Detection.WAITING, Loss.MANY, True): (Action.AUDIT, Detection.CALM),
 }
-"""The action and the next state, by three things: the state, the number of losses, and whether there is a delay."""
+"""The action and the next state, by the state, the number of lost bookies, and whether a delay is configured."""
 
 
 @attrs.define
@@ -95,9 +94,9 @@ class LostBookies:
         return frozenset(self.known | self.pending).difference(available)
 
     def leave_out(self, unnamed: Collection[str]) -> None:
-        """Forget those lost bookies that no ledger's metadata name any more.
+        """Remove lost bookies that no ledger names from the known and the pending bookies.
 
-        If one of them waits for its audit, the wait ends.  If another lost bookie waits as well, its delay begins anew.
+        If this removes a pending bookie, the delay before the audit of any other pending bookie starts again.
 
         :param unnamed: ids of lost bookies that no ledger names.
         """
@@ -109,7 +108,7 @@ class LostBookies:
     def delay_is(self, seconds: int) -> Action:
         """Set the delay to a value that was written to the store; return the action that the caller must take.
 
-        An administrator can request an immediate audit by writing 0 or the present value.
+        By writing 0 or the present value, an administrator requests an immediate audit.
 
         :param seconds: the delay that was written.
         """

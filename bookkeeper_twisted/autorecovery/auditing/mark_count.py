@@ -16,7 +16,7 @@ COUNT_SECONDS = 60.0
 class MarkCount:
     """A count of the marked ledgers of a cluster, which is repeated every minute.
 
-    :param findings: gets the number; it is 0 after :meth:`stop`.
+    :param findings: its ``marked`` is set to the number of marked ledgers, and to 0 by :meth:`stop`.
     """
 
     _log = Logger()
@@ -43,7 +43,7 @@ class MarkCount:
             try:
                 self._findings.marked = await self._count()
             except BookKeeperError as error:
-                # The last number stays: alerts must not end because the metadata store fails.
+                # Keep the last number, so that a failure of the metadata store does not end an alert about the number.
                 self._log.debug("underreplicated ledgers are not counted: {error}", error=error)
             await deferLater(self._clock, COUNT_SECONDS)
 

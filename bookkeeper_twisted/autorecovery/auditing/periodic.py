@@ -19,9 +19,7 @@ from .detection import LostBookieDetector
 from .repeating import until_done
 
 LOOK_AGAIN_SECONDS = 60.0
-"""Maximum number of seconds after which the stored time of the last periodic check is read again: an operator may set
-it back.
-"""
+"""Seconds after which the stored time of the last run is read again, because an operator may have set it back."""
 
 
 @attrs.frozen
@@ -69,7 +67,7 @@ class PeriodicWork:
         self._running.addErrback(self._ended)
 
     def stop(self) -> None:
-        """Stop the periodic work; if it is in progress, it is cancelled and counts as not done."""
+        """Stop the periodic work; a run in progress is cancelled, and its time is not stored."""
         if self._running is not None:
             self._running.cancel()
 
@@ -83,8 +81,7 @@ class PeriodicWork:
     async def _until_due(self) -> None:
         await self._until_time()
         await self._until_calm()
-        # Check the time again.  An audit may have ended meanwhile, and it counts as a run of the search for ledgers on
-        # lost bookies.
+        # Check the time again: after an audit, the search for ledgers on lost bookies is no longer due.
         await self._until_time()
 
     async def _until_time(self) -> None:
@@ -94,7 +91,7 @@ class PeriodicWork:
     async def _seconds_left(self) -> float:
         """Return the seconds until the periodic work is due next.
 
-        If the clock was set back, the last run may lie in the future; it then counts as if it had ended now.
+        If the last run seems to be in the future, because the clock was set back, a full interval is left.
         """
         last, interval = await self._schedule.last_run(), self._schedule.interval
         if last is None:

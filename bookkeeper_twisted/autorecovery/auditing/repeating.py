@@ -21,7 +21,7 @@ _log = Logger()
 async def until_done(
     clock: IReactorTime, what: str, work: Callable[[], Awaitable[T]], failed: Callable[[], None] = lambda: None
 ) -> T:
-    """Repeat some work until it succeeds; after each failure, pause for 5 seconds at first and 60 seconds at most.
+    """Repeat some work until it succeeds; the pauses between the attempts grow from 5 to 60 seconds.
 
     :param what: name of the work, for the log.
     :param failed: called after each failure.

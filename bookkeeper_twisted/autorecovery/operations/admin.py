@@ -13,7 +13,7 @@ from ...metadata.interfaces import IMetadataDriver
 from ...model import AuditorCheck, UnderreplicatedLedger
 
 _LONG_AGO = 21 * 24 * 3600
-"""Seconds by which a forced check's stored time is set back: longer than any check's interval, so that it is due.
+"""Seconds by which the stored time of a check is set back, so that the check is due; longer than any check's interval.
 """
 
 
@@ -68,7 +68,7 @@ class AutorecoveryAdmin:
     async def underreplicated(
         self, missing: str = "", excluding: str = ""
     ) -> AsyncIterator[tuple[int, UnderreplicatedLedger]]:
-        """Yield the id and the mark of each underreplicated ledger, by ascending id; skip ledgers repaired meanwhile.
+        """Yield the id and the mark of each underreplicated ledger, by ascending id.
 
         :param missing: if given, yield only ledgers whose mark names this bookie.
         :param excluding: if given, yield only ledgers whose mark does not name this bookie.
@@ -88,7 +88,10 @@ class AutorecoveryAdmin:
         return False
 
     async def recovering(self) -> dict[int, str]:
-        """Return, by ledger id, the text of each replication lock: the host of the worker, and why the ledger waits."""
+        """Return the text of each replication lock, by ledger id.
+
+        The text has the host name of the worker.  If the worker waits with the repair, it also has the reason.
+        """
         return await self._marks.locked_ledgers()
 
     # ---- the auditor ---------------------------------------------------------------------------------
@@ -124,7 +127,7 @@ class AutorecoveryAdmin:
         await self._auditing.set_lost_bookie_delay(await self.lost_bookie_delay())
 
     async def force_checks(self, checks: Collection[AuditorCheck], now: float) -> int:
-        """Make periodic ``checks`` due soon, by storing in the metadata store that they ended long ago.
+        """Make the auditor run periodic ``checks`` soon: store in the metadata store that they ended long ago.
 
         :param now: the time in seconds since the epoch.
         :returns: the time that was stored, in ms since the epoch.

@@ -48,7 +48,7 @@ class RecoveryResult(Enum):
 class PlannedLedger:
     """The planned recovery of one ledger whose ensembles contain some of the bookies to recover.
 
-    :ivar bookies: ids of the bookies to recover that the ledger's ensembles contain.
+    :ivar bookies: ids of those bookies to recover that are in the ledger's ensembles.
     :ivar is_open: whether the ledger must be recovered and closed first, which fences its writer.
     :ivar n_bytes: estimate of the payload bytes to be copied.
     """
@@ -76,7 +76,7 @@ class BookieRecovery:
 
     :param admin: the administration of the cluster.
     :param replicator: copies entries; it must not copy them to one of ``bookies``.
-    :param bookies: ids of the bookies to recover.  They may still run; then entries are also read from them.
+    :param bookies: ids of the bookies to recover.  Entries are also read from those of them that still run.
     :param skip_open: whether to skip open ledgers.
     :param holder: name of this host, which is stored with the replication locks.
     """
@@ -115,7 +115,7 @@ class BookieRecovery:
         return cls(admin, presence, replicator, bookies, skip_open, holder)
 
     async def plan(self) -> AsyncIterator[PlannedLedger]:
-        """Yield, in ascending order, the ledgers that have one of the bookies to recover in an ensemble."""
+        """Yield the ledgers that have one of the bookies to recover in an ensemble, in ascending order of their ids."""
         async for ledger_id, metadata in self._admin.ledgers():
             planned = self.planned(ledger_id, metadata)
             if planned is not None:
@@ -135,9 +135,9 @@ class BookieRecovery:
         return not metadata.closed and bool(self._bookies.intersection(metadata.segments[-1].bookies))
 
     def _estimate(self, ledger_id: int, metadata: LedgerMetadata) -> int:
-        """Estimate the bytes to copy from the average size of an entry.
+        """Estimate the number of bytes to copy, by the average size of the ledger's entries.
 
-        Return 0 if the length of the ledger is unknown.
+        Return 0 if the ledger is not closed, because its length is not known then.
         """
         entries = metadata.last_entry_id + 1
         if not metadata.closed or entries <= 0:
@@ -149,7 +149,7 @@ class BookieRecovery:
         return int(copies * metadata.length / entries)
 
     async def unknown(self, planned: Iterable[PlannedLedger]) -> list[str]:
-        """Return the ids of bookies to recover that have no cookie and no ledger: the user may have mistyped them.
+        """Return the ids that the user may have mistyped: of bookies to recover without a cookie and without a ledger.
 
         :param planned: all ledgers that :meth:`plan` yields.
         """
@@ -157,7 +157,7 @@ class BookieRecovery:
         return sorted(self._bookies - named - await self._admin.all_bookies())
 
     async def check_gone(self) -> None:
-        """Check that none of the recovered bookies runs, because their cookies are deleted next.
+        """Check, before the cookies of the recovered bookies are deleted, that none of these bookies is running.
 
         :raises IncorrectParameterError: one of the bookies is running.
         """
@@ -179,14 +179,13 @@ class BookieRecovery:
         return deleted
 
     async def recover(self, planned: PlannedLedger) -> RecoveredLedger:
-        """Copy the entries that the recovered bookies have of a ledger to other bookies, then update its metadata.
+        """Copy one ledger's entries on the bookies to recover to other bookies, then update the ledger's metadata.
 
-        The ledger's replication lock is held meanwhile.
+        This method holds the replication lock of the ledger until it returns.  After a cancellation, extra copies may
+        remain that the metadata do not name.
 
-        After a cancellation, some copies may remain that the metadata do not name; nothing else has changed.
-
-        :param planned: the ledger; its metadata are read again.
-        :returns: the result, with the reason of a failure.
+        :param planned: the ledger, whose metadata are read again.
+        :returns: the result, with the reason if the recovery failed.
         :raises ClientClosedError: the client was closed.
         :raises MetadataError: the metadata store cannot be reached.  Other errors are not raised: they are in the
             result.
@@ -200,8 +199,8 @@ class BookieRecovery:
             if isinstance(error, ClientClosedError):
                 raise
             if isinstance(error, MetadataError):
-                # If the metadata store is unreachable, give up now: each further ledger would fail, too, but only after
-                # minutes.
+                # This request raises MetadataError if the store cannot be reached, which ends the recovery of all
+                # ledgers.  Otherwise each further ledger would fail only after minutes.
                 await self._admin.instance_id()
             if not isinstance(error, NoSuchLedgerMetadataError):  # a ledger that was deleted needs no recovery
                 return RecoveredLedger(ledger_id, RecoveryResult.FAILED, str(error))
@@ -236,10 +235,10 @@ class BookieRecovery:
             return await self._admin.client.context.ledgers.read(report.fragment.ledger_id)
 
     def _reports(self, ledger_id: int, metadata: LedgerMetadata, gone: Collection[str]) -> Iterator[FragmentReport]:
-        """Yield a report for each fragment with bookies to recover; it says that these bookies have lost all entries.
+        """Yield, for each fragment on bookies to recover, a report with all entries of these bookies as lost.
 
-        All entries before the newest ensemble count as acknowledged (safety rule S16), even if the bookies know a lower
-        LAC.
+        The fragments of an open ledger are final except the newest one, whatever LAC its bookies know (safety rule
+        S16).
         """
         confirmed = metadata.segments[-1].first_entry_id - 1
         for fragment in fragments_of(ledger_id, metadata, confirmed):

@@ -1,9 +1,9 @@
 """Decommission: waits until no ledger needs a bookie that was shut down for good.
 
-The auditor marks the ledgers of the bookie, and replication workers copy their entries; a decommission only triggers
-the audit and watches.  A ledger needs the bookie while the bookie is in an ensemble, at a position that stores an
-entry, or while a writer may still send entries to it.  The decommission also waits while the mark of a ledger names the
-bookie.
+A decommission only triggers an audit, and waits: the auditor marks the ledgers of the bookie, and replication workers
+copy their entries.  A ledger needs the bookie if one of its ensembles has the bookie at a position that stores an
+entry, or if a writer may still send entries to the bookie.  The decommission also waits until no underreplicated mark
+names the bookie.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ class Remaining:
     """The ledgers that a decommission still waits for.
 
     :ivar blockers: why each ledger still needs the bookie, by ledger id.
-    :ivar found: the largest number of remaining ledgers that any check has found so far.
+    :ivar found: the largest number of remaining ledgers since the decommission began.
     """
 
     blockers: Mapping[int, str]
@@ -60,7 +60,7 @@ class Decommission:
     """The decommission of one bookie: it waits until no ledger needs the bookie any more.
 
     :ivar bookie_id: id of the bookie, which was shut down.
-    :param patience: seconds without progress after which the decommission stops waiting.
+    :param patience: the wait ends if the number of remaining ledgers has not fallen for this number of seconds.
     """
 
     def __init__(self, clock: IReactorTime, driver: IMetadataDriver, bookie_id: str, patience: float = 600.0) -> None:
@@ -106,7 +106,7 @@ class Decommission:
         await self._admin.trigger_audit()
 
     async def _look(self, ledger_id: int) -> None:
-        """Read the metadata of a ledger, and record why the ledger still needs the bookie, if it does."""
+        """Read the metadata of a ledger, and record whether the ledger still needs the bookie."""
         try:
             metadata = (await self._ledgers.read(ledger_id)).value
         except NoSuchLedgerMetadataError:

@@ -1,7 +1,8 @@
 """The reads of a check: they are counted, limited in speed, and repeated after temporary errors.
 
-If a bookie is overloaded, does not answer in time or loses the connection, the read is repeated after growing pauses.
-The reads have no priority flag.  So a bookie prefers requests that have the flag, such as those of ledger recoveries.
+If a bookie is overloaded, does not answer in time or closes the connection, the read is repeated after growing pauses.
+The reads do not have the flag for high priority, so a bookie serves requests with this flag first, such as those of
+ledger recoveries.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,9 +45,9 @@ class ReadTotals:
 class BookieReads:
     """The reads by which one check of a ledger asks bookies for entries.
 
-    :param context: the objects for reads, whose ``bookies`` make the requests of this check only.
-    :param batch_bytes: maximum number of bytes per request; a low speed limit reduces them further.
-    :param usual_size: the expected size of an entry, which learns from the entries that are read.
+    :param context: the client's objects for reads.
+    :param batch_bytes: maximum number of bytes per request; a low speed limit may reduce this number.
+    :param usual_size: the expected size of an entry, which is updated from each reply.
     :param unanswering: the record of bookies that do not answer; all checks share it.
     """
 
@@ -71,9 +72,9 @@ class BookieReads:
         return self._context.config.batch_read_enabled and self._context.batch_support.is_expected(bookie_id)
 
     async def scan(self, bookie_id: str, questions: Scanning) -> None:
-        """Read the entries that a check needs from ``bookie_id``; each answer goes to ``questions``.
+        """Send the requests that the generator ``questions`` yields to ``bookie_id``, and send it the answers.
 
-        An error of the bookie is not raised: it counts as the answer.
+        An error of the bookie is not raised, but sent to the generator as the answer.
 
         :raises ClientClosedError: the client was closed.
         """
@@ -141,10 +142,10 @@ class BookieReads:
         return run
 
     async def _look_for_refusal(self, bookie_id: str, entry_id: int) -> None:
-        """Find out, after an unanswered batch read, whether the bookie supports batch reads at all.
+        """Send a single read after an unanswered batch read, to find out why the bookie did not answer.
 
-        A bookie without batch reads may close the connection or not answer.  So if it answers a single read now, it
-        probably does not support them.  And only the single read says whether the bookie answers at all.
+        If the bookie answers the single read, it may not support batch reads.  If the single read has no answer either,
+        the bookie may be one that does not answer any request.
         """
         answers: dict[int, bytes | Exception] = {}
         if await self._ask_singles(bookie_id, (entry_id,), answers) is None:
@@ -155,9 +156,9 @@ class BookieReads:
     async def _singles(
         self, bookie_id: str, wanted: Sequence[int], answers: dict[int, bytes | Exception]
     ) -> BookKeeperError | None:
-        """Read the ``wanted`` entries one by one into ``answers``, with retries.
+        """Read the ``wanted`` entries by single reads, with retries, and put the answers into ``answers``.
 
-        Return the error of the last request, or None.
+        Return the error of the last attempt if it got no replies, else None.
         """
         error: BookKeeperError | None = None
         for attempt in range(self._retries.attempts):
@@ -225,7 +226,7 @@ class BookieReads:
         self.totals.n_bytes += n_bytes
         self._metrics.entries.value += entries
         self._metrics.n_bytes.value += n_bytes
-        if n_bytes:  # replies without entries say nothing about the usual size
+        if n_bytes:  # not for replies without entries
             self._usual_size.learn(entries, n_bytes)
 
     async def _wait(self, attempt: int) -> None:

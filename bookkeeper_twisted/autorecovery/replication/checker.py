@@ -1,11 +1,11 @@
 """The checker of ledgers: reads and verifies entries to find bookies that lack entries.
 
-The bookie at each position of each fragment is checked separately.  Either all entries that it should have are read, or
-a sample: the first and the last, perhaps more.  If a fragment is so small that a disk reads it as fast as a single
-entry, all its entries are read by one request; a sample would need two.  If a sample finds a missing or damaged entry,
-all entries of the position are read, so that the report names all lost entries.  If a bookie does not answer after
-several tries, the check is inconclusive, but no entry counts as lost.  A bookie that answers none of several requests
-is left out by all checks for a while (:mod:`~bookkeeper_twisted.autorecovery.unanswering`).
+Each position of each fragment is checked separately.  The check reads all entries that the bookie at this position
+should have, or only a sample: the first, the last, and some between.  If a fragment has only a few kilobytes, all its
+entries are read by one request, because a sample would need two.  If an entry of a sample is missing or damaged, all
+entries of the position are read, so that the report names all lost entries.  If a bookie does not answer after several
+tries, the check is inconclusive, but no entry counts as lost.  After several unanswered requests, all checks leave the
+bookie out for a while (:mod:`~bookkeeper_twisted.autorecovery.unanswering`).
 """
 
 from collections.abc import Collection, Iterator
@@ -37,19 +37,17 @@ from ..unanswering import UnansweringBookies
 from .bookie_reads import BookieReads
 
 _SMALL_BYTES = 16 << 10
-"""Maximum number of bytes of a fragment of which all entries are read; its size is estimated by the average size of the
-ledger's entries.
-"""
+"""Maximum size in bytes of a fragment whose entries are all read, instead of a sample; the size is estimated."""
 
 
 @attrs.frozen
 class CheckerSettings:
     """The settings of checks of ledgers.
 
-    :ivar percentage: percentage of the entries at a position that are read; 0 for only the first and the last, 100 for
-        all (``auditorLedgerVerificationPercentage``).
-    :ivar max_in_flight: maximum number of entries or batches requested at the same time, by all checks together; 0 or
-        less for no limit (``inFlightReadEntryNumInLedgerChecker``).
+    :ivar percentage: percentage of the entries of a position that are read; 0 for only the first and the last entry,
+        100 for all entries (``auditorLedgerVerificationPercentage``).
+    :ivar max_in_flight: maximum number of unanswered read requests of all checks together; 0 or less for no limit
+        (``inFlightReadEntryNumInLedgerChecker``).
     :ivar parallel: maximum number of positions of one ledger that are checked at the same time.
     :ivar batch_bytes: maximum number of bytes of one request.
     """
@@ -82,7 +80,7 @@ class LedgerChecker:
         metrics.watch(self._unanswering)
 
     def unanswering(self) -> Collection[str]:
-        """Return the ids of bookies that answered none of the last requests; checks leave them out for a while."""
+        """Return the ids of the bookies that did not answer recent requests; checks send them none for a while."""
         return self._unanswering.bookies
 
     async def check(
@@ -111,16 +109,19 @@ class LedgerChecker:
 
 @attrs.frozen
 class _LacRequests:
-    """A client for :class:`~bookkeeper_twisted.client.reading.lac_coverage.LacCoverage`: it only reads LACs.
+    """Sends the requests of a :class:`~bookkeeper_twisted.client.reading.lac_coverage.LacCoverage`.
 
-    It does not ask a bookie that is left out because it does not answer.
+    No request is sent to a bookie that did not answer recent requests.
     """
 
     bookies: IBookieClient
     unanswering: UnansweringBookies
 
     def read_lac(self, bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
-        """Read the explicit LAC and the last entry of a ledger from one bookie, if the bookie answers requests."""
+        """Read the explicit LAC and the last entry of a ledger from one bookie.
+
+        If the bookie did not answer recent requests, the Deferred fails without a request.
+        """
         read = partial(self.bookies.read_lac, bookie_id, ledger_id)
         return Deferred.fromCoroutine(self.unanswering.ask(bookie_id, read))
 
@@ -159,12 +160,10 @@ class _LedgerCheck:
         return CheckReport(self._ledger_id, reports, totals.requests, totals.entries, totals.n_bytes)
 
     async def _last_confirmed(self) -> tuple[int, BookKeeperError | None]:
-        """Return the LAC of an open ledger.
+        """Return the LAC of an open ledger, and an error if too few bookies answered, so that the LAC may be higher.
 
-        Also return an error if bookies did not answer, because the LAC may be higher.
-
-        The writer has completed all entries below its newest ensemble (safety rule S16), even if its bookies know a
-        lower LAC.
+        The LAC is at least the last entry before the newest ensemble, even if the bookies know a lower LAC (safety rule
+        S16).
         """
         metadata = self._metadata
         if metadata.closed:
@@ -182,9 +181,9 @@ class _LedgerCheck:
     def _positions(
         self, fragments: list[LedgerFragment]
     ) -> Iterator[tuple[int, LedgerFragment, int, tuple[int, int]]]:
-        """Yield the positions whose entries must be read.
+        """Yield each position whose bookie must be asked for entries, with its fragment.
 
-        The entries of a lost bookie are recorded as lost instead.
+        If the bookie is lost, record the entries of the position as lost instead.
         """
         whole, suspects = self._whole, self._suspects
         for number, fragment in enumerate(fragments):
@@ -194,7 +193,7 @@ class _LedgerCheck:
                     ranges = () if ends is None else (ends,)
                     self._lost[number, position] = [ReplicaLoss(position, bookie_id, LossKind.GONE, ranges)]
                 elif ends is None:
-                    continue  # the bookie at this position of the ensemble stores no entry of the fragment
+                    continue  # this position stores no entry of the fragment
                 elif bookie_id in suspects or (fragment.first, fragment.last, position, bookie_id) not in whole:
                     yield number, fragment, position, ends
 

@@ -1,10 +1,10 @@
-"""The copying of entries by a plan: they are read from any replica, verified, and sent unchanged.
+"""The copying of entries by a plan: read them from any replica, verify them, and send them unchanged to the targets.
 
-Entries are copied in windows, that is, some entries at a time, limited in number and bytes: while one window is
-written, the next one is read.  If every bookie of the ensemble stores every entry, one batch read reads a window, and
-all targets get the same bytes.  In a striped ledger, single reads read a window, and each target gets the entries whose
-write sets contain it.  Each target gets its part of a window by one write, when the speed limit allows it.  A target
-that has failed gets nothing more; the other targets do.
+A target is a bookie that gets copies.  Entries are copied in windows; a window is a limited number of entries.  While
+one window is written, the next one is read.  If every bookie of the ensemble stores every entry, a window is read by
+one batch read, and all targets get the same bytes.  In a striped ledger, a window is read by single reads, and each
+target gets the entries that its position stores.  After a write to a target has failed, only the other targets get
+further entries.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -40,9 +40,9 @@ class CopySettings:
 
     :ivar window_entries: maximum number of entries that are read and written at a time
         (``rereplicationEntryBatchSize``).
-    :ivar window_bytes: maximum number of bytes that are read and written at a time; a low speed limit reduces them
-        further.
-    :ivar max_unreadable: number of unreadable entries after which the copying of a fragment is given up.
+    :ivar window_bytes: maximum number of bytes that are read and written at a time; a low speed limit may reduce this
+        number.
+    :ivar max_unreadable: number of unreadable entries after which the copying of a fragment ends.
     """
 
     window_entries: int = 1000
@@ -56,7 +56,7 @@ class CopyLimits:
     """The speed limits of the copying of entries.
 
     :ivar reads: the limit of entries and bytes that are read.
-    :ivar writes: the limit of entries and bytes that are written, counted for each bookie that gets them.
+    :ivar writes: the limit of entries and bytes that are written; each bookie's copy of an entry counts.
     """
 
     reads: Throttle
@@ -64,12 +64,12 @@ class CopyLimits:
 
 
 class LatencyProbe:
-    """Decides when to copy only one entry, to measure the latency of the bookies.
+    """Decides when to copy only one entry, to measure the latency of bookies.
 
-    The latency of one entry is comparable to that of a client's request.  The latency of many entries depends mostly on
-    their size.
+    The latency of a request for one entry is comparable to the latency of a client's request.  The latency of a request
+    for many entries depends mostly on their size.
 
-    :param is_wanted: tests whether latencies must be measured, because a bound for them is configured.
+    :param is_wanted: tests whether the latency must be measured, because an upper bound for it is configured.
     """
 
     def __init__(self, clock: IReactorTime, is_wanted: Callable[[], bool]) -> None:
@@ -78,7 +78,7 @@ class LatencyProbe:
         self._next = 0.0
 
     def is_due(self) -> bool:
-        """Test whether the next copy must be of only one entry; True ten times a second, for all callers together."""
+        """Test whether only one entry must be copied next; over all callers, return True at most ten times a second."""
         now = self._clock.seconds()
         if now < self._next or not self._is_wanted():
             return False
@@ -91,14 +91,14 @@ Load = tuple[tuple[str, ...], Adds]
 
 
 Copied = Callable[[int, int], None]
-"""A function that is called with the number and the bytes of copies that a bookie has stored."""
+"""A function that is called with the number of entries and the number of bytes after a bookie has stored copies."""
 
 
 class FragmentCopy:
     """The copying of the entries of one fragment.
 
-    :param context: the objects for reads, whose ``bookies`` make the requests for this fragment only.
-    :param copied: see :data:`Copied`.
+    :param context: the client's objects for reads; its ``bookies`` send only the requests for this fragment.
+    :param copied: called with the number of entries and bytes after a bookie has stored copies.
     :ivar failed: the error of each target that could not store its entries, by bookie id.
     :ivar unreadable: the error of each entry that no replica could return, by entry id.
     """
@@ -124,10 +124,9 @@ class FragmentCopy:
         self._usual_size = usual_size_of(metadata)
 
     async def run(self, plan: Iterator[CopyRun]) -> None:
-        """Copy all entries of a plan that can be read to all targets that can store them.
+        """Copy the entries of a plan; :attr:`unreadable` and :attr:`failed` have the errors of entries and targets.
 
-        :param plan: runs (consecutive entries) with their targets, in ascending order; each run is taken from the
-            iterator when the runs before it were read.
+        :param plan: runs (consecutive entries) with their targets, in ascending order.
         :raises bookkeeper_twisted.errors.BookKeeperError: bookies did not answer after several tries, so that it is
             unknown whether they have entries.
         """
@@ -154,9 +153,7 @@ class FragmentCopy:
     # ---- reads ---------------------------------------------------------------------------------------
 
     async def _loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
-        """Read the planned entries by batch reads, and yield the adds that copy them.
-
-        This is for ledgers that are not striped: every bookie of the ensemble stores every entry.
+        """Read the planned entries of a ledger that is not striped by batch reads, and yield the adds that copy them.
         """
         for run in plan:
             at = run.first
@@ -193,16 +190,13 @@ class FragmentCopy:
         return None  # never reached, because _pause() raises the error of the last attempt
 
     async def _striped_loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
-        """Read the planned entries of a striped ledger by single reads.
-
-        Yield the adds that copy them, for each target.
-        """
+        """Read the planned entries of a striped ledger by single reads, and yield the adds for each target."""
         wanted: dict[int, tuple[str, ...]] = {}
         for run in plan:
             if self._given_up:
                 break
             if not self._alive(run.targets):
-                continue  # later runs may be for other targets
+                continue  # later runs may have other targets
             for entry_id in range(run.first, run.last + 1):
                 wanted[entry_id] = run.targets
                 if len(wanted) >= self._singles():
@@ -247,27 +241,27 @@ class FragmentCopy:
         return found
 
     def _room(self) -> tuple[int, int]:
-        """Return the most entries and bytes that may be read and written next."""
+        """Return the maximum number of entries and bytes of the next window."""
         settings, limits = self._settings, self._limits
         most = 1 if self._probe is not None and self._probe.is_due() else settings.window_entries
         return piece(most, settings.window_bytes, limits.reads, limits.writes)
 
     def _singles(self) -> int:
-        """Return the number of single reads to send together, by the average size of the entries read so far."""
+        """Return the number of single reads to send together, by the expected size of an entry."""
         entries, n_bytes = self._room()
         return self._usual_size.entries_in(n_bytes, min(entries, MAX_SINGLE_READS))
 
     async def _pay(self, entries: int) -> tuple[int, int]:
-        """Wait until the speed limit allows a read.
+        """Wait until the speed limit allows a read of some entries.
 
-        Return the numbers of entries and bytes that it will probably return.
+        Return the expected numbers of entries and bytes in the reply.
         """
         expected = entries, entries * self._usual_size.n_bytes
         await self._limits.reads.acquire(expected[1], entries, self._user)
         return expected
 
     def _count_read(self, paid: tuple[int, int], entries: int, n_bytes: int, began: float) -> None:
-        """Count what a read has returned; correct the estimate that the speed limiter counted before the read."""
+        """Count the entries that a read has returned; correct the estimate that the speed limiter counted before it."""
         self._limits.reads.correct(n_bytes - paid[1], entries - paid[0])
         if entries:
             metrics = self._metrics
@@ -283,10 +277,7 @@ class FragmentCopy:
         self._metrics.unreadable.value += 1
 
     async def _pause(self, attempt: int, error: Exception) -> None:
-        """Wait before the next attempt of a read; after the last attempt, raise its error.
-
-        :raises BookKeeperError: the ``error`` of the last attempt.
-        """
+        """Wait before the next attempt of a read; if this was the last attempt, raise its ``error`` instead."""
         if self._settings.retries.is_last(attempt):
             raise error
         await deferLater(self._clock, self._settings.retries.pause(attempt))
@@ -301,7 +292,7 @@ class FragmentCopy:
         await for_each(writes, lambda write: self._write_to(*write), max(len(writes), 1))
 
     async def _write_to(self, target: str, adds: Adds) -> None:
-        """Send adds to a bookie, with retries, until it has acknowledged all of them, or is given up."""
+        """Send adds to a bookie, with retries; if an add fails for good, record its error in :attr:`failed`."""
         for attempt in range(self._settings.retries.attempts):
             n_bytes = adds.offsets[-1] - ENTRY_AT * len(adds)
             await self._limits.writes.acquire(n_bytes, len(adds), self._user)
@@ -328,8 +319,7 @@ class FragmentCopy:
             adds = adds.some(sorted(place for places, _ in refused for place in places))
 
     def _send(self, target: str, adds: Adds) -> "Deferred[list[tuple[Sequence[int], Exception]]]":
-        """Send adds to a bookie; when all are answered, return the refused adds (by their indexes) with their errors.
-        """
+        """Send adds to a bookie, and wait for all answers; return the indexes and the errors of the failed adds."""
         answered: Deferred[list[tuple[Sequence[int], Exception]]] = Deferred()
         refused: list[tuple[Sequence[int], Exception]] = []
         left = len(adds)

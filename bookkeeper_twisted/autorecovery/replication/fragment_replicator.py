@@ -1,10 +1,10 @@
 """The replicator: copies entries until every replica of a fragment is complete again.
 
-A writable bookie gets back the entries that it lacks, and the metadata stays as it is.  If a bookie is lost or
-read-only, the placement policy chooses another bookie for its position.  This bookie gets all entries of the position.
-Only after it has acknowledged them does it replace the old bookie in the metadata (safety rule S19).  After a crash at
-any moment, there may be extra copies, but nothing else is wrong.  If a target fails, another one is chosen, a limited
-number of times.
+If the bookie at a position is writable, the replicator copies the entries that it lacks to it, and the metadata does
+not change.  If the bookie is lost or read-only, the placement policy chooses a new bookie for the position, and the
+replicator copies all entries of the position to the new bookie.  It updates the metadata only after the new bookie has
+acknowledged these entries (safety rule S19).  So a crash at any moment leaves only extra copies.  If a bookie fails to
+store copies, another bookie is chosen, a limited number of times.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -26,11 +26,10 @@ from ..presence import Presence
 from .copying import Copied, CopyLimits, CopySettings, FragmentCopy, LatencyProbe
 
 MAX_NAMED = 100
-"""Maximum number of entry ids that the text of an error names."""
+"""Maximum number of entry ids in the text of an error."""
 
 MAX_ROUNDS = 3
-"""Maximum number of times that the entries of one fragment are copied; each time, other bookies replace those that
-failed.
+"""Maximum number of attempts to copy the entries of one fragment; each attempt replaces the bookies that failed before.
 """
 
 
@@ -41,8 +40,8 @@ class _FragmentWork:
     :ivar hopeless: entries that every bookie of their write set has lost, as runs (consecutive entries).
     :ivar lost: for each position of the ensemble that is not repaired yet, the entries that its bookie lacks.
     :ivar excluded: ids of bookies that must not get copies.
-    :ivar copied: see :data:`~.copying.Copied`.
-    :ivar repaired: for each repaired position of the ensemble, the bookie that has its entries now.
+    :ivar copied: called with the number of entries and bytes after a bookie has stored copies.
+    :ivar repaired: for each repaired position of the ensemble, the bookie that now has the entries of this position.
     :ivar shortage: the error of the placement policy if it found no bookie for a position.
     :ivar failed: the error of the last bookie that failed to store copies.
     """
@@ -58,14 +57,14 @@ class _FragmentWork:
 
     @property
     def ensemble(self) -> tuple[str, ...]:
-        """Return the ensemble of the fragment with the bookies that have been replaced so far."""
+        """Return the ensemble of the fragment, with the new bookies of the positions repaired so far."""
         return tuple(self.repaired.get(position, old) for position, old in enumerate(self.fragment.ensemble))
 
     def done(self, targets: Mapping[int, str], failed: Mapping[str, Exception]) -> None:
-        """Record the result of copying entries once to the chosen bookies.
+        """Record the results of one attempt to copy entries to the chosen bookies.
 
-        :param targets: for each position in the ensemble, the bookie that was to get the entries of this position.
-        :param failed: the error of each bookie that did not store its entries, by bookie id.
+        :param targets: for each position to repair, the id of the bookie to which its entries were sent.
+        :param failed: the error of each bookie that did not store all these entries, by bookie id.
         """
         for position, target in targets.items():
             if target in failed:
@@ -118,14 +117,14 @@ class FragmentReplicator:
         If the repair is cancelled, its reads and writes end, and the copies made so far remain as extra copies.
 
         :param stored: the metadata of the ledger that was checked.
-        :param report: what the check has found in the fragment.
-        :param copied: see :data:`~.copying.Copied`.
+        :param report: the result of the check of the fragment.
+        :param copied: called with the number of entries and bytes after a bookie has stored copies.
         :returns: the metadata after the repair.
         :raises IllegalOperationError: the fragment is not final: a writer may still add entries to it.
-        :raises EntriesLostError: some entries are on no bookie; the others were copied if possible, but the metadata is
-            unchanged.
-        :raises NotEnoughBookiesError: too few bookies are writable for some of the positions.
-        :raises WriteError: bookies failed to store copies, and so did the bookies chosen after them.
+        :raises EntriesLostError: some entries are on no bookie.  Other entries may have been copied, but the metadata
+            is unchanged.
+        :raises NotEnoughBookiesError: too few bookies are writable, so some positions were not repaired.
+        :raises WriteError: bookies failed to store copies, in each of several attempts with different bookies.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger was deleted during the repair.
         :raises bookkeeper_twisted.errors.BookKeeperError: bookies or the metadata store did not answer.
         """
@@ -159,9 +158,9 @@ class FragmentReplicator:
         return stored
 
     async def _round(self, context: ReadingContext, metadata: LedgerMetadata, work: _FragmentWork) -> bool:
-        """Choose a bookie for each position that lacks entries, and copy the entries to it.
+        """Choose a bookie for each position that lacks entries, and copy the entries of the position to this bookie.
 
-        Return False if the placement policy has no bookie for any of these positions.
+        Return False if there is no bookie for any of these positions.
         """
         fragment = work.fragment
         targets = await self._targets(metadata, work)
@@ -180,7 +179,8 @@ class FragmentReplicator:
         return True
 
     async def _targets(self, metadata: LedgerMetadata, work: _FragmentWork) -> dict[int, str]:
-        """Choose a target bookie for each position that lacks entries; leave out positions for which there is none."""
+        """Choose a bookie to copy to for each position that lacks entries; leave out positions without a usable bookie.
+        """
         targets: dict[int, str] = {}
         ensemble = list(work.ensemble)
         work.shortage = None

@@ -1,7 +1,7 @@
 """The text of a replication lock, for people to read: the worker's host, and why the ledger is not repaired yet.
 
-Apache's worker stores only the name of its host, but Apache's tools print any text.  The worker here stores the name of
-its host while it repairs the ledger, and also a reason while the ledger waits.
+Apache's worker stores only the name of its host in the lock, but Apache's tools print any text.  While the ledger waits
+for another attempt, the worker of this package stores the name of its host and the reason.
 """
 
 from datetime import UTC, datetime
@@ -28,8 +28,8 @@ def text_of(holder: str, status: LedgerStatus) -> str:
 
 
 def blocker_of(text: str) -> str:
-    """Explain, from the ``text`` of its replication lock, why a locked ledger is not repaired yet.
+    """Return, from the ``text`` of a replication lock, why the locked ledger is not repaired yet.
 
-    If the text contains no reason of the worker, the repair is in progress.
+    If the text has no reason, the repair is in progress.
     """
     return f"held by {text}" if ": " in text else f"being repaired by {text}"

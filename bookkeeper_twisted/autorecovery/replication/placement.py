@@ -11,13 +11,13 @@ from ...model import LedgerMetadata
 from ...placement.bookie_watcher import BookieWatcher
 
 _MAX_TRIED = 1000
-"""Maximum number of sets of positions that are tried for one ensemble in the search for the smallest."""
+"""Maximum number of sets of positions that one search tries."""
 
 
 class Placement:
     """A search for the fewest replicas that must move so that an ensemble complies with the placement policy.
 
-    :param watcher: knows the writable bookies, and chooses among them by the placement policy.
+    :param watcher: chooses writable bookies by the placement policy.
     """
 
     def __init__(self, watcher: BookieWatcher) -> None:
@@ -26,7 +26,10 @@ class Placement:
     async def misplaced(self, fragment: LedgerFragment, metadata: LedgerMetadata) -> FragmentReport:
         """Report the replicas of a fragment that must move to other bookies, so that the placement policy is satisfied.
 
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no choice of bookies makes the fragment comply.
+        The report has them as losses of the kind ``LEAVING``.
+
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no choice of bookies was found that satisfies the
+            policy.
         """
         if await self._adheres(fragment.ensemble, metadata.write_quorum_size):
             return FragmentReport(fragment)

@@ -1,11 +1,15 @@
 """The repair of a ledger with an underreplicated mark: check it, copy lost entries, check again.
 
-If configured, the repair also moves replicas to satisfy the placement policy.  It reads all entries of the bookies that
-the mark names, so that it finds damage between the sampled entries.  If the
-mark names no bookie, all entries of all bookies of the ledger are read.  If one fragment cannot be repaired, the others
-are repaired nevertheless.  A fragment to which a writer may still add entries is left alone for a grace period, in
-which the writer can replace a lost bookie itself.  If the same loss is still found after this period, the ledger is
-recovered, which fences the writer.  But if no bookie could replace the lost one, the ledger is not recovered.
+The check reads all entries of the bookies that the mark names, not only a sample.  If the mark names no bookie, it
+reads all entries of all bookies of the ledger.  If one fragment cannot be repaired, the other fragments are repaired
+nevertheless.
+
+A fragment to which a writer may still add entries is not repaired before the end of a grace period, in which the writer
+can replace a lost bookie itself.  If a second check after this period finds the same loss, the ledger is recovered,
+which fences the writer.  But if no other bookie could replace the lost one, the ledger is not recovered, because its
+writer may be able to continue.
+
+If configured, the repair also moves replicas of a complete ledger to satisfy the placement policy.
 """
 
 from collections.abc import Collection, Iterator
@@ -33,12 +37,10 @@ from .fragment_replicator import FragmentReplicator
 from .placement import Placement
 
 LASTING = (EntriesLostError, NotEnoughBookiesError)
-"""Errors that will occur again until bookies return or are added."""
+"""Errors that every further attempt will raise, until bookies return or are added."""
 
 _MAX_ROUNDS = 3
-"""Maximum number of times that lost entries are copied in one attempt to repair a ledger; each time, the ledger is
-checked again.
-"""
+"""Maximum number of times that one attempt copies lost entries and then checks the ledger again."""
 
 
 class RepairState(Enum):
@@ -49,7 +51,7 @@ class RepairState(Enum):
     DELETED = "deleted"
     """The ledger does not exist."""
     GRACE = "grace"
-    """Entries are lost only in fragments to which a writer may still add entries; it may replace the bookie itself."""
+    """Some entries are lost in fragments to which a writer may still add entries; the writer may replace the bookie."""
     WAITING = "waiting"
     """Bookies or the metadata store did not answer; a later attempt may succeed."""
     IMPOSSIBLE = "impossible"
@@ -60,8 +62,8 @@ class RepairState(Enum):
 class Attempt:
     """The result of one attempt to repair a ledger.
 
-    :ivar reason: why the ledger is not complete.
-    :ivar error: the error that ended the attempt or the repair of a fragment.
+    :ivar reason: why the ledger is not complete, for people to read.
+    :ivar error: the error that ended the attempt or the repair of one of its fragments.
     :ivar repaired: number of fragments that were made complete.
     :ivar moved: number of complete fragments with replicas that were moved to other bookies.
     :ivar report: report of the last check; None if there was none.
@@ -77,7 +79,7 @@ class Attempt:
 
 @attrs.define
 class _RepairProgress:
-    """The progress of one attempt: how many fragments were repaired or moved, and why other fragments were not."""
+    """The results of one attempt so far: the numbers of repaired and of moved fragments, and the errors."""
 
     repaired: int = 0
     moved: int = 0
@@ -87,7 +89,7 @@ class _RepairProgress:
 class LedgerRepair:
     """The repair of the ledgers of one cluster; it may repair any number of ledgers at the same time.
 
-    :ivar running: the progress of the present attempts, by ledger id.
+    :ivar running: the progress of each running attempt, by ledger id.
     :param metadata_limit: the speed limit of requests to the metadata store.
     :param placement: finds replicas that must move to other bookies; None if the placement policy need not be enforced.
     """
@@ -104,7 +106,7 @@ class LedgerRepair:
         self.running: dict[int, CopyProgress] = {}
 
     async def attempt(self, ledger_id: int, replicas: Collection[str]) -> Attempt:
-        """Repair the fragments of a ledger to which no writer can add entries; never fence the ledger's writer.
+        """Repair the final fragments of a ledger, to which no writer adds entries; do not fence the ledger's writer.
 
         :param replicas: ids of the bookies that the mark names.
         :raises bookkeeper_twisted.errors.BookKeeperError: the check could not be made.
@@ -120,14 +122,15 @@ class LedgerRepair:
             stored = await self._read(ledger_id)
             report = await self._checker.check(ledger_id, stored.value, _suspects(stored.value, replicas))
             progress = _RepairProgress()
-            for _ in range(_MAX_ROUNDS):  # check and repair again, because another bookie may be lost during the copies
+            for _ in range(_MAX_ROUNDS):  # repeated, because another bookie may be lost during the copies
                 before = progress.repaired
                 if report.damaged:
                     progress.problems.clear()
                     stored = await self._repair(stored, report, progress, shown)
                 if progress.repaired == before:
                     break
-                # the next check reads all entries of bookies that got lost entries back, and a sample from new bookies
+                # The next check reads all entries of the bookies that lacked entries, but only a sample from bookies
+                # that are new in an ensemble.
                 in_place = {loss.bookie_id for loss in report.losses()}
                 stored = await self._read(ledger_id)
                 report = await self._checker.check(ledger_id, stored.value, in_place, report)
@@ -139,7 +142,7 @@ class LedgerRepair:
         return _verdict(report, progress)
 
     async def attempt_after_grace(self, ledger_id: int, replicas: Collection[str], before: CheckReport) -> Attempt:
-        """Repair a ledger after its grace period; recover the ledger first if its open fragment lacks the same entries.
+        """Repair a ledger after its grace period; first recover the ledger if a new check finds the same losses.
 
         :param before: report of the check that was made before the grace period.
         :raises bookkeeper_twisted.errors.BookKeeperError: the check could not be made.
@@ -165,10 +168,7 @@ class LedgerRepair:
     async def _repair(
         self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress, shown: CopyProgress
     ) -> Versioned[LedgerMetadata]:
-        """Repair each fragment that lacks entries and is no longer written.
-
-        If one cannot be repaired, repair the others.
-        """
+        """Repair each final fragment that lacks entries; after an error, continue with the next fragment."""
         final = [damaged for damaged in report.damaged if damaged.fragment.closed]
         shown.fragments += len(final)
         shown.entries += sum(map(_lost_copies, final))
@@ -202,12 +202,10 @@ class LedgerRepair:
     async def _shortage(
         self, metadata: LedgerMetadata, lasting: Collection[ReplicaLoss]
     ) -> NotEnoughBookiesError | None:
-        """Return an error if no bookie can replace a lost one, and only lost bookies are the cause of the losses.
+        """Return an error if all losses are due to lost bookies that no other bookie can replace; else None.
 
-        Else None.
-
-        The ledger must not be recovered then: this would only fence a writer that can continue without the lost
-        bookies.
+        If there is an error, the ledger must not be recovered: a recovery would only fence a writer that may be able to
+        continue without the lost bookies.
         """
         shortage = None
         ensemble, gone = metadata.segments[-1].bookies, [loss.bookie_id for loss in lasting]
@@ -227,7 +225,10 @@ class LedgerRepair:
     async def _recover(
         self, ledger_id: int, stored: Versioned[LedgerMetadata], lasting: Collection[ReplicaLoss]
     ) -> Attempt | None:
-        """Recover and close a ledger that has lost bookies; return None if this succeeds, else the failed attempt."""
+        """Recover and close a ledger; return None if this succeeds, else the attempt's result.
+
+        :param lasting: the losses that were found before and after the grace period.
+        """
         metadata = stored.value
         digester = Digester(metadata.digest_type, metadata.password)
         try:
@@ -244,14 +245,15 @@ class LedgerRepair:
 
 
 def _lost_copies(report: FragmentReport) -> int:
-    """Return about how many copies of entries a fragment lacks; of a striped one, a bookie keeps only a part."""
+    """Estimate how many copies of entries a fragment lacks; in a striped ledger, a bookie keeps only a part of a range.
+    """
     schedule = report.fragment.schedule
     lost = sum(last - first + 1 for loss in report.losses for first, last in loss.ranges)
     return lost * schedule.write_quorum // schedule.ensemble_size
 
 
 def _suspects(metadata: LedgerMetadata, replicas: Collection[str]) -> frozenset[str]:
-    """Return the bookies of which all entries must be read: ``replicas``, or if empty, all bookies of the ledger."""
+    """Return the bookies whose entries must all be read: ``replicas``, or all bookies of the ledger if it is empty."""
     return frozenset(replicas) or metadata.bookies
 
 
@@ -282,9 +284,8 @@ def _doubts(report: CheckReport) -> Iterator[str]:
 def _lasting(before: CheckReport, now: CheckReport) -> list[ReplicaLoss]:
     """Return the losses in open fragments that both checks have found.
 
-    A loss is a bookie and the entries that it lacks.
-
-    If only one check has found a loss, the entries were still being written, or the writer has replaced the bookie.
+    A loss in only one of the checks needs no repair: the entries were still being written during the first check, or
+    the writer has replaced the bookie since then.
     """
     earlier = {_key(one, loss): loss for one, loss in _open_losses(before)}
     found = []

@@ -1,18 +1,21 @@
 """The replication worker: locks ledgers with underreplicated marks, repairs them, and removes their marks.
 
-Each worker of the cluster goes through the marks in random order.  While it has a free slot (a limit on concurrent
-repairs), it takes the lock of the next ledger.  It reads the mark under the lock and before the check, and removes it
-by the rule of :mod:`...metadata.mark_removal`: a ledger that was marked again meanwhile stays marked.  A ledger may
-have to wait, for the grace period of its writer or for the next attempt after a failure.  Such a ledger stays locked,
-so that no other worker tries the same in vain, but another ledger gets its slot; the text of the lock says why it
-waits.  When it has gone through all marks, the worker waits for changes of marks and locks.  It also goes through the
-marks again after each repair, because the ledger was skipped during the repair and may have been marked again; if the
-lock was lost with its session, no release of the lock is reported.
+Each worker of the cluster reads the marks in random order.  It repairs a limited number of ledgers at the same time;
+each of them occupies a *slot*.  When a slot is free, the worker locks the next marked ledger.  It reads the mark under
+the lock, before the check, and removes the mark after the repair, unless the ledger was marked again meanwhile
+(:mod:`...metadata.mark_removal`).
 
-When the session ends, its locks end with it, and the work under them is cancelled before another request reaches the
-store.  Two workers that repair one ledger would leave only extra copies (safety rule S19).  But a bookie takes the same
-lock while it deletes entries that it need not store: without the lock, it could delete a copy that the metadata are
-about to name.
+A ledger may have to wait: for the grace period of its writer, or for the next attempt after a failure.  While a ledger
+waits, it stays locked, so that no other worker attempts a repair that would fail, too.  The text of the lock has the
+reason.  A waiting ledger occupies no slot.
+
+After it has read all marks, the worker waits until a mark or a lock changes, or until a few seconds after a repair.
+Then it reads the marks again.
+
+When the session with the store ends, the locks end with it, so the worker cancels the repairs of the locked ledgers
+before it sends another request to the store.  Two workers that repair one ledger would leave only extra copies (safety
+rule S19).  But a bookie holds the same lock while it deletes entries that it need not store: without the lock, it could
+delete a copy just before a worker adds this bookie to the metadata.
 """
 
 from collections.abc import Callable, Coroutine, MutableSequence
@@ -46,7 +49,8 @@ from .lock_reasons import text_of
 from .repair import Attempt, LedgerRepair, RepairState
 
 _FIRST_HOLD = 1 / 32
-"""Wait after the first failed repair of a ledger, as a fraction of the longest wait; each failure doubles it."""
+"""The wait after the first failed repair of a ledger, as a fraction of the longest wait; each failure doubles the wait.
+"""
 
 _MAX_REMEMBERED = 2000
 """Maximum number of ledgers for which the number of failed attempts is remembered."""
@@ -60,7 +64,7 @@ class WorkerSettings:
     :ivar ledgers: maximum number of ledgers that are repaired at the same time.
     :ivar grace: seconds that the writer of a ledger has to replace a lost bookie
         (``openLedgerRereplicationGracePeriod``).
-    :ivar longest_hold: maximum number of seconds that a ledger waits, locked, after a failed attempt
+    :ivar longest_hold: maximum number of seconds for which a ledger stays locked after a failed attempt
         (``lockReleaseOfFailedLedgerGracePeriod``).
     :ivar backoff: seconds to wait after the metadata store failed, or after another worker held the lock of a ledger
         (``rwRereplicateBackoffMs``).
@@ -78,8 +82,8 @@ class _Job:
     """A ledger that this worker has locked.
 
     :ivar in_slot: whether the ledger occupies one of the slots for concurrent repairs.
-    :ivar is_ending: whether only the release of its lock is left to do.
-    :ivar resume: a Deferred that ends the wait of the ledger early.
+    :ivar is_ending: whether the work on the ledger has ended, and only its lock must be released.
+    :ivar resume: a Deferred that ends the wait of the ledger when it fires; None if the ledger does not wait.
     """
 
     ledger_id: int
@@ -170,7 +174,7 @@ class ReplicationWorker(Service):
             await running
 
     def _cancel_jobs(self) -> None:
-        """Cancel the repairs of all locked ledgers; locks that are already being released are still released."""
+        """Cancel the repairs of all locked ledgers, but not the release of their locks."""
         for job in list(self._jobs.values()):
             if job.running is not None and not job.is_ending:
                 job.running.cancel()
@@ -188,7 +192,7 @@ class ReplicationWorker(Service):
             news.callback(None)
 
     def _bookies_changed(self, writable: frozenset[str], read_only: frozenset[str]) -> None:
-        """If a bookie was added, retry the ledgers that wait after a failed attempt."""
+        """Retry the ledgers that wait after a failed attempt, if a bookie was registered that was not before."""
         there = writable | read_only
         came, self._bookies = there - self._bookies, there
         for job in list(self._jobs.values()) if came else ():
@@ -238,9 +242,7 @@ class ReplicationWorker(Service):
             self._walk_at(later)
 
     def _walk_at(self, time: float) -> None:
-        """Read all underreplicated marks again at ``time``, to try again ledgers that other workers had locked.
-
-        Nothing is changed if such a time is set already.
+        """Read all underreplicated marks again at the clock time ``time``, unless an earlier call has set another time.
         """
         if self._timer is None or not self._timer.active():
             self._timer = self._clock.callLater(max(time - self._clock.seconds(), 0), self._marks_changed)
@@ -256,8 +258,8 @@ class ReplicationWorker(Service):
         try:
             await self._underreplication.lock(ledger_id, self._settings.holder)
         except LedgerLockedError:
-            # Skip this ledger for some seconds (``backoff``).  Otherwise each change of an underreplicated mark would
-            # retry all ledgers that other workers have locked.
+            # Do not try to lock this ledger for some seconds.  Otherwise, after each change of any mark, the worker
+            # would try to lock all ledgers that other workers have locked.
             self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff
             return False
         except (BookKeeperError, CancelledError):  # the store may have granted the lock although the call failed
@@ -286,7 +288,10 @@ class ReplicationWorker(Service):
                 self._walk_at(self._clock.seconds() + self._settings.backoff)
 
     async def _repair_marked(self, job: _Job) -> None:
-        """Repair a ledger and remove its underreplicated mark; if this fails, keep it locked until the next attempt."""
+        """Repair a locked ledger and remove its underreplicated mark.
+
+        If the repair fails, return only after the wait before the next attempt, so that the ledger stays locked.
+        """
         ledger_id = job.ledger_id
         await self._limit.acquire(user=f"replication of ledger {ledger_id}")
         try:
@@ -334,7 +339,7 @@ class ReplicationWorker(Service):
             self._log.info("ledger {ledger_id} is fully replicated", ledger_id=ledger_id)
 
     async def _fail(self, job: _Job, attempt: Attempt) -> None:
-        """Let a ledger wait, with its lock, after a failed attempt to repair it; the wait grows with each failure."""
+        """Wait after a failed attempt to repair a locked ledger; the wait grows with each failure."""
         failures = self._failures.pop(job.ledger_id, 0)
         self._failures[job.ledger_id] = failures + 1
         if len(self._failures) > _MAX_REMEMBERED:
@@ -348,12 +353,10 @@ class ReplicationWorker(Service):
         await self._hold(job, attempt, pause, again=False)
 
     async def _hold(self, job: _Job, attempt: Attempt, seconds: float, again: bool = True) -> None:
-        """Keep the replication lock of a ledger while it waits for its next repair attempt.
-
-        Meanwhile another ledger may be repaired in its slot (the number of concurrent repairs is limited).
+        """Release the slot of a locked ledger, and wait for the next attempt to repair it.
 
         :param seconds: maximum number of seconds to wait.
-        :param again: whether to wait for a free slot after this time, so that the caller can repair the ledger.
+        :param again: whether to wait for a free slot after this time, because the caller repairs the ledger next.
         """
         job.state, job.reason = attempt.state.value, attempt.reason
         job.next_attempt = self._clock.seconds() + seconds
@@ -380,7 +383,7 @@ class ReplicationWorker(Service):
         text = text_of(self._settings.holder, job.status)
         try:
             await self._underreplication.describe_lock(job.ledger_id, text)
-        except BookKeeperError as error:  # the text is only for people to read, so the repair goes on without it
+        except BookKeeperError as error:  # no reason to end the repair: the text is only for people to read
             self._log.debug("the lock of ledger {ledger_id}: {error}", ledger_id=job.ledger_id, error=error)
 
     def _leave_slot(self, job: _Job) -> None:
@@ -391,11 +394,11 @@ class ReplicationWorker(Service):
     def _resume(self, job: _Job, resume: "Deferred[None]") -> None:
         job.resume = None
         if not resume.called:
-            # After a suspension of the process, both the timer and a change of the bookies may end the same wait.
+            # If the process was suspended, a change of the bookies may have ended this wait before the timer.
             resume.callback(None)
 
     async def _unlock(self, ledger_id: int) -> None:
-        """Release a lock, with retries, because a lock keeps all workers away as long as this process lives."""
+        """Release a lock, with retries, because otherwise no worker could lock the ledger until this session ends."""
         while True:
             try:
                 return await self._underreplication.unlock(ledger_id)
