@@ -51,7 +51,7 @@ class CopyProgress:
     n_bytes: int = 0
 
     def count(self, entries: int, n_bytes: int) -> None:
-        """Count copies of entries that a bookie has stored; ``n_bytes`` is their total size."""
+        """Count copies that a bookie has stored: the number of ``entries`` and of their bytes, ``n_bytes``."""
         self.copied += entries
         self.n_bytes += n_bytes
 

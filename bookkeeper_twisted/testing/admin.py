@@ -53,11 +53,12 @@ def _levels(text: str) -> str:
 @implementer(IBackgroundWork)
 @attrs.define
 class FakeBackgroundWork:
-    """A fake of a bookie's background work: requests end immediately and compact nothing.
+    """A fake of a bookie's background work: it counts the requests, and does no work.
 
     :ivar collections: for each requested garbage collection, two values: whether major compaction was requested, and
         whether minor.
-    :ivar cancelled, scrubs: number of requests to cancel a compaction, and number of scrubs.
+    :ivar cancelled: number of requests to cancel a compaction.
+    :ivar scrubs: number of requested scrubs.
     :ivar logs: for each entry log (by its id), the bytes of each ledger in it (by ledger id).
     """
 
@@ -91,7 +92,7 @@ class FakeBackgroundWork:
         )  # fmt: skip
 
     def collect(self, major: bool = True, minor: bool = True) -> None:
-        """Begin a garbage collection with the requested compactions: now, or after the end of the present one."""
+        """Record a request for a garbage collection with ``major`` or ``minor`` compaction, or both."""
         self.collections.append((major, minor))
         if major and not self.suspended_major:
             self.majors += 1
@@ -261,7 +262,7 @@ class FakeBookieAdmin:
         self.values = {**self.values, **taken}
 
     def journal_groups(self) -> Sequence[Ring[JournalGroup]]:
-        """Return the newest groups of each journal, in the order of the configuration; empty before it serves."""
+        """Return the newest groups of entries that each journal has synced, in the order of the journal directories."""
         return self.groups
 
     def slow_requests(self) -> Ring[SlowRequest]:
@@ -269,7 +270,7 @@ class FakeBookieAdmin:
         return self.slow
 
     def background(self) -> IBackgroundWork:
-        """Return the control over garbage collection, scrub and speed limits."""
+        """Return the object that controls garbage collection, scrubs and speed limits."""
         if self.phase is not Phase.SERVING:
             raise self._not_serving()
         return self.work

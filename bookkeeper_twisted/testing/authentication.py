@@ -1,6 +1,6 @@
 """An authentication plugin for tests.
 
-A token has one byte.  The test sets how many tokens the client sends, and whether the bookie then accepts it.
+A token has one byte.  The test sets how many tokens the client sends, and whether the bookie accepts the client.
 """
 
 import attrs
@@ -15,7 +15,7 @@ from ..security.principals import NOBODY, Principal
 
 SUCCESS, FAILURE, CONTINUE = b"\1", b"\2", b"\3"
 _SHOWN = 16
-"""Maximum number of bytes of a wrong token that an error repeats."""
+"""Maximum number of bytes of a wrong token in the text of an error."""
 
 
 @implementer(IAuthenticationPlugin, IBookieAuthentication, IClientAuthentication)

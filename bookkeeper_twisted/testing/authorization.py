@@ -23,10 +23,10 @@ def everything(principal: Principal, action: Permission, ledger_id: int | None) 
 class FakeAuthorizer:
     """A fake authorizer for tests; the same object is also the plugin that makes it.
 
-    :ivar allows: the function that decides, which the test sets.
-    :ivar is_late: whether a decision waits until the test calls :meth:`answer`.
-    :ivar asked: the arguments of all decisions so far, in order.
-    :ivar is_running: whether it was started and not stopped.
+    :ivar allows: the rule: a function that returns True to allow an action.
+    :ivar is_late: whether decisions wait until the test calls :meth:`answer`.
+    :ivar asked: the arguments of all calls of :meth:`decide` so far, in order.
+    :ivar is_running: whether the authorizer was started, and not stopped since then.
     """
 
     allows: Allows = everything
@@ -42,11 +42,11 @@ class FakeAuthorizer:
         return self
 
     def start(self) -> None:
-        """Begin to look for changed rules, before the first connection."""
+        """Record that the authorizer runs."""
         self.is_running = True
 
     def stop(self) -> None:
-        """Stop looking for changed rules, and cancel all decisions that wait for :meth:`answer`."""
+        """Record that the authorizer is stopped, and cancel all decisions that wait for :meth:`answer`."""
         self.is_running = False
         for wait, _ in list(self.waiting):
             wait.cancel()
@@ -68,7 +68,7 @@ class FakeAuthorizer:
         self.waiting = [(wait, question) for wait, question in self.waiting if wait is not cancelled]
 
     def answer(self, error: Exception | None = None) -> None:
-        """Fire the Deferreds of all waiting decisions, with the decision of the present rule or with an ``error``."""
+        """Fire the Deferreds of all waiting decisions with the ``error``, or if None, with the decision of the rule."""
         waiting, self.waiting = self.waiting, []
         for wait, question in waiting:
             if error is None:

@@ -156,7 +156,7 @@ class MemoryBookies:
     def long_poll(
         self, bookie_id: str, ledger_id: int, previous_lac: int, patience: float
     ) -> "Deferred[ReadReply]":  # fmt: skip
-        """Let a bookie wait until it knows a LAC above ``previous_lac``, then return its reply.
+        """Send a long poll to a bookie, which replies when it knows a LAC above ``previous_lac``.
 
         See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.long_poll` for parameters and errors.
         """
@@ -206,7 +206,7 @@ class MemoryBookies:
         return self._answer(bookie_id, "write_lac", ledger_id, INVALID_ENTRY_ID, 1, store)
 
     def force(self, bookie_id: str, ledger_id: int) -> "Deferred[None]":
-        """Make the bookie ``bookie_id`` sync all acknowledged adds of ``ledger_id``; fire when they are on disk."""
+        """Succeed after the delay of the bookie: entries in memory need no sync."""
         return self._answer(bookie_id, "force", ledger_id, INVALID_ENTRY_ID, 1, lambda: None)
 
     def list_entries(self, bookie_id: str, ledger_id: int) -> "Deferred[Sequence[tuple[int, int]]]":
@@ -257,7 +257,7 @@ class MemoryBookies:
         """Call ``work`` after the bookie's delay and return its result.
 
         :param faults: whether a :class:`~.memory_bookie.Fault` of the bookie makes the whole request fail; False if
-            ``work`` applies the faults to each entry.
+            ``work`` makes the affected entries of the request fail.
         """
 
         def act(_: None) -> T:

@@ -23,9 +23,9 @@ from .streams import stream
 class MemoryCluster:
     """A cluster of bookies and a metadata store in memory, without sockets, files or threads.
 
-    The bookies have the ids ``bookie-0``, ``bookie-1`` and so on.  They answer a request in the next turn of the clock.
-    Like real bookies they fence ledgers and keep entries, so that a recovery works.  To make one fail, use the
-    attributes of ``cluster.bookies["bookie-0"]`` (:class:`~.memory_bookie.MemoryBookie`).
+    The bookies have the ids ``bookie-0``, ``bookie-1`` and so on.  They answer each request by a delayed call of the
+    clock.  Like real bookies, they store entries and fence ledgers, so a recovery of a ledger works.  To make a bookie
+    fail, set attributes of ``cluster.bookies["bookie-0"]`` (:class:`~.memory_bookie.MemoryBookie`).
 
     :param clock: ``twisted.internet.task.Clock`` in synchronous tests, or a reactor.
     :param bookies: number of bookies.
@@ -64,7 +64,8 @@ class MemoryCluster:
         return BookKeeper(self._clock, driver, bookies, self._chance, config, threads=self._threads())
 
     def _threads(self) -> Threads:
-        """Return the thread operations for a client; without a reactor, calls from threads wait for the test clock."""
+        """Return the thread operations for a client; if the clock is no reactor, calls from threads are delayed calls.
+        """
         threads = system_threads(self._clock)
         if IReactorFromThreads.providedBy(self._clock):
             return threads

@@ -13,12 +13,12 @@ from ..bookie.interfaces import IStorageExecutor
 T = TypeVar("T")
 
 MOST_STEPS = 100_000
-"""The number of pieces of work after which :meth:`StepExecutor.drain` gives up, because work may never end."""
+"""Maximum number of pieces of work that :meth:`StepExecutor.drain` runs, because work may submit new work endlessly."""
 
 
 @implementer(IStorageExecutor)
 class StepExecutor:
-    """An executor that runs submitted work one piece at a time, each when the test says so.
+    """An executor that runs one piece of submitted work when the test calls :meth:`step` or :meth:`run_one`.
 
     The result and the notifications of a piece of work wait in :attr:`deliveries` until :meth:`deliver` is called, as
     in the queue of a reactor.
@@ -46,7 +46,7 @@ class StepExecutor:
         return [lane for lane, _ in self.queued]
 
     def run_one(self, lane: str | None = None) -> bool:
-        """Run the oldest piece of work, but do not deliver its result yet: :meth:`deliver` does.
+        """Run the oldest piece of work; its result waits until :meth:`deliver` is called.
 
         :param lane: the lane whose oldest work is run; None for any lane.  In a real executor, a lane is a queue with a
             thread.
@@ -67,7 +67,7 @@ class StepExecutor:
             function(*args)
 
     def step(self, lane: str | None = None) -> bool:
-        """Run the oldest piece of work (of a ``lane``), and deliver its result and notifications."""
+        """Run the oldest piece of work, of a ``lane`` or of any, and deliver its result and notifications."""
         ran = self.run_one(lane)
         self.deliver()
         return ran

@@ -1,7 +1,7 @@
 """A ledger storage in memory, for tests of the code that uses a storage.
 
-Checkpoints write to a :class:`StoredLedgers`, which stands for the disk: a later storage can be opened with it.
-Everything else is lost with the storage, as the memory of a process is lost when it ends.
+Checkpoints write to a :class:`StoredLedgers`, which stands for the disk: a later storage can be opened with it.  It
+does not have entries that were added after the last checkpoint, as after the crash of a process.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ from ..storage.interfaces import (
 from ..storage.ledger_storage import StorageSettings
 
 Ledgers = dict[int, dict[int, bytes]]
-"""The bytes of entries: for each ledger (by its id), those of each entry (by entry id)."""
+"""The bytes of entries, by ledger id and entry id."""
 
 
 @attrs.define

@@ -78,8 +78,9 @@ class MemoryBookie:
         self.entries[ledger_id][entry_id] = stored[:-1] + bytes((stored[-1] ^ 1,))
 
     def fault(self, operation: str, entry_id: int) -> Exception | None:
-        """Return the error of the first fault that applies to a request; None without one.  Reduce the fault's
-        ``times``.
+        """Return the error of the first fault that applies to a request; None if none applies.
+
+        This reduces the fault's ``times`` by one.
         """
         for fault in self.faults:
             if fault.applies(operation, entry_id):
@@ -126,7 +127,7 @@ class MemoryBookie:
         self.wake()
 
     def fence(self, ledger_id: int, master_key: bytes | None) -> None:
-        """Fence a ledger, so that it accepts only adds of a recovery; end the long polls that wait for it."""
+        """Fence a ledger, so that it accepts only adds of a recovery; end the long polls of this ledger."""
         self.check_key(ledger_id, master_key)
         self.fenced.add(ledger_id)
         self.wake()

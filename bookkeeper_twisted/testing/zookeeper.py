@@ -163,10 +163,10 @@ class MemoryConnection:
     # -- events that a test triggers --
 
     def lose(self, is_executed: bool, after: int = 0, expires: bool = False) -> None:
-        """Let a later call lose its answer: its client cannot know the result, and loses the connection for a moment.
+        """Break the connection during a later call, so that the client does not know its result; then connect again.
 
         :param is_executed: whether the server executes the call.
-        :param after: number of calls that still get their answers before this one.
+        :param after: number of calls that still get their answers before the broken call.
         :param expires: whether the session ends, too.
         """
         self._losses[len(self.calls) + after] = is_executed, expires

@@ -35,7 +35,7 @@ class BookieAdminContract(SynchronousTestCase):
         raise NotImplementedError
 
     def settle(self) -> None:
-        """Run the background work that was requested until it has ended."""
+        """Run all requested background work until it has ended."""
 
     def settled(self, deferred: "Deferred[Any]") -> Any:
         """Return the result of a ``deferred``, after the work that it waits for has ended."""
@@ -92,7 +92,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertEqual(self.admin.state(), before)
 
     def test_recent(self) -> None:
-        """There are the newest groups of each journal, and the newest slow requests."""
+        """The newest groups of each journal and the newest slow requests can be read."""
         self.assertTrue(self.admin.journal_groups())
         for ring in (*self.admin.journal_groups(), self.admin.slow_requests()):
             self.assertEqual(len(ring.after(0)), ring.count)
@@ -195,7 +195,7 @@ class BookieAdminContract(SynchronousTestCase):
             self.failureResultOf(refused, IncorrectParameterError)
 
     def test_live_space(self) -> None:
-        """No sealed entry log has more live bytes than bytes."""
+        """No sealed entry log has more live bytes than bytes in total."""
         self.store_entries()
         for log in self.settled(self.admin.background().log_space()):
             self.assertTrue(0 <= log.live <= log.n_bytes, log)

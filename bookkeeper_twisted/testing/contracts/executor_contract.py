@@ -117,8 +117,7 @@ class ExecutorContract(SynchronousTestCase):
         self.successResultOf(self.executor.join())
 
     def test_join_of_later_work(self) -> None:
-        """A join also waits for work that is submitted when other work ends; files may be closed only after the join.
-        """
+        """A join also waits for work that a callback of earlier work submits during the join."""
         ran: list[str] = []
         gate = _Latch()
         first = self.executor.submit("flush", gate.wait, ran)

@@ -57,7 +57,7 @@ class _FileSystemContract(SynchronousTestCase):
         verifyObject(ILock, lock)
 
     def test_read_what_was_written(self) -> None:
-        """Reads at any offset return what was written at any offset; gaps are zeros."""
+        """Reads at any offset return the written bytes, and zeros for offsets that were not written."""
         file = self.create()
         file.pwrite(b"abc", 0)
         file.pwrite(bytes(range(256)) * 8, 1000)
@@ -69,7 +69,7 @@ class _FileSystemContract(SynchronousTestCase):
             self.assertEqual(file.pread(size, offset), expected[offset : offset + size])
 
     def test_resident(self) -> None:
-        """A read from the page cache returns the bytes, or None if they are, or may be, not in memory."""
+        """A read from the page cache returns the bytes, or None if they may not all be in memory."""
         data = bytes(range(256)) * 40
         file = self.create(data)
         for offset, size in ((0, len(data)), (700, 5000), (9000, 1), (0, 0)):
@@ -98,7 +98,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread_resident_each, [1], [0])
 
     def resident(self, file: IFile, size: int, offset: int) -> bytes | None:
-        """Read bytes if they are in memory; return None if they are not, or if the file system does not know it."""
+        """Read bytes from the page cache; return None if the file system has no such reads."""
         try:
             return file.pread_resident(size, offset)
         except OSError as e:
@@ -111,7 +111,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual((file.pread(1, 3), file.pread(10, 700)), (b"", b""))
 
     def test_truncate(self) -> None:
-        """Truncation cuts off a file or extends it by zeros, even where bytes were cut off before."""
+        """Truncation shortens a file or extends it by zeros; bytes that were cut off before do not come back."""
         file = self.create(b"x" * 1500)
         file.truncate(700)
         self.assertEqual((file.size(), file.pread(2000, 690)), (700, b"x" * 10))
@@ -181,7 +181,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(self.fs.list(self.base), ["file"])
 
     def test_rename(self) -> None:
-        """A renamed file replaces the file that had the new name; both files can still be used where they are open."""
+        """A renamed file replaces the file that had the new name; open file objects of both can still be used."""
         file = self.create(b"old")
         new = posixpath.join(self.base, "new")
         replaced = self.fs.open(new, create=True)
@@ -218,7 +218,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(file.pread(20000, 0), b"x" * 10000)
 
     def test_write_parts(self) -> None:
-        """One call writes any number of byte strings one after the other, durably on request."""
+        """One call writes any number of byte strings one after the other, and syncs them if ``durable`` is True."""
         for parts in ([b"abc"], [b"abc", b"", b"defg"], [bytes([i % 251]) * 7 for i in range(3000)]):
             file = self.create()
             file.pwritev(parts, 5, durable=True)
@@ -226,7 +226,7 @@ class _FileSystemContract(SynchronousTestCase):
             self.fs.unlink(self.path)
 
     def test_direct(self) -> None:
-        """A file opened for direct writes accepts whole sectors, joined from any parts; other openings can read them.
+        """A file opened for direct I/O accepts parts of any size that fill whole sectors; other file objects read them.
         """
         file = self.fs.open(self.path, create=True, direct=True)
         self.addCleanup(file.close)
@@ -247,7 +247,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(other.pread(4096, 8192), b"w" * 4096)
 
     def test_direct_reads(self) -> None:
-        """A file opened for direct I/O can be read at any offset; it sees writes of another opening, synced or not."""
+        """A file opened for direct I/O can be read at any offset, and sees unsynced writes of other file objects."""
         data = b"".join(number.to_bytes(4, "big") for number in range(3 << 18)) + b"tail"
         other = self.create(data)
         file = self.fs.open(self.path, direct=True)

@@ -90,7 +90,7 @@ class RunIndexContract(SynchronousTestCase):
         verifyObject(IRunIndex, index.index if isinstance(index, PackedIndex) else index)
 
     def test_empty(self) -> None:
-        """A new index has no rows and is not marked as complete: it proves no entry to be missing (safety rule S5)."""
+        """A new index has no rows and is not marked as complete, so it proves no entry missing (safety rule S5)."""
         index = self.make()
         self.assertIsNone(index.find(1, 0))
         self.assertEqual(index.last_entry(1), -1)
@@ -109,7 +109,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertTrue(self.reopen(index).complete)
 
     def test_commits(self) -> None:
-        """Each commit is counted; the number is still there after a restart, and a commit can raise it."""
+        """Each commit raises the count of commits by one, or to a given minimum; the count survives a restart."""
         index = self.make()
         self.assertEqual(index.commits, 0)
         for number, batch in enumerate(
@@ -237,8 +237,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.rows(1)], [])
 
     def test_page(self) -> None:
-        """A page returns index rows in the order of ledger and entry, from any entry on, of all entry logs or of some.
-        """
+        """A page has the index rows after an entry, in the order of ids; it can be limited to some entry logs."""
         rows = [_row(1, 0, 9, 0), _row(1, 10, 19, 1), _row(2, 0, 5, 0), _row(7, 3, 4, 2)]
         index = self.make()
         index.commit(IndexBatch(runs=rows))

@@ -66,7 +66,7 @@ class LedgerStorageContract(SynchronousTestCase):
         """Check that all methods of the index agree about a ledger, if the storage has an index."""
 
     def unpacked_rows(self) -> int:
-        """Return how many index rows in memory were decoded so far; the stored form of a row has 36 bytes."""
+        """Return how many index rows the storage has decoded so far from their stored form."""
         return 0
 
     def while_writing(self, look: Callable[[], None], begun: ICheckpoint) -> None:
@@ -208,7 +208,7 @@ class LedgerStorageContract(SynchronousTestCase):
                 self.assertIn(each, (None, entry(1, entry_id)))
 
     def test_ends(self) -> None:
-        """The last entry and the ranges of a ledger's entries include what is in memory and what is on disk."""
+        """The last entry in memory and the last one on disk are known; the ranges of entries include both."""
         self.assertEqual((self.storage.last_cached(1), self.storage.last_entry(1)), (-1, -1))
         self.storage.add(run(1, 0, 5))
         self.checkpoint()

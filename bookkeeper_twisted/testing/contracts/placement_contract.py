@@ -106,8 +106,7 @@ class RackResolverContract(SynchronousTestCase):
         verifyObject(IRackResolver, self.resolver)
 
     def test_racks(self) -> None:
-        """A resolver returns a rack for each requested host and no other; it stays the same until the version changes.
-        """
+        """A resolver returns the rack of each requested bookie, and the same racks until its version changes."""
         before = self.resolver.version
         racks = self._racks(BOOKIES[:2])
         self.assertEqual(set(racks), set(BOOKIES[:2]))
@@ -117,5 +116,5 @@ class RackResolverContract(SynchronousTestCase):
             self.assertEqual(self._racks(BOOKIES[:2]), racks)
 
     def test_nobody(self) -> None:
-        """If it is asked about no host, a resolver returns no racks."""
+        """A request without bookies returns no racks."""
         self.assertEqual(self._racks(()), {})

@@ -1,9 +1,9 @@
 """Random sequences of calls to a ledger storage, to check that every read returns the newest copy of an entry.
 
 Such a sequence is called a life; each call is a step.  As in a bookie, a read from disk takes three steps: the reactor
-requests entries, the read lane (a thread for reads) loads them, and the reactor takes the result.  Any other steps may
-come between these.  A read from disk may return any copy that was the newest at some moment since the request.  Damage
-on disk makes reads of the damaged entries fail, until these entries are added again.
+requests entries, the read lane (a thread for reads) loads them, and the reactor passes them to the storage.  Other
+steps may come between these three.  A read from disk may return any copy that was the newest at some moment since the
+request.  After damage on disk, reads of the damaged entries fail until these entries are added again.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,11 +25,11 @@ _STEPS = {
     "take": 4, "read": 6, "copy": 1, "move": 2, "forget": 1, "reopen": 1,
     "damage": 1, "repair": 1,
 }  # fmt: skip
-"""The steps; for each, its weight in the random choice."""
+"""The weight of each step in the random choice; a higher weight makes the step more frequent."""
 
 
 def drawn_entry(ledger_id: int, entry_id: int, copy: int) -> bytes:
-    """Make the bytes of an entry with ``copy`` in its payload; copies have different lengths."""
+    """Make the bytes of an entry; the number ``copy`` is in its payload, and determines the payload's length."""
     numbers = (ledger_id, entry_id, entry_id - 1, 8, copy)
     return b"".join(number.to_bytes(8, "big", signed=True) for number in numbers) + bytes(copy % 3)
 
@@ -139,7 +139,7 @@ class StorageLife:
         self._damaged[ledger_id] = set()
         for asked in self._asked:
             if asked.ledger_id == ledger_id:
-                asked.newest = {}  # a read in progress may still return entries of the deleted ledger
+                asked.newest = {}  # allow any copy: this read may have begun before the ledger was deleted
         return ledger_id
 
     def _damage(self) -> object:
@@ -212,7 +212,7 @@ class StorageLife:
     def _reopen(self) -> None:
         self._move()
         self._whole()
-        self._whole()  # again: the first call may only have ended a checkpoint that was in progress
+        self._whole()  # a second checkpoint, because the first one may have begun before the last step
         self._asked.clear()
         self._case.storage = self._case.reopen()
 
@@ -253,7 +253,7 @@ class StorageLife:
         self._asked = left
 
     def _check(self, run: EntryRun, first: int, oldest: dict[int, int], damaged: set[int]) -> None:
-        """Check that no entry of ``run``, from ``first`` on, is older than the copy that ``oldest`` allows for it."""
+        """Check that no entry of ``run``, from ``first`` on, is older than its copy number in ``oldest``."""
         for entry_id, copy in self._copies_of(run, first, "load", damaged).items():
             self._case.assertGreaterEqual(copy, oldest.get(entry_id, 0), f"load of {entry_id} of {run.ledger_id}")
 
@@ -280,7 +280,7 @@ class StorageLife:
         return ledger_id, first
 
     def _read_in_turn(self, wanted: Sequence[int]) -> None:
-        """Read entries of all ledgers in turn by one search: the entries ``wanted`` of each ledger."""
+        """Read the ``wanted`` entries of every ledger by one call, alternating between the ledgers."""
         ids = [(ledger_id, entry_id) for entry_id in wanted for ledger_id in LEDGERS]
         ledger_ids, entry_ids = zip(*ids, strict=True)
         found = self._storage.scattered(ledger_ids, entry_ids, 10_000).entries

@@ -147,7 +147,7 @@ class WireProtocolContract(SynchronousTestCase):
         self.assertEqual([reply.txn_id for reply in found], numbers)
 
     def test_batch_reads(self) -> None:
-        """Batch reads carry all fields and a request number; a reply to one carries all returned entries."""
+        """A batch read carries all fields and a request number; its reply carries all returned entries."""
         for flags, key in ((0, None), (FENCE | HIGH_PRIORITY, _KEY)):
             asked = self.wire.batch_read(LEDGER, 3, FIRST_NUMBER, 100, 5000, flags, key)
             (request,) = self.requests(self.wire.encode_batch_read(asked))
@@ -204,7 +204,7 @@ class WireProtocolContract(SynchronousTestCase):
         self.assertEqual(lacking == 0, self.wire.complete)
 
     def test_refusals(self) -> None:
-        """A refusal answers a request with an error status; a protocol may have no refusals."""
+        """A bookie can refuse a request by a reply with an error status, if the protocol has such replies."""
         _, (run, *_) = self.adds(EVEN)
         reads, *_ = self.requests(self.wire.encode_reads(LEDGER, [3, 4], FIRST_NUMBER))
         (batch,) = self.requests(self.wire.encode_batch_read(self.wire.batch_read(LEDGER, 3, 1, 1, 100, 0, None)))

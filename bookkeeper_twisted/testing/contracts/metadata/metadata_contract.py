@@ -78,7 +78,7 @@ class WatchSuite(MetadataSuite):
         end = driver.registration.watch_bookies(lambda *news: received.append(news))
         await self.news(received)
         end()
-        # the driver completes its calls in order, so earlier calls have ended after this one
+        # The driver completes its calls in order, so after this call all earlier calls have ended.
         await driver.registration.instance_id()
         self.assertEqual(self.clock.getDelayedCalls(), [])
 

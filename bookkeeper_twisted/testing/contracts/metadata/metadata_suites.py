@@ -237,7 +237,7 @@ class RegistrationSuite(MetadataSuite):
         self.assertEqual(await two.registration.instance_id(), instance_id)
 
     async def test_register(self) -> None:
-        """Once a bookie is registered, all drivers can read this and the service info that it published."""
+        """After a bookie has registered, all drivers list the bookie and can read its service info."""
         one, two = await self.driver(), await self.driver()
         await one.registration.register_bookie("a:1", False, INFO)
         await one.registration.register_bookie("b:1", True, BookieServiceInfo())

@@ -64,7 +64,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual((await one.underreplication.read_mark(5)).value.replicas, ("c:1",))
 
     async def test_replace_mark(self) -> None:
-        """A mark is replaced only if its version is still the given one; marking the ledger again adds to the mark."""
+        """A mark is replaced only if its version is the given one; a later call adds bookies to the new mark."""
         one, two = await self.driver(), await self.driver()
         nameless = UnderreplicatedLedger((), 1)
         await self.raises(NotUnderreplicatedError, one.underreplication.replace_mark(5, nameless, 0))
