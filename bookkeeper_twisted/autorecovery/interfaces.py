@@ -13,7 +13,7 @@ class ILedgerChecker(Interface):
     """A checker of ledgers: it finds the bookies that lack entries of a ledger."""
 
     def unanswering() -> Collection[str]:
-        """Return the ids of the bookies that did not answer recent requests; checks send them none for a while."""
+        """Return the ids of bookies that did not answer recent requests; checks send them no requests for a while."""
 
     async def check(
         ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = (), before: CheckReport | None = None
@@ -51,7 +51,7 @@ class CopyProgress:
     n_bytes: int = 0
 
     def count(self, entries: int, n_bytes: int) -> None:
-        """Count copies that a bookie has stored: the number of ``entries`` and of their bytes, ``n_bytes``."""
+        """Add copies that a bookie has stored to the progress: ``entries`` copies with ``n_bytes`` in total."""
         self.copied += entries
         self.n_bytes += n_bytes
 

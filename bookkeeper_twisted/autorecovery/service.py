@@ -49,7 +49,7 @@ class AutoRecovery:
     :param client: the connected client; its owner closes it.
     :param now_ms: a function that returns the time in ms since the epoch, for marks and for the times of checks.
     :ivar throttles: the speed limits of all work of autorecovery.
-    :ivar adaptive: slows copies down while bookies take long to read or add single entries.
+    :ivar adaptive: lowers the speed limits of copies while bookies need long to read or add single entries.
     :ivar limits: reads and changes the speed limits and the adaptive limits for an operator.
     :ivar election: the candidate for auditor.
     :ivar worker: the replication worker.

@@ -99,8 +99,8 @@ class Moves:
     def apply(self, metadata: LedgerMetadata) -> LedgerMetadata:
         """Return the ledger ``metadata`` with the old bookies replaced by the new ones.
 
-        A position stays unchanged if its bookie was replaced meanwhile, or if the new bookie is in the ensemble
-        already.
+        A position stays unchanged if ``metadata`` does not have the old bookie there any more, or if the ensemble has
+        the new bookie already.
         """
         changed = self._segments(metadata)
         segments = (
@@ -129,8 +129,8 @@ def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) 
     schedule = schedule_of(metadata)
     newest = metadata.segments[-1].first_entry_id
     end = metadata.last_entry_id if metadata.closed else last_confirmed
-    # The known LAC may be lower than the writer's.  If it is at least the last entry before the newest ensemble, then
-    # the entries of all older ensembles are final (safety rule S16).
+    # The known LAC may be lower than the writer's.  If it is at least the last entry before the newest ensemble, all
+    # entries of older ensembles are final (safety rule S16).
     settled = metadata.closed or last_confirmed >= newest - 1
     starts = [segment.first_entry_id for segment in metadata.segments]
     for segment, (start, following) in zip(metadata.segments, pairwise([*starts, end + 1]), strict=True):

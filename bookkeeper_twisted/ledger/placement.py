@@ -1,9 +1,9 @@
-"""The arithmetic of placement: draws by weight, and racks for the positions of an ensemble.
+"""The arithmetic of placement: a weighted random order of bookies, and the racks for the positions of an ensemble.
 
-The rule for racks: the bookies of each write set, that is of each ``Wq`` consecutive positions of the ensemble (as a
-ring), are in a wanted number of racks.  :class:`RackSearch` assigns a rack to one position after the other, and prefers
-unused racks.  If the rule cannot be satisfied any more, it goes back to an earlier position and tries another rack.  So
-it finds an assignment that satisfies the rule if there is one.
+The rule for racks: the bookies of each write set must be in at least a wanted number of different racks.  (A write set
+is ``Wq`` consecutive positions of the ensemble; after the last position comes the first.)  :class:`RackSearch` assigns
+a rack to one position after the other, and prefers unused racks.  If no rack for a position satisfies the rule, it goes
+back to the position before and tries another rack there.
 """
 
 from collections import Counter
@@ -93,9 +93,9 @@ def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
 def can_span(racks: Sequence[str | None], write_quorum: int, position: int, wanted: int) -> bool:
     """Test whether each write set with the ``position`` can have bookies in enough racks.
 
-    A position without a bookie counts as one more rack.
+    A position for which no bookie is chosen yet counts as another rack.
 
-    :param racks: the rack of each position of the ensemble; None if no bookie is chosen for the position yet.
+    :param racks: the rack of each position of the ensemble; None for a position without a bookie.
     :param position: index in the ensemble, from 0.
     :param wanted: number of different racks in which a write set must be.
     """
@@ -108,7 +108,7 @@ def can_span(racks: Sequence[str | None], write_quorum: int, position: int, want
 
 @attrs.define
 class RackSearch:
-    """A search that assigns a rack to each position of an ensemble; see the module docstring.
+    """A search that assigns a rack to each position of an ensemble, so that each write set is in enough racks.
 
     :ivar wanted: number of different racks in which each write set must be.
     :ivar free: for each rack, in random order, the number of its bookies that are not assigned to a position yet.
@@ -127,7 +127,7 @@ class RackSearch:
     steps: int = 0
 
     def run(self) -> list[str] | None:
-        """Return the rack of each position, or None if no assignment that satisfies the rule was found."""
+        """Return the rack of each position; None if the search found no racks that satisfy the rule."""
         self.racks = [None] * self.size
         return [rack for rack in self.racks if rack] if self._fill(0) else None
 

@@ -187,7 +187,7 @@ class SingleReads:
         :param answers: for each entry id, the received bytes, not verified, or an error.
         :returns: the errors among them.
         """
-        if set(map(type, answers.values())) == {bytes}:  # the usual case: no answer is an error
+        if set(map(type, answers.values())) == {bytes}:  # the usual case: all answers are entries
             self._given.append((bookie_id, cast(Mapping[int, bytes], answers)))
             return {}
         entries = {entry_id: answer for entry_id, answer in answers.items() if isinstance(answer, bytes)}

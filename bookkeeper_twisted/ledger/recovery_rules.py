@@ -44,8 +44,8 @@ class RecoveryRules:
     def is_covered(self, answered: Collection[int]) -> bool:
         """Test whether so many bookies are fenced that the other ones are too few for an ack quorum.
 
-        If so, the writer can get no further entry acknowledged.  The answers then also include the LAC of every entry
-        that an ack quorum has stored.
+        If so, no further entry of the writer can be acknowledged.  Moreover, at least one bookie of every ack quorum
+        has answered, so the recovery knows the LAC that is stored in each acknowledged entry.
 
         :param answered: positions in the last ensemble whose bookies have answered a fencing read.
         """

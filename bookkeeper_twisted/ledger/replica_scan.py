@@ -38,10 +38,10 @@ OK, MISSING, DAMAGED, UNREACHABLE, LENGTH = "ok", "missing", "damaged", "unreach
 
 @attrs.frozen
 class Finding:
-    """A range of entries of one replica that are all in the same state; see the module docstring.
+    """A range of entries of one replica that are all in the same state, for example *ok* or *missing*.
 
-    :ivar entries: number of entries in the range that the replica should have; if the ledger is striped, not all of
-        them.
+    :ivar entries: number of entries in the range that the replica should have; in a striped ledger, fewer than the
+        range has.
     :ivar n_bytes: number of bytes that were read.
     :ivar detail: text of the error, for entries that are not ok.
     """
@@ -118,8 +118,8 @@ class ReplicaScan:
     def whole(self, first: int, last: int) -> Scanning:
         """Scan every entry of ``first .. last``, inclusive, that the bookie at this position keeps.
 
-        :returns: a generator that yields questions; after each question, send the answer of the bookie into it.  When
-            it ends, :attr:`findings` is complete.
+        :returns: a generator that yields read requests for the bookie; send the answer to each into the generator.
+            After its end, :attr:`findings` is complete.
         """
         at, self._length = first, None
         while at <= last and self.batching:
@@ -143,10 +143,10 @@ class ReplicaScan:
                 return
 
     def some(self, entry_ids: Sequence[int]) -> Scanning:
-        """Scan some entries, each by a single read.
+        """Scan some entries by single reads.
 
         :param entry_ids: ascending ids of entries that the bookie at this position keeps.
-        :returns: a generator that yields questions; after each question, send the answer of the bookie into it.
+        :returns: a generator that yields read requests for the bookie; send the answer to each into the generator.
         """
         for start in range(0, len(entry_ids), MAX_SINGLE_READS):
             wanted = entry_ids[start : start + MAX_SINGLE_READS]

@@ -27,7 +27,7 @@ class Tally:
 
     @property
     def reached(self) -> int:
-        """The entries for which as many bookies have answered as the threshold, as a set of bits."""
+        """The entries for which the number of answers has reached the threshold, as a set of bits."""
         return self._levels[-1]
 
     def add(self, voter: Hashable, places: int) -> int:
@@ -65,8 +65,8 @@ class AckTally(Tally):
     """A tally of the answers of bookies to the adds of one batch.
 
     A voter is one add request to one bookie.  If entries of a request are sent again, to the same bookie or to another
-    one, the new request is another voter.  The answer to the old request then does not count for these entries any
-    more (safety rule S16: an acknowledged entry is on the bookies that the metadata name).
+    one, the new request is another voter.  From this moment, the answer to the old request does not count for these
+    entries (safety rule S16: an acknowledged entry is on the bookies that the metadata name).
 
     :ivar replaced: for each replaced request, the entries that were sent again in another request, as a set of bits.
     """

@@ -191,7 +191,7 @@ class MemoryConnection:
         self.session_id = self._server.new_session()
 
     def refuse(self) -> None:
-        """End the connection for good, like a server that refuses the credentials of its client."""
+        """Close the connection for ever, like a server that refuses the credentials of its client."""
         self._connected = False
         self._changed(SessionState.CLOSED)
 

@@ -13,7 +13,7 @@ is lost.  The auditor reads the metadata of all ledgers, one after the other, wh
   interval later, because both do the same.
 
 In a shared walk, the search and the checks process each ledger one after the other: first the search, because its marks
-are urgent; then the check that reads entries; last the checks that skip marked ledgers.  If a check fails at a ledger,
+are urgent; next the check that reads entries; last the checks that skip marked ledgers.  If a check fails at a ledger,
 this check leaves the walk and is repeated later, while the other checks continue.  If the walk itself fails or is
 stopped, all its checks have failed.
 """

@@ -131,7 +131,7 @@ class LostBookieDetector:
     async def _consider(self) -> None:
         """Once autorecovery is switched on, find the lost bookies that no ledger names; no longer count them as lost.
 
-        Such bookies need no audit.  Bookies that are lost or return during this search are taken into account.
+        Such bookies need no audit.  The search also considers bookies that are lost or return while it runs.
         """
         await self._switch.wait()
         unnamed: frozenset[str] = frozenset()

@@ -1,10 +1,10 @@
 """The rules of lost bookies: whether an audit of their ledgers begins immediately or after a delay.
 
 After the loss of one bookie, its ledgers are audited only after a delay, because the bookie may just be restarting.  If
-two bookies are lost, their ledgers are audited without a delay, because a third loss might lose entries for good.  A
-lost bookie that no ledger names has no entries to lose, so it does not count as one of the two.  For example, the
-cookie of a bookie that died long ago may still be stored, although its ledgers were copied to other bookies.  This
-module does no I/O: its caller has the clock and the metadata store.
+two bookies are lost, their ledgers are audited without a delay, because the loss of a third one might destroy the last
+replica of an entry.  A lost bookie that no ledger names has no entries to lose, so it does not count as one of the two.
+For example, the cookie of a bookie that died long ago may still be stored, although its ledgers were copied to other
+bookies.  This module does no I/O: its caller has the clock and the metadata store.
 """
 
 from collections.abc import Collection

@@ -48,7 +48,7 @@ class RecoveryResult(Enum):
 class PlannedLedger:
     """The planned recovery of one ledger whose ensembles contain some of the bookies to recover.
 
-    :ivar bookies: ids of those bookies to recover that are in the ledger's ensembles.
+    :ivar bookies: ids of the bookies in the ledger's ensembles that are to be recovered.
     :ivar is_open: whether the ledger must be recovered and closed first, which fences its writer.
     :ivar n_bytes: estimate of the payload bytes to be copied.
     """
@@ -76,7 +76,7 @@ class BookieRecovery:
 
     :param admin: the administration of the cluster.
     :param replicator: copies entries; it must not copy them to one of ``bookies``.
-    :param bookies: ids of the bookies to recover.  Entries are also read from those of them that still run.
+    :param bookies: ids of the bookies to recover.  If one of them still runs, entries are also read from it.
     :param skip_open: whether to skip open ledgers.
     :param holder: name of this host, which is stored with the replication locks.
     """
@@ -149,7 +149,7 @@ class BookieRecovery:
         return int(copies * metadata.length / entries)
 
     async def unknown(self, planned: Iterable[PlannedLedger]) -> list[str]:
-        """Return the ids that the user may have mistyped: of bookies to recover without a cookie and without a ledger.
+        """Return the ids of bookies to recover without a cookie and without a ledger, which may be mistyped.
 
         :param planned: all ledgers that :meth:`plan` yields.
         """

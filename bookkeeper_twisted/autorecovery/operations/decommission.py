@@ -1,4 +1,4 @@
-"""Decommission: waits until no ledger needs a bookie that was shut down for good.
+"""Decommission: waits until no ledger needs a bookie that was shut down and will not return.
 
 A decommission only triggers an audit, and waits: the auditor marks the ledgers of the bookie, and replication workers
 copy their entries.  A ledger needs the bookie if one of its ensembles has the bookie at a position that stores an

@@ -226,7 +226,7 @@ class BookieReads:
         self.totals.n_bytes += n_bytes
         self._metrics.entries.value += entries
         self._metrics.n_bytes.value += n_bytes
-        if n_bytes:  # not for replies without entries
+        if n_bytes:  # a reply without entries does not show their size
             self._usual_size.learn(entries, n_bytes)
 
     async def _wait(self, attempt: int) -> None:

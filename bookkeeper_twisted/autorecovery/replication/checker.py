@@ -80,7 +80,7 @@ class LedgerChecker:
         metrics.watch(self._unanswering)
 
     def unanswering(self) -> Collection[str]:
-        """Return the ids of the bookies that did not answer recent requests; checks send them none for a while."""
+        """Return the ids of bookies that did not answer recent requests; checks send them no requests for a while."""
         return self._unanswering.bookies
 
     async def check(

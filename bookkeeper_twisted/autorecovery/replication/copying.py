@@ -153,8 +153,7 @@ class FragmentCopy:
     # ---- reads ---------------------------------------------------------------------------------------
 
     async def _loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
-        """Read the planned entries of a ledger that is not striped by batch reads, and yield the adds that copy them.
-        """
+        """Read the planned entries by batch reads, and yield the adds that copy them; the ledger is not striped."""
         for run in plan:
             at = run.first
             while at <= run.last and not self._given_up and self._alive(run.targets):
@@ -292,7 +291,7 @@ class FragmentCopy:
         await for_each(writes, lambda write: self._write_to(*write), max(len(writes), 1))
 
     async def _write_to(self, target: str, adds: Adds) -> None:
-        """Send adds to a bookie, with retries; if an add fails for good, record its error in :attr:`failed`."""
+        """Send adds to a bookie, with retries; if one fails after all retries, record its error in :attr:`failed`."""
         for attempt in range(self._settings.retries.attempts):
             n_bytes = adds.offsets[-1] - ENTRY_AT * len(adds)
             await self._limits.writes.acquire(n_bytes, len(adds), self._user)

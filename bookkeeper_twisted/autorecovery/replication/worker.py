@@ -2,7 +2,7 @@
 
 Each worker of the cluster reads the marks in random order.  It repairs a limited number of ledgers at the same time;
 each of them occupies a *slot*.  When a slot is free, the worker locks the next marked ledger.  It reads the mark under
-the lock, before the check, and removes the mark after the repair, unless the ledger was marked again meanwhile
+the lock, before the check, and removes the mark after the repair, unless the ledger was marked again since then
 (:mod:`...metadata.mark_removal`).
 
 A ledger may have to wait: for the grace period of its writer, or for the next attempt after a failure.  While a ledger

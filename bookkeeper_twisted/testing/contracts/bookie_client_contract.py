@@ -47,12 +47,12 @@ class BookieClientContract(SynchronousTestCase):
         raise NotImplementedError
 
     def result(self, deferred: "Deferred[T]") -> T:
-        """Let all requests be answered, and return the result of a ``deferred``."""
+        """Wait until all requests are answered, and return the result of a ``deferred``."""
         self.settle()
         return self.successResultOf(deferred)
 
     def error(self, deferred: "Deferred[Any]", kind: type[Exception]) -> None:
-        """Let all requests be answered, and check that a ``deferred`` has failed with an error of this ``kind``."""
+        """Wait until all requests are answered; check that a ``deferred`` has failed with an error of this ``kind``."""
         self.settle()
         self.failureResultOf(deferred, kind)
 

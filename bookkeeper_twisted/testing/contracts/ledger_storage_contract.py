@@ -47,7 +47,7 @@ class LedgerStorageContract(SynchronousTestCase):
         raise NotImplementedError
 
     def fail_writes(self, failing: bool) -> None:
-        """Let the writes of checkpoints fail, or (``failing`` False) succeed again."""
+        """Make the writes of checkpoints fail if ``failing`` is True, else succeed again."""
         raise NotImplementedError
 
     def marks(self) -> tuple[JournalPosition, ...]:

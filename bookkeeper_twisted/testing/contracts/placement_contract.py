@@ -30,7 +30,7 @@ class PlacementContract(SynchronousTestCase):
         self.prepare(BOOKIES)
 
     def prepare(self, bookies: Sequence[str]) -> None:
-        """Let the policy look up the facts about ``bookies`` that it needs."""
+        """Wait until the policy has looked up the properties of ``bookies`` that it needs, such as their racks."""
         preparing: Deferred[None] = Deferred.fromCoroutine(self.policy.prepare(bookies))
         self.successResultOf(preparing)
 

@@ -190,7 +190,7 @@ class StorageLife:
         self._finish()
 
     def _fail(self) -> None:
-        """Begin a checkpoint, and let its writes fail; a checkpoint that has nothing to write succeeds nevertheless."""
+        """Begin a checkpoint, and make its writes fail; a checkpoint without entries to write still succeeds."""
         self._finish()
         self._begin()
         self._case.fail_writes(True)

@@ -63,7 +63,7 @@ class ClusterAdminSuite(TestCase):
         await admin.close()
 
     async def test_initialize(self) -> None:
-        """Only the first call creates the cluster; drivers find the cluster then."""
+        """Only the first call creates the cluster; drivers can be opened after it."""
         one = await self.opened(self.store.admin)
         self.assertFalse(await one.exists())
         self.assertTrue(await one.initialize())

@@ -1,4 +1,4 @@
-"""All tests that a metadata driver must pass, and the tests of watches."""
+"""The complete test suite for metadata drivers; this module itself has the tests of watches."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ class WatchSuite(MetadataSuite):
     """The tests of watches and of closing a driver."""
 
     async def test_bookies(self) -> None:
-        """The listener of bookies gets the registered bookies at the beginning, and after each change by any driver."""
+        """The listener of bookies is called with the registered bookies at first, and after a change by any driver."""
         one, two = await self.driver(), await self.driver()
         received: list[Any] = []
         one.registration.watch_bookies(lambda writable, read_only: received.append((writable, read_only)))
@@ -28,7 +28,7 @@ class WatchSuite(MetadataSuite):
         self.assertEqual(await self.news(received), (set(), {"b:1"}))
 
     async def test_ledger(self) -> None:
-        """The listener of a ledger gets the present metadata, those after each change, and None after the deletion."""
+        """The listener of a ledger is called with the metadata at first and after each change; None if deleted."""
         one, two = await self.driver(), await self.driver()
         created = await two.ledgers.create(1, OPEN)
         received: list[Any] = []

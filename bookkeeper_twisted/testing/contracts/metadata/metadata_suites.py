@@ -245,7 +245,7 @@ class RegistrationSuite(MetadataSuite):
         self.assertEqual(await two.registration.service_info("a:1"), INFO)
 
     async def test_change_of_mode(self) -> None:
-        """A bookie that registers again in the other mode is then only in that mode, with its new service info."""
+        """After a bookie registers again, in another mode, only the new mode and its new service info are stored."""
         one, two = await self.driver(), await self.driver()
         for read_only in (False, True, True, False):
             info = attrs.evolve(INFO, properties={"read-only": str(read_only)})
