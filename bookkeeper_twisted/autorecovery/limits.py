@@ -1,7 +1,7 @@
 """The limits of autorecovery: on its speed, on the size of requests, and on the number of requests in progress.
 
-A speed limiter counts the entries and bytes of reads or of writes; a write to several bookies counts once for each of
-them.  A read is counted with its estimated size before it is sent.  The count is corrected when the reply has arrived.
+A speed limiter counts the entries and bytes of reads or of writes; an entry that is written to two bookies counts
+twice.  A read is counted with its estimated size before it is sent, and corrected when the reply has arrived.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ REPLICATION_READ = "replication-read"
 """Name of the limiter of entries and bytes that the replicator reads."""
 
 REPLICATION_WRITE = "replication-write"
-"""Name of the limiter of entries and bytes that the replicator writes; each bookie's copy of an entry counts."""
+"""Name of the limiter of entries and bytes that the replicator writes; an entry for two bookies counts twice."""
 
 REPLICATION_METADATA = "replication-metadata"
 """Name of the limiter of metadata requests: marks of ledgers, locks, registrations, metadata of repaired ledgers."""

@@ -79,9 +79,10 @@ class UnansweringBookies:
         return answer
 
     def refusal(self, bookie_id: str) -> BookieHandleNotAvailableError | None:
-        """Return an error if no request must be sent to ``bookie_id`` now; the caller uses it as the bookie's answer.
+        """Return an error if checks leave ``bookie_id`` out now; the caller must use it instead of sending a request.
 
-        Return None if the request must be sent: the bookie answers, or this request tests whether it answers again.
+        Return None if the caller must send its request.  This is also the case once after each pause, to test whether
+        the bookie answers again.
         """
         silence = self._silent.get(bookie_id)
         if silence is None:

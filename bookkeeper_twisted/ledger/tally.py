@@ -106,7 +106,7 @@ class AckTally(Tally):
         return places
 
     def replace(self, voter: Hashable, places: int) -> None:
-        """Ignore the answer to a request for some entries, because they are sent again in another request.
+        """Ignore the answer to a request for some entries, because another request sends these entries again.
 
         :param voter: the request that no longer counts.
         :param places: the entries, as a set of bits.

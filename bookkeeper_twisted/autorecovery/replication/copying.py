@@ -56,7 +56,7 @@ class CopyLimits:
     """The speed limits of the copying of entries.
 
     :ivar reads: the limit of entries and bytes that are read.
-    :ivar writes: the limit of entries and bytes that are written; each bookie's copy of an entry counts.
+    :ivar writes: the limit of entries and bytes that are written; an entry for two bookies counts twice.
     """
 
     reads: Throttle

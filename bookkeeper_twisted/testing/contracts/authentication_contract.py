@@ -27,7 +27,7 @@ class AuthenticationContract(SynchronousTestCase):
         return AuthenticationConfig()
 
     def peers(self) -> tuple[Peer, Peer]:
-        """Return two descriptions: of the client, for the bookie's side, and of the bookie, for the client's side."""
+        """Return the peer of the bookie, which is the client, and the peer of the client, which is the bookie."""
         return Peer("127.0.0.1:1"), Peer("bookie:3181")
 
     def setUp(self) -> None:

@@ -79,7 +79,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread_resident, 1, 0)
 
     def test_resident_each(self) -> None:
-        """A read of many ranges from memory, in any order, returns each range completely or not at all."""
+        """One read of many ranges from the page cache, in any order, returns all bytes of a range or none of them."""
         data = bytes(range(256)) * 40
         file = self.create(data)
         side_by_side = [(700, 100), (1, 800), (300, 801), (0, 1101), (12, 1101)]

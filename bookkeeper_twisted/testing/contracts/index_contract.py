@@ -90,7 +90,7 @@ class RunIndexContract(SynchronousTestCase):
         verifyObject(IRunIndex, index.index if isinstance(index, PackedIndex) else index)
 
     def test_empty(self) -> None:
-        """A new index has no rows and is not marked as complete, so it proves no entry missing (safety rule S5)."""
+        """A new index is empty and not marked as complete, so an entry without a row may exist (safety rule S5)."""
         index = self.make()
         self.assertIsNone(index.find(1, 0))
         self.assertEqual(index.last_entry(1), -1)

@@ -120,7 +120,7 @@ class ClusterAdminSuite(TestCase):
         self.assertEqual(await driver.registration.all_bookies(), set())
 
     async def test_nuke_refused(self) -> None:
-        """A cluster with registered bookies, or with another instance id, is not removed."""
+        """A cluster is not removed if it has registered bookies, or if its instance id is not the given one."""
         admin = await self.cluster()
         instance_id = await admin.instance_id()
         driver = await self.opened(self.store.driver)
