@@ -1,4 +1,4 @@
-"""The metrics of checker, replicator and worker.  Metrics that Apache's worker also has have the same names here."""
+"""The metrics of checker, replicator and worker.  If Apache's worker has the same metric, it has the same name."""
 
 from collections.abc import Callable
 

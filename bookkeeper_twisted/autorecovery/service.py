@@ -34,8 +34,8 @@ _ANY_NUMBER = 1 << 30
 class Identity:
     """The names by which this process is known in the metadata store.
 
-    :ivar candidate: the name in the election of the auditor; as in Apache BookKeeper, the id of a bookie with the same
-        configuration.
+    :ivar candidate: the name in the election of the auditor.  As in Apache BookKeeper, this is the bookie id that a
+        bookie with the same configuration would have.
     :ivar holder: host name in the worker's replication locks, for people to read.
     """
 

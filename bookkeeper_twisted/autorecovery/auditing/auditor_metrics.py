@@ -1,4 +1,4 @@
-"""The metrics of an auditor.  Metrics that Apache's auditor also has have the same names here."""
+"""The metrics of an auditor.  If Apache's auditor has the same metric, it has the same name."""
 
 from collections.abc import Callable
 

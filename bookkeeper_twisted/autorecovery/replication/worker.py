@@ -192,7 +192,7 @@ class ReplicationWorker(Service):
             news.callback(None)
 
     def _bookies_changed(self, writable: frozenset[str], read_only: frozenset[str]) -> None:
-        """Retry the ledgers that wait after a failed attempt, if a bookie was registered that was not before."""
+        """If a bookie has registered since the last call, retry the ledgers that wait after a failed attempt."""
         there = writable | read_only
         came, self._bookies = there - self._bookies, there
         for job in list(self._jobs.values()) if came else ():
