@@ -7,9 +7,9 @@ The decoded values and their order do not depend on how the stream is cut into c
 next one begins may differ.  A frame that breaks the format ends the decoder: it still returns the items before that
 frame, its ``error`` says what is wrong, and the owner must close the connection.
 
-:mod:`.v2` and :mod:`.v3` implement the two encodings, with one module for each direction.  :mod:`.wires` implements
-with them the interface that connections use (:mod:`.wire_protocol`).  :mod:`.connection` cuts the stream into frames,
-enforces limits and chooses the encoding.  :mod:`.digest` makes and verifies the digests of entries.
-:mod:`.metadata_formats` encodes the records of metadata services and cookie files.  The only exception that this
-package raises is :class:`~bookkeeper_twisted.errors.CodecError`.
+:mod:`.v2` and :mod:`.v3` encode and decode the two protocols, with one module for each direction.  Connections use
+them through the interface in :mod:`.wire_protocol`, which :mod:`.wires` implements for both protocols.
+:mod:`.connection` cuts the stream into frames, enforces limits and detects the protocol.  :mod:`.digest` makes and
+verifies the digests of entries.  :mod:`.metadata_formats` encodes the records of metadata services and cookie files.
+The only exception that this package raises is :class:`~bookkeeper_twisted.errors.CodecError`.
 """

@@ -1,12 +1,15 @@
-"""Batches of add requests, with the frames that a client sends to bookies, for new or for stored entries.
+"""Batches of add requests, with the frames that a client sends to bookies.
 
-One :class:`Adds` is a batch, with entries of one ledger or of thousands.  Its frames are encoded once, in V2, and all
-bookies get the same bytes.  V3 frames contain a request number, which is different for each connection and attempt.  So
-V3 frames are encoded from the V2 frames each time (:meth:`~.wire_protocol.IWireProtocol.encode_adds`).
+The entries are new, or were read from a bookie to be copied.  One :class:`Adds` is a batch, with entries of one ledger
+or of thousands.  Its frames are encoded once, in V2, and all bookies get the same bytes.  V3 frames contain a request
+number, which is different for each connection and attempt.  So V3 frames are encoded from the V2 frames each time
+(:meth:`~.wire_protocol.IWireProtocol.encode_adds`).
+
+A V2 add frame has these parts, with their offsets and sizes; D is the size of the digest:
 
 ======  ====  ==========================================================================
-0       28    length word, header word, key (20)
-28      32    entry header: ledgerId, entryId, LAC, length, see :mod:`.digest`
+0       28    length word (4), header word (4), master key (20)
+28      32    entry header: ledgerId, entryId, LAC, ledger length (:mod:`.digest`)
 60      D     digest
 60 + D        payload, to the end of the frame
 ======  ====  ==========================================================================
@@ -48,8 +51,8 @@ class Adds:
     :ivar frames: the V2 frames, one after the other.
     :ivar offsets: the offset of each frame in ``frames``, followed by the end of the last frame.
     :ivar deferred_sync: whether bookies acknowledge the adds before they sync, which only V3 can express.
-    :ivar encodings: results of :meth:`~.wire_protocol.IWireProtocol.encode_adds` in protocols without request numbers.
-        The sender stores them here, because it can send the same bytes to every bookie.
+    :ivar encodings: by protocol, the result of :meth:`~.wire_protocol.IWireProtocol.encode_adds`.  A connection
+        stores the result here if the protocol has no request numbers: then all bookies get the same bytes.
     """
 
     __slots__ = ("ledger_ids", "entry_ids", "frames", "offsets", "deferred_sync", "encodings")
@@ -117,14 +120,15 @@ class Adds:
 
 
 def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]:
-    """Return the V2 frames of ``adds``, and the bytes of the replies if a bookie executes all of them.
+    """Return the V2 frames of ``adds``, and the replies that a bookie sends if all the adds succeed.
 
     :param first_number: ignored, because V2 requests have no numbers.
+    :raises CodecError: the adds defer the sync, which V2 cannot express.
     """
     if adds.deferred_sync:
         raise CodecError("V2 has no deferred sync")
     count, ids, frames = len(adds.entry_ids), adds.entry_ids, adds.frames
-    if count == 1:  # the reply has ledger id and entry id in the same form as the frame
+    if count == 1:  # the reply encodes ledger id and entry id as the frame does
         replies = _REPLY_HEAD + frames[ENTRY_AT : ENTRY_AT + _IDS.size]
     elif isinstance(ids, range):
         replies = counting(_REPLY_HEAD + _IDS.pack(adds.ledger_ids[0], ids[0]), ids)
@@ -176,7 +180,7 @@ def seal_adds(
 
 
 def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync: bool = False) -> Adds:
-    """Make a batch of add requests for stored entries of one ledger, whose digests stay unchanged.
+    """Make a batch of add requests that copy consecutive stored entries of one ledger, with their digests.
 
     :param flags: the flags of the adds on the wire; ``RECOVERY_ADD`` for fenced ledgers.
     :param deferred_sync: whether bookies acknowledge before they sync.
@@ -189,13 +193,13 @@ def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync:
 def scattered_adds(
     master_key: bytes, ledger_id: int, entry_ids: Sequence[int], entries: Sequence[bytes], flags: int = 0
 ) -> Adds:
-    """Make a batch of add requests for stored entries of one ledger, whose ids may have gaps.
+    """Make a batch of add requests that copy stored entries of one ledger; the entry ids may have gaps.
 
     :param entry_ids: ids of the entries, ascending, at least one.
     :param entries: header, digest and payload of each entry.
     :raises CodecError: the master key does not have 20 bytes.
     """
-    # the run may have other ids than the entries: only the ids in the bytes of the entries are sent
+    # the run counts its ids without gaps; this does no harm, because frames contain only the ids in the entries
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
     return Adds((ledger_id,) * run.count, entry_ids, requests_out.encode_adds(master_key, run, flags), _offsets_of(run))
 
@@ -203,8 +207,8 @@ def scattered_adds(
 def mix_headers(*fields: Sequence[int]) -> bytes:
     """Encode the headers of entries of several ledgers, joined in one byte string.
 
-    :param fields: one sequence for each field of the header: ledger ids, entry ids, LACs, and the lengths of the
-        ledgers in bytes, up to and including the entry.
+    :param fields: four sequences with one item for each entry: the ledger ids, the entry ids, the LACs, and the bytes
+        of all payloads of the entry's ledger up to and including this entry.
     """
     words = [0] * (_WORDS * len(fields[0]))
     for number, field in enumerate(fields):
@@ -213,9 +217,9 @@ def mix_headers(*fields: Sequence[int]) -> bytes:
 
 
 def _offsets_of(run: EntryRun) -> Sequence[int]:
-    """Return the offset of each add frame for a ``run`` of stored entries, and the end of the last frame."""
+    """Return the offset of the add frame of each entry of a ``run``, and the end of the last frame."""
     if run.offsets is None:
-        stride = run.stride + layout.ADD_OVERHEAD  # an entry in a run has a length word already
+        stride = run.stride + layout.ADD_OVERHEAD  # the stride already includes one length word
         return range(0, run.count * stride + 1, stride)
     return [offset + layout.ADD_OVERHEAD * number for number, offset in enumerate(run.offsets)]
 

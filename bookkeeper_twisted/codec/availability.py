@@ -40,7 +40,7 @@ def encode_availability(ranges: Iterable[tuple[int, int]]) -> bytes:
 def decode_availability(data: bytes, max_ranges: int = MAX_RANGES) -> tuple[tuple[int, int], ...]:
     """Decode ranges of entry ids, as (first id, last id) in ascending order; merge adjacent ranges.
 
-    :param max_ranges: maximum number of ranges that are accepted; checked before the ranges take memory.
+    :param max_ranges: maximum number of ranges that are accepted; it is checked before memory is allocated.
     :raises CodecError: the layout is broken, or there are too many ranges.
     """
     if len(data) < _HEADER.size:
@@ -60,7 +60,7 @@ def decode_availability(data: bytes, max_ranges: int = MAX_RANGES) -> tuple[tupl
 
 
 def _sequences(first: int, last: int, size: int, period: int) -> int:
-    """Return the number of id ranges that a group stands for.
+    """Return the number of id ranges that a group stands for (see the layout in the module docstring).
 
     :raises CodecError: the fields of the group contradict each other.
     """

@@ -44,11 +44,11 @@ class ServerDecoder:
 
     @property
     def ready(self) -> bool:
-        """Whether the buffer still has complete frames: one call of :meth:`receive` decodes a limited number."""
+        """Whether complete frames are buffered, because :meth:`receive` decodes a limited number in one call."""
         return self._buffer.ready
 
     def limit(self, max_frame_size: int) -> None:
-        """Change the limit of frames, for frames that begin from now on.
+        """Change the maximum frame size, for frames that begin from now on.
 
         :param max_frame_size: bytes of the longest frame with its length word.
         """
@@ -59,8 +59,9 @@ class ServerDecoder:
         """Decode the requests that are complete with this ``chunk`` of received bytes.
 
         :param chunk: the next bytes of the stream.
-        :returns: runs, messages and refusals (RejectedRequest), in order; none after an error.  If there are very many
-            requests, only the first are returned; see :attr:`ready`.
+        :returns: the requests in order: runs (many adds or reads in one object), messages, and refusals
+            (RejectedRequest); none after an error.  If there are very many requests, only the first ones are returned,
+            and :attr:`ready` is True.
         """
         items: list[object] = []
         if self.error is not None:
@@ -80,7 +81,7 @@ class ServerDecoder:
         return items
 
     def receive_all(self, chunk: bytes) -> Iterator[object]:
-        """Yield all requests that are complete with this ``chunk`` of received bytes, even very many."""
+        """Yield all requests that are complete with this ``chunk`` of received bytes, however many they are."""
         yield from self.receive(chunk)
         while self.ready:
             yield from self.receive(b"")

@@ -43,10 +43,16 @@ assert _HEADER.size == ENTRY_HEADER_SIZE
 
 _ONES = int.from_bytes(struct.pack(">Q", 1) * _BLOCK)
 _COUNTS = int.from_bytes(struct.pack(f">{_BLOCK}Q", *range(_BLOCK)))
-"""Two large numbers.  Their big-endian bytes, read as words of eight bytes, are 1, 1, 1, ... and 0, 1, 2, ..."""
+"""``_ONES`` and ``_COUNTS`` encode the sequences 1, 1, 1, ... and 0, 1, 2, ... as one large integer each.
+
+In the big-endian bytes of the integer, each number takes eight bytes.
+"""
 
 Digests = Callable[[Iterable[bytes]], bytes]
-"""A function that returns the digests of several entries in one byte string, from the bytes that each digest covers."""
+"""A function that returns the digests of several entries in one byte string.
+
+Its argument has, for each entry, the bytes that the digest covers: header and payload.
+"""
 
 
 def _big_endian(values: "array[int]") -> bytes:
@@ -104,9 +110,9 @@ def pack_headers(
 
 
 def _progression(first: int, step: int, count: int) -> bytes:
-    """Encode ``first``, ``first + step``, ... in words of eight bytes.
+    """Encode ``count`` numbers, ``first``, ``first + step`` and so on, in eight big-endian bytes each.
 
-    All words are computed together as one large number, by two multiplications and one addition.
+    All of them are computed as one large integer, by two multiplications and one addition.
     """
     if count > _BLOCK:
         return _progression(first, step, _BLOCK) + _progression(first + step * _BLOCK, step, count - _BLOCK)
@@ -148,7 +154,7 @@ class Digester:
         return self._digests(map(add, headers, payloads))
 
     def verify(self, run: EntryRun) -> None:
-        """Check size, digest, ledger id and entry id of every entry of a ``run`` (safety rule S18).
+        """Check size, digest, ledger id and entry id of every entry of a ``run``.
 
         :raises DigestMatchError: an entry is invalid; the error names the first such entry.
         """
@@ -163,9 +169,9 @@ class Digester:
             self._blame(run)
 
     def payloads(self, run: EntryRun) -> Sequence[bytes]:
-        """Return a copy of the payload of each entry of a ``run`` that :meth:`verify` has accepted.
+        """Return a copy of the payload of each entry of a ``run``.
 
-        :param run: the entries; this method does not check them.
+        The caller must have called :meth:`verify`: this method does not check the entries.
         """
         start = self.payload_at
         if run.offsets is None:
@@ -174,11 +180,9 @@ class Digester:
         return [data[a + start : b] for a, b in pairwise(run.offsets)]
 
     def opened(self, run: EntryRun) -> "tuple[EntryRun, Digester]":
-        """Decrypt the entries of a verified ``run`` if the ledger is encrypted; here return ``run`` unchanged.
+        """Return a verified ``run`` with its entries decrypted, and the digester that extracts their payloads.
 
-        A subclass for encrypted ledgers overrides this method.
-
-        :returns: the run with the decrypted entries, and the digester whose :meth:`payloads` cuts out their payloads.
+        This class returns ``run`` and itself.  A subclass for encrypted ledgers decrypts the entries.
         """
         return run, self
 
@@ -248,7 +252,7 @@ class Digester:
         return b"".join([data[a + _HEAD_END : a + start] for a in at]) == self._digests(covered)
 
     def _blame(self, run: EntryRun) -> None:
-        """Find the first invalid entry of a ``run``, by verifying the entries one by one, and raise its error."""
+        """Verify the entries of a ``run`` one by one, and raise the error of the first invalid entry."""
         for entry_id, stored in enumerate(run.entries(), run.first):
             self._open(run.ledger_id, entry_id, stored)
         raise AssertionError(f"columns and entries of {run!r} disagree")
@@ -256,7 +260,7 @@ class Digester:
 
 @lru_cache(maxsize=64)
 def _slices(stride: int, start: int, end: int, count: int) -> Sequence[slice]:
-    """Return one slice for each of ``count`` records of ``stride`` bytes: bytes ``start`` to ``end`` of the record."""
+    """Return the slice of bytes ``start`` to ``end`` of each of ``count`` records, which have ``stride`` bytes each."""
     return [slice(at + start, at + end) for at in range(0, count * stride, stride)]
 
 
@@ -266,7 +270,7 @@ def _covered(data: bytes, stride: int, count: int, payload_at: int) -> Iterable[
         step = _BLOCK * stride
         blocks = [(data[at : at + step], min(_BLOCK, count - at // stride)) for at in range(0, len(data), step)]
         return chain.from_iterable([_covered(block, stride, n, payload_at) for block, n in blocks])
-    # round up to a power of two, so that runs of all lengths use a few cached lists of slices
+    # round up to a power of two, so that only a few lists of slices are cached for runs of all lengths
     rounded = 1 << (count - 1).bit_length()
     heads = islice(_slices(stride, _HEAD_AT, _HEAD_END, rounded), count)
     return map(add, map(data.__getitem__, heads), map(data.__getitem__, _slices(stride, payload_at, stride, rounded)))

@@ -65,7 +65,7 @@ class FrameBuffer:
     def add(self, chunk: bytes) -> bytes:
         """Add a ``chunk`` of received bytes, and return the bytes that can be decoded now.
 
-        :returns: the buffered bytes and the chunk, which begin at the start of a frame; empty if this frame is still
+        :returns: the buffered bytes followed by the chunk; they begin with a frame.  Empty if this frame is still
             incomplete.
         """
         if not self._pieces:
@@ -85,7 +85,7 @@ class FrameBuffer:
         return data
 
     def keep(self, data: bytes, at: int) -> None:
-        """Buffer the bytes from offset ``at`` on: an incomplete frame, or complete frames for a later turn.
+        """Buffer the bytes from offset ``at`` on: an incomplete frame, or complete frames to be decoded later.
 
         :param data: the bytes that :meth:`add` returned.
         :raises CodecError: the length of the frame is out of bounds.
@@ -99,13 +99,13 @@ class FrameBuffer:
         self._pieces = [data[at:]]
 
     def limit(self, limit: int) -> None:
-        """Change the limit, for frames that begin from now on.
+        """Change the maximum frame size, for frames that begin from now on.
 
         :param limit: bytes of the longest frame with its length word.
         """
         self._limit = limit
 
     def clear(self) -> None:
-        """Drop the buffered bytes of the incomplete frame."""
+        """Drop the buffered bytes."""
         self._pieces = []
         self._have = self._need = 0

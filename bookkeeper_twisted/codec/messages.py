@@ -1,7 +1,7 @@
 """A frozen class for each kind of request other than adds and plain reads, and for each kind of response.
 
-A response has the ``header`` of its request.  By this header, the client matches the two.  The header also determines
-the encoding.  An encoder ignores the fields that its protocol does not have.
+A response has the ``header`` of its request.  The client uses this header to find the request that the response
+answers. The header also determines the encoding.  An encoder ignores the fields that its protocol does not have.
 """
 
 import attrs
@@ -15,7 +15,7 @@ from .runs import IReplyEncoding
 class Header:
     """The fields by which a client matches a response with its request; they also determine the encoding of both.
 
-    :ivar wire: the protocol of the request, which encodes the response.
+    :ivar wire: the protocol of the request, in which the response is encoded, too.
     :ivar version: the version in the V2 packet header or in the V3 header, where only 3 is valid.
     :ivar operation: V2 opcode or V3 operation number.
     :ivar txn_id: number of the request in V3, which the response repeats; 0 in V2.
@@ -38,8 +38,8 @@ class ReadRequest:
 
     :ivar piggyback: the V3 flag ENTRY_PIGGYBACK: when the LAC has advanced, the reply also has the entry after
         ``previous_lac``.
-    :ivar previous_lac, timeout_ms: a long poll waits until the LAC is above ``previous_lac``, at most so many
-        milliseconds; None if not sent.
+    :ivar previous_lac, timeout_ms: the two values of a long poll: the bookie waits until the LAC is above
+        ``previous_lac``, but at most ``timeout_ms`` milliseconds.  None if the request is no long poll.
     """
 
     header: Header
@@ -119,8 +119,8 @@ class ListEntriesRequest:
 class RejectedRequest:
     """A request that the bookie refuses and does not execute.
 
-    Its version or operation is not supported, or it is invalid, for example because the ids in its body differ from
-    those in the request.
+    The version or operation of the request is not supported, or the request is invalid: for example, the ledger id or
+    entry id in the body of an add differs from that in the request.
 
     :ivar reply: the complete frame of the reply.
     """

@@ -9,7 +9,7 @@ FENCE = 0x0001
 """Flag of a read or batch read: the bookie fences the ledger before the read."""
 
 RECOVERY_ADD = 0x0002
-"""Flag of an add in a recovery or replication: it is allowed on a fenced ledger."""
+"""Flag of an add by recovery or replication: the bookie accepts the add although the ledger is fenced."""
 
 HIGH_PRIORITY = 0x0004
 """Flag of any request: the bookie serves it before background work."""
@@ -30,7 +30,10 @@ MASTER_KEY_SIZE = 20
 """Size in bytes of a master key in V2.  Apache's clients and ours use keys of this size; V3 could carry others."""
 
 MAX_MASTER_KEY_SIZE = 64
-"""Size in bytes of the longest master key that a bookie accepts in V3: a bookie keeps all keys in memory."""
+"""Size in bytes of the longest master key that a bookie accepts in V3.
+
+The size is limited because a bookie keeps the master keys of its ledgers in memory.
+"""
 
 MAX_DIGEST_SIZE = 20
 """Size in bytes of the longest digest (HMAC)."""
@@ -40,7 +43,7 @@ AUTH_DISABLED_PLUGIN = "AuthDisabledPlugin"
 
 
 class V2Op(IntEnum):
-    """The opcodes of V2 packets.  Any other number ends the connection."""
+    """The opcodes of V2 packets.  A bookie closes the connection if it receives any other number."""
 
     ADD = 1
     READ = 2

@@ -33,12 +33,9 @@ require_upb(api_implementation.Type())
 
 
 def parse(kind: type[_M], data: bytes | memoryview) -> _M | None:
-    """Decode a message; return None if it is malformed or lacks a required field.
+    """Decode a message; return None if it is malformed or lacks a required field, as Java's parser would refuse it.
 
-    Java's parser fails in the same cases.
-
-    Java treats a required enum with an unknown value as a missing field.  So does this function: upb accepts such a
-    message, but reports it as not initialized.
+    A required enum field with an unknown value counts as missing, as in Java.
 
     :param kind: the generated class of the message.
     :param data: the bytes of exactly one message.

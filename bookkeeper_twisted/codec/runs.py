@@ -1,8 +1,8 @@
-"""Runs: one object for adds or reads that arrived together.  One call encodes the replies to all of them.
+"""Runs: objects for many adds or many reads that arrived together.  One call encodes the replies to all of them.
 
-A bookie's decoder makes the requests.  A client's decoder makes the replies.  In all requests, ``wire`` is the wire
-protocol of the request.  The replies are encoded in the same protocol.  ``version`` is the version byte of a V2 header,
-which the reply repeats.
+A bookie's decoder returns requests of these classes, and a client's decoder returns replies.  In the requests, ``wire``
+is the protocol in which the request arrived; its reply is encoded in the same protocol.  ``version`` is the version
+byte of a V2 header, which the reply repeats.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class IReplyEncoding(Interface):
     batch_counts_by_first: bool = Attribute("Whether the size of the first entry limits the number of all of a batch.")
 
     def add_replies(run: "AddRun", status: Status, part: Entries | None) -> bytes:
-        """Encode the replies with ``status`` to the adds of ``part``, or to all adds of ``run`` if ``part`` is None."""
+        """Encode replies with ``status`` to the adds of the entries ``part``; None for all adds of ``run``."""
 
     def read_reply(run: "ReadRun", index: int, status: Status, entry: bytes | None, max_lac: int | None) -> bytes:
         """Encode the reply to one read of a ``run`` (reads that were received together).
@@ -87,8 +87,8 @@ class AddRun:
 
     :ivar entries: the entries: a run of consecutive entries (EntryRun), a sequence of such runs (RunSequence), or
         entries in any order (MixedRun).
-    :ivar flags: the bits ``RECOVERY_ADD`` and ``HIGH_PRIORITY``.  A V3 request has a flag and a priority instead; a V2
-        request may have unknown bits, too.
+    :ivar flags: the bits ``RECOVERY_ADD`` and ``HIGH_PRIORITY``; the decoder converts V3's flag and priority to these
+        bits.  In V2, unknown bits may be set, too.
     :ivar deferred_sync: whether the bookie acknowledges the entries before they are durable (V3 write flag).
     :ivar txn_ids: the txnId of each add in V3; empty in V2.
     """
@@ -221,8 +221,8 @@ class BatchRead:
 
         :param runs: runs of consecutive entries, from :attr:`first` on; each run begins where the previous one ends.
         :param max_lac: the highest LAC that the bookie knows, -1 if none; V2 does not send it.
-        :returns: one frame, as byte strings to write one after the other.  They may be the buffers of ``runs``
-            themselves.
+        :returns: one frame, as byte strings to write one after the other.  Some may be the buffers of ``runs``, without
+            a copy.
         """
         return self.wire.batch_reply(self, Status.EOK, runs, max_lac)
 
@@ -276,7 +276,7 @@ class ReadReply(NamedTuple):
 
 
 new_read_reply = partial(tuple.__new__, ReadReply)
-"""Does the same as the constructor of ReadReply with a tuple, but is faster, because it calls no Python function."""
+"""Make a ReadReply from a tuple of its fields; faster than the constructor, because it calls no Python function."""
 
 
 class BatchReply:

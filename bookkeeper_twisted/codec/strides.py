@@ -16,19 +16,22 @@ from operator import eq, ne, sub
 from ..entries.columns import Unpack, column, unpack_all
 
 FEW_A_RUN = 16
-"""Runs (consecutive entries) with at most this many entries on average cost more than one MixedRun of all entries."""
+"""Runs (consecutive entries) of at most this many entries on average take more time than one MixedRun of all entries.
+
+A MixedRun is one object with entries in any order.
+"""
 
 _FIRST_TRY = 16
 _GROWTH = 8
 _FEW = 24
 _CUT_PER_BYTE = 5
-"""Up to this many records per byte of their key, it is faster to copy the keys of all records and compare the copies.
+"""Maximum number of records, per byte of their key, for which :func:`counts_up` compares copies of the keys.
 
-With more records, it is faster to compare one byte of the keys of all records at a time.
+With more records, it is faster to compare the first bytes of all keys, then their second bytes, and so on.
 """
 _LOW = bytes(range(256)) * 256
 _HIGH = b"".join([bytes((byte,)) * 256 for byte in range(256)])
-"""The low bytes, and the high bytes, of all numbers below 2**16, in order."""
+"""``_LOW`` and ``_HIGH`` are the low bytes and the high bytes of all numbers below 2**16, in order."""
 
 
 @lru_cache(maxsize=1024)
@@ -39,11 +42,12 @@ def _splitter(sizes: tuple[int, ...], count: int) -> Unpack:
 def same_columns(data: bytes, at: int, sizes: tuple[int, ...], fixed: tuple[int, ...]) -> list[list[bytes]]:
     """Split a series of frames of one layout into columns, one column for each part of the layout.
 
-    The first frame, at offset ``at``, must be complete.  Frames are compared in groups; each group is larger than the
-    one before, so that a short series costs little.
+    The first frame, at offset ``at``, must be complete.  The frames are compared in groups of growing size, so that a
+    short series costs little.
 
     :param sizes: the size in bytes of each part of the layout.
-    :param fixed: indexes of the parts that must be equal in all frames; the first frame that differs ends the series.
+    :param fixed: indexes of the parts that must be equal in all frames.  The series ends before the first frame in
+        which one of these parts differs.
     :returns: for each part, a list of its bytes in each frame; the series has at least one frame.
     """
     stride, split = sum(sizes), partial(_splitter, sizes)
@@ -73,21 +77,22 @@ def _equal_until(values: Sequence[bytes], expected: bytes) -> int:
 
 
 def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
-    """Return, for a series of frames of one size with the same prefix, the bytes of each frame after the prefix.
+    """Remove the common prefix from a series of frames of equal size, and return the other bytes of each frame.
 
     :param at: offset in ``data`` of the first frame, which must be complete.
     :param stride: bytes of each frame.
-    :param prefix: number of bytes at the beginning of the first frame that all frames of the series share.
-    :returns: ``stride - prefix`` bytes of each frame up to the first frame with another prefix; at least one item.
+    :param prefix: number of bytes of the prefix.
+    :returns: ``stride - prefix`` bytes of each frame, up to the first frame with another prefix; at least one item.
     """
     return same_columns(data, at, (prefix, stride - prefix), (0,))[1]
 
 
 def row_ahead(data: bytes, at: int, stride: int, prefix: int) -> bool:
-    """Test whether three frames of one size that begin with the same bytes are complete at offset ``at``.
+    """Test whether at least three frames with the same first bytes follow one another from offset ``at`` on.
 
-    :param stride: bytes of each frame.
-    :param prefix: number of first bytes that are compared.
+    :param stride: bytes of the first frame with its length word.
+    :param prefix: number of first bytes that are compared; they include the length word, so equal bytes mean equal
+        sizes.
     """
     head = data[at : at + prefix]
     second, third = at + stride, at + 2 * stride
@@ -119,11 +124,13 @@ def from_big_endian(data: bytes) -> "array[int]":
 
 
 def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequence[int]]:
-    """Convert an array of keys (such as ledger ids) and an array of ids to lists, or to a tuple and a range.
+    """Convert two arrays, the ledger ids and the entry ids of some entries, to sequences.
 
-    If all keys are equal and the ids are consecutive, the ids become a range, which later steps process faster.
+    If all entries are of one ledger and their ids are consecutive, the entry ids become a range, which later steps
+    process faster; otherwise a list.
 
-    :param keys: the key of each id, at least one.
+    :param keys: the ledger id, or another key, of each entry; at least one.
+    :param ids: the entry id, or another id, of each entry.
     :returns: keys and ids.
     """
     count, first = len(ids), ids[0]
@@ -133,11 +140,11 @@ def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequ
 
 
 def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: int) -> bool:
-    """Test whether the ids of all records are consecutive, and their keys equal.
+    """Test whether all records have the same key and consecutive ids.
 
-    In a record, an i64 id follows the key.  For each byte offset in a record, the bytes at this offset in all records
-    are compared by one slice: the two low bytes of the ids must count up, all other bytes must be equal.  If there are
-    few records, their keys and ids are copied and compared instead.
+    A record contains the key, followed by the id as i64.  The test compares the first byte of all keys by one slice,
+    then the second byte, and so on.  It compares the bytes of the ids in the same way: the two low bytes must count up,
+    and all others must be equal.  If the records are few, it copies their keys and ids, and compares the copies.
 
     :param data: the records, of ``stride`` bytes each; the first one begins at 0.
     :param count: number of records, at least one.
@@ -167,9 +174,10 @@ def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: 
 
 
 def low_bytes(ids: range) -> tuple[bytes, bytes] | None:
-    """Return the two low bytes of all ids, as two byte strings; None if the ids differ in higher bytes.
+    """Return the second lowest byte of each id as one byte string, and the lowest byte of each id as another.
 
     :param ids: consecutive ids.
+    :returns: None if the ids differ in higher bytes.
     """
     low = ids.start & 0xFFFF
     end = low + len(ids)
@@ -177,10 +185,10 @@ def low_bytes(ids: range) -> tuple[bytes, bytes] | None:
 
 
 def counting(frame: bytes, ids: range) -> bytes:
-    """Return one frame for each of ``ids``, which are consecutive; the frames differ only in their ids.
+    """Repeat a ``frame`` for each of ``ids``, and write one id into each copy.
 
-    :param frame: the first frame, which ends with its id.
-    :param ids: at least one id.
+    :param frame: a frame that ends with the first id, as big-endian i64.
+    :param ids: consecutive ids, at least one.
     """
     frames, stride, low = bytearray(frame * len(ids)), len(frame), low_bytes(ids)
     if low is None:
@@ -223,10 +231,10 @@ def joined(ids: Sequence[int], more: Sequence[int]) -> Sequence[int]:
 
 
 def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[tuple[int, int]]:
-    """Cut a sequence of ids where the ids are not consecutive, and where the key changes.
+    """Cut a sequence of ids into pieces with consecutive ids and one key.
 
     :param ids: at least one id.
-    :param keys: the key of each id.
+    :param keys: the key of each id, such as its ledger id; None if all keys are equal.
     :returns: for each piece, the indexes at which it starts and ends in ``ids``; the end is exclusive.
     """
     count = len(ids)
@@ -246,7 +254,7 @@ def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[
 
 
 def take_turns(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
-    """Test whether entries cost less as one MixedRun (entries in any order) than as runs of consecutive entries.
+    """Test whether entries take less time as one MixedRun (entries in any order) than as runs of consecutive entries.
 
     :param ledger_ids: the ledger id of each entry.
     :param entry_ids: the entry id of each entry.

@@ -1,6 +1,7 @@
-"""Protobuf encoding for frequent messages, without the protobuf library: varints, fields, columns of varints.
+"""Encodes and decodes parts of frequent protobuf messages without the protobuf library: varints, and columns of them.
 
-The bytes are the same as those of the protobuf library; a negative number takes ten bytes.
+A column of varints is one varint of each of many messages.  The bytes are the same as those of the protobuf library; a
+negative number takes ten bytes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,10 +17,13 @@ _FEW = 8
 _BLOCK = 1 << 14
 _LOWEST = bytes([i & 127 | 128 for i in range(_BLOCK)])
 _SECOND = bytes([i >> 7 | 128 for i in range(_BLOCK)])
-"""The first and the second byte of each varint, by the low 14 bits of its value; both have the continuation bit set."""
+"""``_LOWEST`` and ``_SECOND`` are tables of the first and the second byte of a varint, by the low 14 bits of its value.
+
+Both bytes have the continuation bit set.
+"""
 
 _LAST = bytes(range(128)) * 2
-"""A translation table that clears the continuation bit of a byte, which makes it the last byte of a varint."""
+"""A table for ``bytes.translate`` that clears the continuation bit, as in the last byte of a varint."""
 
 
 def varint(value: int) -> bytes:
@@ -47,14 +51,17 @@ def width(value: int) -> int:
 
 
 def common_width(values: Sequence[int]) -> int:
-    """Return the size in bytes of the varints of all ``values``; 0 if they differ in size, or one value is negative."""
+    """Return the common size in bytes of the varints of ``values``; 0 if sizes differ or a value is negative."""
     low, high = (values[0], values[-1]) if isinstance(values, range) else (min(values), max(values))
     size = width(high)
     return size if low >= 0 and width(low) == size else 0
 
 
 def varints(values: Sequence[int]) -> Sequence[bytes]:
-    """Encode each of ``values``, one or more, as a varint; values whose varints have one size by a few calls."""
+    """Encode each of ``values`` as a varint; at least one value.
+
+    If all varints have the same size, a few calls encode all of them.
+    """
     size, count = common_width(values), len(values)
     if not size or count < _FEW:
         return list(map(varint, values))
@@ -83,7 +90,7 @@ def bytes_field(key: bytes, value: bytes | None) -> bytes:
 def decode_varint(data: bytes, at: int, end: int) -> int:
     """Decode the varint in ``data[at:end]``.
 
-    :param end: offset after the varint, which the caller has found; it is not checked here.
+    :param end: offset after the last byte of the varint.  The caller has found it; this function does not check it.
     """
     value = 0
     for byte in reversed(data[at:end]):
@@ -137,11 +144,12 @@ def decode_varints(encoded: Sequence[bytes]) -> Sequence[int]:
 
 
 def equal_widths(txn_ids: Sequence[int], first: int) -> Iterator[tuple[int, int, int, int]]:
-    """Cut a sequence of replies where the varint of a txnId, or of an entry id, changes its size.
+    """Cut a sequence of add replies into parts, in which all txnIds and all entry ids have varints of one size.
 
     :param txn_ids: the txnId of each reply.
-    :param first: the entry id of the first reply; the others are consecutive.
-    :returns: for each part (start, end, varint size of the txnIds, varint size of the entry ids), end exclusive.
+    :param first: the entry id of the first reply; the entry ids of the other replies count up from it.
+    :returns: for each part (start, end, varint size of the txnIds, varint size of the entry ids); start and end are
+        indexes into ``txn_ids``, end exclusive.
     """
     count = len(txn_ids)
     size, id_size = common_width(txn_ids), width(first)
@@ -158,7 +166,7 @@ def equal_widths(txn_ids: Sequence[int], first: int) -> Iterator[tuple[int, int,
 def _planes(values: range, size: int) -> list[bytes]:
     """Encode consecutive values as varints of ``size`` bytes.
 
-    Return their first bytes, their second bytes, and so on.
+    :returns: a byte string with the first byte of each varint, another with the second byte of each, and so on.
     """
     first, count = values.start, len(values)
     low = first % _BLOCK
@@ -175,11 +183,11 @@ def _planes(values: range, size: int) -> list[bytes]:
 def fill_column(frames: bytearray, at: int, stride: int, values: Sequence[int], size: int) -> None:
     """Write one varint into each of many frames of equal size, in place.
 
-    :param frames: the frames in one byte string.  Each must already contain the varint of the first value, because
-        bytes that are the same in all varints are not written.
+    :param frames: the frames in one bytearray.  Each frame must already contain the varint of the first value, because
+        this function writes only the bytes in which the varints differ.
     :param at: offset of the varint in a frame.
     :param stride: bytes of a frame.
-    :param values: the value for each frame; each varint has ``size`` bytes (:func:`equal_widths`).
+    :param values: the value for each frame; the varint of each value must have ``size`` bytes.
     """
     if isinstance(values, range) and values.start >= 0:
         for i, plane in enumerate(_planes(values, size), at):
@@ -192,7 +200,7 @@ def fill_column(frames: bytearray, at: int, stride: int, values: Sequence[int], 
             return
         frames[i::stride] = bytes([value >> shift & 127 | 128 for value in values])
         shift += 7
-    # the mask of the last byte: the tenth byte has only one bit of a 64-bit value
+    # in a tenth byte, only one bit belongs to the 64-bit value
     top = 1 if size == _MAX_SIZE else 127
     if low >> shift != high >> shift:
         frames[at + size - 1 :: stride] = bytes([value >> shift & top for value in values])

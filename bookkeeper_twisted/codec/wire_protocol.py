@@ -39,8 +39,8 @@ class IWireProtocol(IReplyEncoding):
 
         :param first_number: the number of the first request; the others count up from it.  Ignored by a protocol
             without numbers.
-        :returns: the frames, and the expected replies, to compare with the received bytes; no replies if they cannot be
-            predicted.
+        :returns: the frames; and the bytes of the expected replies, to be compared with the received bytes.  These are
+            empty if the protocol cannot predict them.
         :raises bookkeeper_twisted.errors.CodecError: the protocol cannot express the adds.
         """
 
@@ -100,12 +100,13 @@ class IWireProtocol(IReplyEncoding):
     def scan_requests(data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
         """Decode complete requests of this protocol in ``data`` that a bookie received, from offset ``at`` on.
 
-        If ``framing.MOST_ITEMS`` requests were decoded one by one, the other requests are left for the next turn.
+        Stop after ``framing.MOST_ITEMS`` requests that were decoded one by one; the caller decodes the others in a
+        later turn of the reactor.
 
         :param limit: bytes of the longest frame with its length word.
         :param items: a list to which runs, messages and refusals are added in order.
-        :returns: offset of the first frame that is not decoded, and True; False instead of True if this frame is of
-            another protocol.
+        :returns: offset of the first frame that is not decoded, and False if this frame is of another protocol, else
+            True.
         :raises bookkeeper_twisted.errors.CodecError: a frame is over the limit, or is of no protocol; ``items`` has the
             requests before it.
         """

@@ -221,7 +221,7 @@ class V3Protocol:
     def scan_requests(self, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
         """Decode complete V3 requests in ``data`` that a bookie received, from offset ``at`` on.
 
-        Decoding ends at a frame that is no ``Request`` message: it is of another protocol.
+        Decoding stops at a frame that is no ``Request`` message, because it is of another protocol.
 
         See :meth:`.IWireProtocol.scan_requests` for parameters and errors.
         """
@@ -290,7 +290,7 @@ class V3Protocol:
 
 
 def _numbers(request: AddRun | ReadRun | BatchRead) -> tuple[Operation, Sequence[int]]:
-    """Return the operation of a run of adds or reads, or of a batch read, and the number of each of its requests."""
+    """Return the operation of a run of adds or reads, or of a batch read, and the txnId of each of its requests."""
     if isinstance(request, BatchRead):
         return Operation.BATCH_READ, (request.request_id,)
     return (Operation.ADD if isinstance(request, AddRun) else Operation.READ), request.txn_ids

@@ -1,9 +1,9 @@
 """The formats of records that BookKeeper stores in a metadata service and in cookie files.
 
-Theory of operation.  Each kind of record has a module with an encoder and a decoder.  A decoder accepts the records
-that Java's decoder accepts, checks all conditions on which readers rely, and raises only
-:class:`~bookkeeper_twisted.errors.CodecError`.  An encoder returns the bytes that Java's encoder writes, and raises the
-same error for a value that does not fit the format.
+Theory of operation.  Each kind of record has a module with an encoder and a decoder.  A decoder accepts the same
+records as Java's decoder, and raises only :class:`~bookkeeper_twisted.errors.CodecError`.  The code that uses a decoded
+value need not check it.  An encoder returns the bytes that Java's encoder writes, and raises the same error for a value
+that does not fit the format.
 """
 
 from .cookie import Cookie

@@ -1,4 +1,4 @@
-"""Cookies: a cookie in a directory names the bookie and the cluster to which the directory belongs (safety rule S6).
+"""Cookies: a cookie in a directory names the bookie and the cluster to which the directory belongs.
 
 The metadata store and the cookie file of every directory contain the same bytes: the layout version in decimal, LF, and
 then protobuf text (versions 4 and 5) or three more lines (version 3).
@@ -34,8 +34,8 @@ class Cookie:
     def encode(self) -> bytes:
         """Encode the text of a cookie file.
 
-        :raises CodecError: the cookie has an old layout version, which is read but not written; or a directory cannot
-            be stored.
+        :raises CodecError: the cookie has an old layout version, which this project reads but does not write; or the
+            name of a directory cannot be stored.
         """
         with codec_errors("cookie"):
             if not _LINES_VERSION < self.layout_version <= LAYOUT_VERSION:
@@ -80,9 +80,9 @@ class Cookie:
 
     @property
     def _pairs(self) -> set[tuple[str, str]]:
-        """Return each ledger directory with its index directory.
+        """Return a pair for each ledger directory: the directory and its index directory.
 
-        The pairs must not change, because an index covers only the entry logs of its own ledger directory.
+        The two directories of a pair belong together: the index covers only the entry logs in this ledger directory.
         """
         return set(zip(self.ledger_dirs, self.index_dirs or self.ledger_dirs, strict=False))
 
@@ -91,7 +91,7 @@ class Cookie:
 
         :param allow_expansion: whether this cookie may have more ledger directories than the stored one, each with an
             index directory.
-        :raises InvalidCookieError: the cookies differ; the text says in which field.
+        :raises InvalidCookieError: the cookies differ; the text of the error names the field.
         """
         _same("layout version", f">= {_LINES_VERSION}", stored.layout_version, stored.layout_version >= _LINES_VERSION)
         _same("bookie id", self.bookie_id, stored.bookie_id)

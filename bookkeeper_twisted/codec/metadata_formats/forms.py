@@ -17,7 +17,9 @@ _DECIMAL = re.compile(r"-?[0-9]{1,19}")
 
 @contextmanager
 def codec_errors(what: str) -> Iterator[None]:
-    """Convert errors of libraries in a ``with`` statement to CodecErrors; their text begins with ``what``."""
+    """Convert the errors that libraries raise in a ``with`` statement to CodecErrors.
+
+    :param what: the beginning of their text, for example the name of the record."""
     try:
         yield
     except CodecError as error:
@@ -70,7 +72,7 @@ def binary_of(message: Message) -> bytes:
 
 
 def decimal(text: str, bits: int = 64) -> int:
-    """Parse a decimal number as strictly as Java; :class:`int` would accept more forms.
+    """Parse a decimal number in the form that Java accepts; :class:`int` would accept more forms.
 
     :raises CodecError: the text is not a decimal number, or the number has more than ``bits`` bits.
     """

@@ -1,8 +1,8 @@
 """Ledger metadata: versions 1 (text lines), 2 (protobuf text) and 3 (protobuf binary).
 
-Every version begins with the line ``BookieMetadataFormatVersion TAB version``.  An update writes the version that was
-read, as Java does.  Length and last entry are valid only if the ledger is closed.  In other states, 0 and -1 are
-stored, and readers ignore them.
+Every version begins with the line ``BookieMetadataFormatVersion TAB version``.  As in Java, an update keeps the version
+of the stored metadata.  Length and last entry id are valid only if the ledger is closed.  In other states, 0 and -1
+are stored, and readers ignore them.
 """
 
 import re
@@ -18,13 +18,13 @@ from .forms import binary_of, codec_errors, decimal, parse_binary, parse_text, t
 _HEADER = re.compile(rb"BookieMetadataFormatVersion\t([0-9]{1,9})\n")
 _CLOSED = "CLOSED"
 _IN_RECOVERY = -102
-"""The number that version 1 stores instead of the last entry while a ledger is in recovery."""
+"""The number that version 1 stores in place of the last entry id while a ledger is in recovery."""
 
 
 def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
     """Encode the metadata of a ledger in its ``format_version``.
 
-    :raises CodecError: readers would refuse the metadata, or version 1 cannot store a field.
+    :raises CodecError: a decoder would refuse the metadata, or a field cannot be stored in version 1.
     """
     with codec_errors("ledger metadata"):
         _check(metadata)
@@ -42,7 +42,7 @@ def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
 def decode_ledger_metadata(data: bytes) -> LedgerMetadata:
     """Decode the metadata of a ledger.
 
-    :raises CodecError: the bytes are not ledger metadata, or break a rule on which readers rely.
+    :raises CodecError: the bytes are not ledger metadata, or their fields contradict each other.
     """
     with codec_errors("ledger metadata"):
         header = _HEADER.match(data)
@@ -62,7 +62,10 @@ def decode_ledger_metadata(data: bytes) -> LedgerMetadata:
 
 
 def _check(metadata: LedgerMetadata) -> None:
-    """Check the rules on which every reader of ledger metadata relies."""
+    """Check the ensemble and quorum sizes, the bookies of each segment, and the order of the segments.
+
+    :raises CodecError: they contradict each other.
+    """
     if not metadata.segments:
         raise CodecError("no segment")
     for segment in metadata.segments:
@@ -140,7 +143,7 @@ def _message(metadata: LedgerMetadata) -> LedgerMetadataFormat:
     )
     for segment in metadata.segments:
         message.segment.add(firstEntryId=segment.first_entry_id, ensembleMember=segment.bookies)
-    # Java cannot read a digest type without a password, so both are written or none
+    # Java cannot read a digest type without a password, so write both or neither
     if metadata.has_password:
         message.digestType = LedgerMetadataFormat.DigestType.ValueType(metadata.digest_type)
         message.password = metadata.password

@@ -31,7 +31,7 @@ def decode_service_info(data: bytes, bookie_id: str) -> BookieServiceInfo:
     """Decode the service info that a bookie published.
 
     :param data: the published bytes; empty if the bookie runs an old version, which publishes nothing.
-    :param bookie_id: the id of the bookie.  If it runs an old version, the id is its address.
+    :param bookie_id: the id of the bookie.  The id of a bookie that runs an old version is its address.
     :raises CodecError: the bytes are not a service info.
     """
     if not data:

@@ -1,4 +1,7 @@
-"""The records of autorecovery: underreplicated marks, locks, election votes, times of checks, delay of audits."""
+"""The records of autorecovery in a metadata store.
+
+They are the marks of underreplicated ledgers, the locks of replication workers, the votes in the election of the
+auditor, the times of the auditor's checks, and the delay of its audits."""
 
 from google.protobuf.message import Message
 
@@ -117,7 +120,7 @@ def decode_check_time(check: AuditorCheck, data: bytes) -> int | None:
 
 
 def encode_recovery_delay(seconds: int) -> bytes:
-    """Encode the time that the auditor waits after the loss of a bookie, as decimal digits.
+    """Encode the time that the auditor waits after the loss of a bookie before it marks the bookie's ledgers.
 
     :param seconds: the delay in seconds, 0 for none.
     """
@@ -125,7 +128,7 @@ def encode_recovery_delay(seconds: int) -> bytes:
 
 
 def decode_recovery_delay(data: bytes) -> int:
-    """Decode the time that the auditor waits after the loss of a bookie, in seconds.
+    """Decode the seconds that the auditor waits after the loss of a bookie before it marks the bookie's ledgers.
 
     :raises CodecError: the bytes are not a number.
     """

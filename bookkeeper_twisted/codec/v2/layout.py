@@ -1,6 +1,6 @@
 """Layouts of V2 frames: struct formats, sizes, the header word, and the AUTH frame of both directions.
 
-Requests, after the u32 length word; each field has (offset, size in bytes), a field in brackets may be absent:
+Fields of requests after the u32 length word, with (offset, size in bytes).  A field in brackets may be absent:
 
 ==========  ========================================================================================
 add         header (0,4), key (4,20), entry (24, rest), which begins with ledgerId and entryId
@@ -10,7 +10,7 @@ batch read  header (0,4), ledgerId (4,8), first entryId (12,8), requestId i64 (2
 auth        header (0,4), protobuf ``AuthMessage`` (4, rest), both ways
 ==========  ========================================================================================
 
-Replies, after the u32 length word:
+Fields of replies after the u32 length word:
 
 ==========  ========================================================================================
 add         header (0,4), error code i32 (4,4), ledgerId i64 (8,8), entryId i64 (16,8)
@@ -41,7 +41,7 @@ BATCH_READ = struct.Struct(">IIqqqiq")
 assert READ.size == READ_LENGTH + 4 and BATCH_READ.size == BATCH_READ_LENGTH + 4
 
 IDS_REPLY = struct.Struct(">IIiqq")
-"""The layout of an add reply; other replies begin alike: length word, header word, error code, ledgerId, entryId."""
+"""The fields of an add reply, and the first fields of other replies: length, header, error code, ledgerId, entryId."""
 
 BATCH_REPLY = struct.Struct(">IIiqqq")
 """The first fields of a reply to a batch read: the fields of an add reply, and requestId."""
@@ -53,10 +53,10 @@ BATCH_REPLY_LENGTH = BATCH_REPLY.size - 4
 
 
 def header_word(version: int, opcode: int, flags: int = 0) -> int:
-    """Return the four bytes of a V2 packet header as an integer; a header of version 0 has only the opcode.
+    """Return the four bytes of a V2 packet header as an integer; for version 0, this is the opcode alone.
 
     :param opcode: a :class:`~.operations.V2Op`.
-    :param flags: bits of :mod:`.operations`, in the low 16 bits.
+    :param flags: a sum of the flags in :mod:`.operations`, which take the low 16 bits.
     """
     return version << 24 | opcode << 16 | flags if version else opcode
 

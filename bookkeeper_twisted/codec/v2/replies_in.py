@@ -77,7 +77,7 @@ def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
 def _read_replies(data: bytes, at: int, length: int, limit: int, items: list[object]) -> int:
     """Decode consecutive successful read replies, or one read reply with an error; return the offset after them.
 
-    Replies of one ledger with entries of one size are decoded by columns, others one by one.
+    Replies of one ledger with entries of one size are decoded together, column by column; others one by one.
 
     :param length: the length word of the first reply.
     :param limit: bytes of the longest frame with its length word.
@@ -100,9 +100,10 @@ def _read_replies(data: bytes, at: int, length: int, limit: int, items: list[obj
 
 
 def _unlike_read_replies(data: bytes, at: int, limit: int, items: list[object]) -> int:
-    """Decode the first successful read reply, and later ones; return the offset after them.
+    """Decode successful read replies one by one; return the offset after the last of them.
 
-    Two replies of one ledger and size end them, because more such replies are decoded faster by columns.
+    Stop before a reply that has the ledger and size of the previous one, because :func:`_read_replies` decodes such
+    replies faster, column by column.
 
     :param limit: bytes of the longest frame with its length word.
     """
@@ -129,10 +130,11 @@ def _batch_reply(data: bytes, at: int, end: int) -> BatchReply:
 
 
 def records(ledger_id: int, first: int, data: bytes) -> EntryRun:
-    """Return consecutive entries as a run over the records ``i32 size, entry`` in ``data``, without copying them.
+    """Return a run (consecutive entries of one ledger) whose records are the bytes ``data``, without copying them.
 
     :param first: the id of the first entry.
-    :raises CodecError: there is no record, or the sizes do not add up.
+    :param data: a record for each entry: i32 size, then the entry.
+    :raises CodecError: there is no record, or the last record is incomplete.
     """
     if len(data) < _SIZE.size:
         raise CodecError("batch read response without entries")

@@ -33,7 +33,10 @@ _NUMBERS_SIZE = 24
 _ADD_PREFIX = LENGTH_SIZE + ADD_OVERHEAD
 _SHORTEST_ADD = ADD_OVERHEAD + MIN_ENTRY_SIZE
 _FEW_AHEAD = 8
-"""Least number of frames that must form another run after a short run (consecutive entries), so that runs save time."""
+"""Number of entries that the run after a short run must have, so that runs save time against single frames.
+
+A run is consecutive entries of one ledger.
+"""
 
 _VIEWED = 512
 """Least entry size in bytes for which a memoryview costs less than a copy."""
@@ -43,13 +46,11 @@ _READ_SIZE = LENGTH_SIZE + READ_LENGTH
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
-    """Decode complete V2 requests from offset ``at`` on.
-
-    It stops after ``MOST_ITEMS`` items, so that no call takes long.
+    """Decode complete V2 requests from offset ``at`` on; stop after ``MOST_ITEMS`` items, so that no call takes long.
 
     :param wire: the protocol that encodes the replies.
     :param items: a list to which runs, messages and refusals are added in order.
-    :returns: offset of the first frame that is not decoded, because it is incomplete, or left for the next turn.
+    :returns: offset of the first frame that is not decoded: it is incomplete, or the limit was reached.
     :raises CodecError: a frame is over the limit or is no request; ``items`` has the requests before it.
     """
     end = len(data)
@@ -114,10 +115,10 @@ def _adds(
 
 
 def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
-    """Decode adds with the same header, key and size to runs of consecutive entries.
+    """Decode adds with the same header, master key and size to runs of consecutive entries.
 
-    :param stride: bytes of each frame; the first frame is complete.
-    :returns: the runs, perhaps none, and the offset after the last run.
+    :param stride: bytes of each frame; the first frame must be complete.
+    :returns: the runs, which may be none, and the offset after the last run.
     """
     runs: list[EntryRun] = []
     head, last = data[at : at + _ADD_PREFIX], len(data) - stride
@@ -133,19 +134,19 @@ def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
 
 
 def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
-    """Decode the adds at offset ``at`` as one run: consecutive entries of one size; None if they are not one run.
+    """Decode the adds at offset ``at`` to a run: consecutive entries of one size; return None if they form no run.
 
-    The adds of one writer in a chunk are usually one run.  Then one call compares all ids, and each entry is copied
-    once.
+    The adds that one writer sends in a chunk usually form a run.  Then one call compares all ids, and each entry is
+    copied once.
 
-    :param stride: bytes of the first frame, which is complete.
-    :param guess: the number of entries of the previous run; this run probably has the same number.
+    :param stride: bytes of the first frame, which must be complete.
+    :param guess: the number of entries of the previous run, which this run is likely to have, too.
     """
     ledger_id, first = _IDS.unpack_from(data, at + _ADD_PREFIX)
     if ledger_id < 0 or first < 0:
         return None
     count = _following(data, at, stride, ledger_id, first, guess)
-    # ``frames`` may end with an incomplete frame, which is not read; to cut it off, all frames would have to be copied
+    # ``frames`` may end with an incomplete frame, which is not read: to remove it would copy all frames
     frames = data[at : at + count * stride] if at else data
     head = data[at : at + _ADD_PREFIX + 8]
     if not count or (count > 1 and not counts_up(frames, stride, count, 0, head, first)):
@@ -161,10 +162,14 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
 
 
 def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, guess: int) -> int:
-    """Estimate from a few ids how many frames form a run of consecutive entries; return 0 if a run would save no time.
+    """Estimate how many frames from offset ``at`` on form a run (consecutive entries of one ledger).
 
-    A short run saves time if another run follows it, for example if a client writes a few entries to each ledger in
-    turn.
+    Only a few ids are read.  The result is 0 if the frames are decoded faster one by one: a short run saves time only
+    if another run follows it, for example if a client writes a few entries to each of several ledgers.
+
+    :param stride: bytes of each frame.
+    :param first: the entry id in the first frame.
+    :param guess: the number of entries of the previous run.
     """
     count = (len(data) - at) // stride
     if count == 1:
@@ -191,9 +196,9 @@ def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, gu
 
 
 def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes], int]:
-    """Return the entries of complete adds from offset ``at`` on, up to an add with another header or key.
+    """Return the entries of complete adds from offset ``at`` on, up to an add with another header or master key.
 
-    Consecutive frames of one size are split by :func:`~.strides.same_prefix`, others one by one.
+    Consecutive frames of one size are split together by :func:`~.strides.same_prefix`, others one by one.
 
     :returns: the entries, and the offset after the last frame.
     """
@@ -303,8 +308,8 @@ def _reads(
 def _ids_of_reads(data: bytes, at: int) -> tuple[Sequence[int], Sequence[int]]:
     """Return the ledger ids and entry ids of consecutive plain reads that have the same header as the first.
 
-    A plain read is three words of eight bytes: length and header, ledger id, entry id.  The reads of one client in a
-    chunk are usually of consecutive entries: then one call compares all of them.
+    A plain read is three words of eight bytes: length and header, ledger id, entry id.  If a client reads consecutive
+    entries, which is usual, one call compares all of its reads.
     """
     count = (len(data) - at) // _READ_SIZE
     last, (ledger_id, first) = at + (count - 1) * _READ_SIZE, _IDS.unpack_from(data, at + _READ_PREFIX)

@@ -66,9 +66,9 @@ def add_front(master_key: bytes, size: int, flags: int = 0, version: int = VERSI
 
 
 def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, version: int = VERSION) -> bytes:
-    """Encode one plain read for each of ``entry_ids``, which are entries of one ledger.
+    """Encode a plain read for each of ``entry_ids``.
 
-    :param entry_ids: the ids of the wanted entries; -1 for the last entry of the ledger.
+    :param entry_ids: ids of entries of the ledger; -1 for its last entry.
     :param version: the version in the header word, which the replies repeat.
     """
     word = header_word(version, V2Op.READ, flags)

@@ -1,9 +1,10 @@
 """Decodes series of V3 adds, plain reads or their replies: many frames of one layout together, column by column.
 
-Consecutive requests of one kind differ only in four columns: txnId, ledger id, entry id and body.  A strict reader
-finds the layout of the first frame.  It accepts only the usual form, which all known encoders write (with ``flag``
-first, as Java does).  A later frame with the same bytes outside the four columns has the same layout.  Any other frame
-is left to the protobuf library.  So the values are always those that the library would return.
+Consecutive requests of one kind differ only in four parts, the columns: txnId, ledger id, entry id and body.
+:class:`_FrameReader` finds the offsets of these parts in the first frame.  It accepts only frames in the form that all
+known encoders write, the *usual form* (``flag`` is the first field, as in Java).  If all other bytes of a later frame
+equal those of the first frame, its parts have the same offsets.  The protobuf library decodes all other frames.  So the
+values are always those that the library would return.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,13 +26,13 @@ MIN_SERIES = 8
 """Least number of frames for which decoding by columns is faster than decoding one by one."""
 
 SINGLES = 32
-"""Number of times that no series is looked for after a series of fewer than MIN_SERIES frames.
+"""Number of calls of :func:`after_series` that do not look for a series after one of fewer than MIN_SERIES frames.
 
-Such short series occur where the varints of ids change their size.
+A series is short where the varints of ids change their size.
 """
 
 OPERATION_AT = 9
-"""Offset of the operation number in a frame of the usual form, see the module docstring."""
+"""Offset of the operation number in a frame that the usual encoders write."""
 
 _MAX_ID_SIZE = 9
 _ADD_HEADER = b"\x08\x03\x10\x02\x18"
@@ -46,13 +47,15 @@ T = TypeVar("T")
 def after_series(
     data: bytes, at: int, stride: int, singles: int, decode: Callable[[bytes, int, int, T], int], found: T
 ) -> tuple[int, int]:
-    """Decode the series of frames that begins at ``at``, unless too short a series was found a few frames before.
+    """Decode a series of frames (consecutive frames of one layout) at offset ``at``, if there is one.
+
+    After a very short series, the next :data:`SINGLES` calls do not look for a series, because the search costs time.
 
     :param stride: bytes of the first frame with its length word.
-    :param singles: number of times that no series is looked for; at first 0.
-    :param decode: called with ``data``, ``at``, ``stride`` and ``found``, to which it adds what it has decoded; it
-        returns the number of frames.
-    :returns: the offset after the series, which is ``at`` without one, and ``singles`` for the next call.
+    :param singles: the second value that the previous call returned; 0 for the first call.
+    :param decode: called with ``data``, ``at``, ``stride`` and ``found``; it adds the decoded frames to ``found``, and
+        returns their number.
+    :returns: the offset after the series (``at`` if none was decoded), and ``singles`` for the next call.
     """
     if singles:
         return at, singles - 1
@@ -63,9 +66,9 @@ def after_series(
 
 
 class UnusualError(Exception):
-    """A frame does not have the usual form, so the protobuf library must decode it.
+    """A frame is not encoded as the usual encoders do, so the protobuf library must decode it.
 
-    This error never leaves the codec.
+    This error is caught inside the codec.
     """
 
 
@@ -87,7 +90,7 @@ class FrameColumns:
 
 
 class _FrameReader:
-    """A strict reader of one V3 frame, without its length word; other forms than that of Java's encoder are refused."""
+    """A reader of one V3 frame without its length word; it accepts only the form that Java's encoder writes."""
 
     __slots__ = ("data", "at", "end")
 
@@ -112,7 +115,10 @@ class _FrameReader:
             raise UnusualError
 
     def number(self) -> int:
-        """Read a varint of at most nine bytes, so that its value is not negative."""
+        """Read a varint and return its value.
+
+        :raises UnusualError: it has more than nine bytes (so that its value is negative), or is incomplete.
+        """
         start = self.at
         while self.at < self.end and self.data[self.at] > 127:
             self.at += 1
@@ -122,13 +128,19 @@ class _FrameReader:
         return decode_varint(self.data, start, self.at)
 
     def span(self) -> tuple[int, int]:
-        """Skip a varint of at most nine bytes, and return its start and end offsets."""
+        """Skip a varint, and return its start and end offsets.
+
+        :raises UnusualError: it has more than nine bytes, or is incomplete.
+        """
         start = self.at
         self.number()
         return start, self.at
 
     def message(self) -> None:
-        """Read the length of a sub-message, and check that the sub-message ends where the frame ends."""
+        """Read the length of a sub-message, which must end where the frame ends.
+
+        :raises UnusualError: it ends elsewhere.
+        """
         if self.number() != self.end - self.at:
             raise UnusualError
 
@@ -136,7 +148,8 @@ class _FrameReader:
 def _header(cursor: _FrameReader, operation: bytes) -> tuple[int, int]:
     """Read the header of a request or response: version 3, the operation, a txnId, and perhaps a priority.
 
-    :returns: offset of the end of the txnId, and the flags that stand for the priority.
+    :returns: offset of the end of the txnId; and the flag for high priority, or 0.
+    :raises UnusualError: the header has another form.
     """
     frame = cursor.at - 4
     cursor.expect(b"\x0a")
@@ -153,11 +166,11 @@ def _header(cursor: _FrameReader, operation: bytes) -> tuple[int, int]:
 
 
 def add_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
-    """Decode the series of add requests whose first frame begins at ``at``.
+    """Decode a series of add requests (consecutive frames of one layout) from offset ``at`` on.
 
     :param at: offset of the length word of the first frame.
     :param stride: bytes of each frame with the length word.
-    :returns: None if the first frame does not have the usual form, so that protobuf must decode it.
+    :returns: None if the first frame has an unusual form, so that the protobuf library must decode it.
     """
     cursor = _FrameReader(data, at + 4, at + stride)
     try:
@@ -181,11 +194,11 @@ def add_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
 
 
 def read_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
-    """Decode the series of plain reads whose first frame begins at ``at``.
+    """Decode a series of plain reads (consecutive frames of one layout) from offset ``at`` on.
 
     :param at: offset of the length word of the first frame.
     :param stride: bytes of each frame with the length word.
-    :returns: None if the first frame does not have the usual form, so that protobuf must decode it.
+    :returns: None if the first frame has an unusual form, so that the protobuf library must decode it.
     """
     cursor = _FrameReader(data, at + 4, at + stride)
     try:
@@ -198,11 +211,11 @@ def read_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
 
 
 def add_reply_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
-    """Decode the series of successful add replies whose first frame begins at ``at``.
+    """Decode a series of successful add replies (consecutive frames of one layout) from offset ``at`` on.
 
     :param at: offset of the length word of the first frame.
     :param stride: bytes of each frame with the length word.
-    :returns: None if the first frame does not have the usual form, so that protobuf must decode it.
+    :returns: None if the first frame has an unusual form, so that the protobuf library must decode it.
     """
     cursor = _FrameReader(data, at + 4, at + stride)
     try:
@@ -215,12 +228,14 @@ def add_reply_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
 
 
 def read_reply_columns(data: bytes, at: int, stride: int) -> tuple[FrameColumns, int | None] | None:
-    """Decode the series of successful read replies, with one LAC, whose first frame begins at ``at``.
+    """Decode a series of successful read replies with the same LAC, from offset ``at`` on.
+
+    A series is consecutive frames of one layout.
 
     :param at: offset of the length word of the first frame.
     :param stride: bytes of each frame with the length word.
-    :returns: the columns, and the LAC in all replies (None if they have none); None instead of both if the first frame
-        does not have the usual form.
+    :returns: the columns, and the LAC of all replies (None if the replies contain no LAC).  None instead of both if the
+        first frame has an unusual form, so that the protobuf library must decode it.
     """
     cursor, lac = _FrameReader(data, at + 4, at + stride), None
     try:
@@ -263,13 +278,13 @@ def _ids_to_the_end(cursor: _FrameReader, before_ledger: bytes, before_entry: by
 def _columns(
     data: bytes, at: int, stride: int, cuts: tuple[int, ...], flags: int, master_key: bytes = b"", tail: int = 0
 ) -> FrameColumns:
-    """Decode the columns of a series, that is of consecutive frames with one layout.
+    """Decode the columns of a series: consecutive frames that have the layout of the first frame.
 
-    The series ends before a frame in which a varint has another size than in the first frame.
+    A frame in which a varint has another size belongs to no series with the first frame.
 
     :param cuts: offsets in the first frame: end of the txnId, start and end of the ledger id, start and end of the
         entry id, start of the body.
-    :param tail: number of bytes at the end of each frame that must be equal in all frames.
+    :param tail: number of bytes after the body, which must be equal in all frames.
     """
     edges = [at, at + TXN_AT, *cuts, at + stride - tail, at + stride]
     found = FrameColumns(flags, master_key, [], [], [], [])
@@ -287,7 +302,8 @@ def _columns(
 def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColumns) -> bool:
     """Fill the columns if all frames are of one ledger and have consecutive txnIds and entry ids; else return False.
 
-    The requests of one writer usually pass this test.  One call then compares all bytes in front of the bodies.
+    The requests of one writer usually have such ids.  This function then compares all frames by one call, which is
+    faster than to decode each id.
     """
     at, txn_at, txn_end, ledger_at, ledger_end, id_at, id_end, body_at, body_end, end = edges
     count = (len(data) - at) // stride
@@ -306,7 +322,7 @@ def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColum
     if head == stride:
         found.bodies = [b""] * count
         return expected == data[at : at + count * stride]
-    block = data[at:] if at else data  # the incomplete last frame is not read, so it need not be cut off
+    block = data[at:] if at else data  # an incomplete last frame is not read
     if expected != b"".join(column(block, stride, count, 0, head)):
         return False
     found.bodies = column(block, stride, count, head, body_end - at)

@@ -1,12 +1,12 @@
-"""Decodes V3 reads, adds and read replies whose frames differ in size: many frames together, column by column.
+"""Decodes V3 reads, adds and read replies whose frames differ in size: many frames together, by a regular expression.
 
-Frames differ in size where the varints of their ids do, or their bodies.  The usual form of a frame, which all known
-encoders write, is a regular expression here, with the varying parts as groups: one call finds the groups of all frames
-that follow each other.  The sizes in a frame must agree with its parts.  The first frame that has another form, or
-other sizes, ends the series; it is left to the protobuf library.  So the values are always those that the library would
-return.
+Frames differ in size if their bodies or the varints of their ids do.  A regular expression, called a *form* here,
+describes the frames that all known encoders write; the ids and sizes in a frame are its groups.  One call finds the
+groups of many consecutive frames.  Then the sizes of each frame are checked against its parts.  Decoding ends before
+the first frame that does not match or has a wrong size; the protobuf library decodes this frame.  So the values are
+always those that the library would return.
 
-Frames of one layout are decoded faster by :mod:`.columns`.
+:mod:`.columns` decodes frames of equal size faster.
 """
 
 import re
@@ -24,29 +24,31 @@ from .columns import OPERATION_AT, FrameColumns
 from .layout import ADD_KEY, FLAG_KEY, READ_KEY
 
 MOST_FRAMES = 128
-"""Maximum number of frames with bodies that are decoded together, so that the frames behind a series are seldom looked
-at twice.
+"""Maximum number of frames with bodies that one call decodes.
+
+If an early frame of a call has an unusual form, the call has matched the later ones in vain; the limit keeps this work
+small.
 """
 
 _HEAD = 96
-"""Bytes at the beginning of a frame that are compared with its usual form: no form has a longer part without body."""
+"""Number of bytes at the beginning of a frame that are matched: the part before the body is never longer."""
 
 _NUMBER = rb"([\x80-\xff]{0,8}[\0-\x7f])"
-"""A varint of at most nine bytes, so that its value is not negative."""
+"""Matches a varint of at most nine bytes; such a varint is not negative."""
 
 _OTHERWISE = rb"|.+"
-"""Matches all bytes behind a series, so that none of them is searched for a later frame of the form."""
+"""Matches all bytes from the first unusual frame on, so that ``findall`` finds no later frame."""
 
 
 def _header(operation: int) -> bytes:
-    """Return the expression for length word and header: version 3, the ``operation``, a txnId, and no priority."""
+    """Return the regular expression for length word and header: version 3, the operation, a txnId, and no priority."""
     return rb"(....)\x0a(.)\x08\x03\x10" + re.escape(bytes([operation])) + rb"\x18" + _NUMBER
 
 
 def _bodied(form: bytes) -> "re.Pattern[bytes]":
-    """Compile a form of frames with a body, to be found in the joined beginnings (:data:`_HEAD` bytes) of frames.
+    """Compile the regular expression ``form`` for frames with a body, to match their joined beginnings.
 
-    Its first group is all that is in front of the body.
+    The beginning of a frame is its first :data:`_HEAD` bytes.  The first group is the part before the body.
     """
     return re.compile(rb"(?=(" + form + rb")).{%d}" % _HEAD + _OTHERWISE, re.DOTALL)
 
@@ -81,9 +83,10 @@ class ReadReplyColumns(NamedTuple):
 
 
 def unlike_reads(data: bytes, at: int) -> tuple[FrameColumns, int] | None:
-    """Decode the plain reads that begin at offset ``at``, whatever sizes their ids have.
+    """Decode consecutive plain reads from offset ``at`` on, whatever sizes the varints of their ids have.
 
-    :returns: the reads and the offset after the last of them; None if the first frame is no read of the usual form.
+    :returns: the reads and the offset after the last of them; None if the first frame is no read, or is encoded in an
+        unusual form.
     """
     found = _found(_READS, data, at)
     if not found:
@@ -103,10 +106,11 @@ def unlike_reads(data: bytes, at: int) -> tuple[FrameColumns, int] | None:
 
 
 def unlike_adds(data: bytes, at: int, limit: int) -> tuple[FrameColumns, int] | None:
-    """Decode the adds of one key that begin at offset ``at``, whatever sizes their ids and bodies have.
+    """Decode consecutive adds with one master key from offset ``at`` on, whatever sizes their ids and bodies have.
 
     :param limit: bytes of the longest frame with its length word.
-    :returns: the adds and the offset after the last of them; None if the first frame is no add of the usual form.
+    :returns: the adds and the offset after the last of them; None if the first frame is no add, or is encoded in an
+        unusual form.
     """
     edges = _edges(data, at, _ADD, limit)
     found = _found_in(_ADDS, data, edges)
@@ -129,11 +133,11 @@ def unlike_adds(data: bytes, at: int, limit: int) -> tuple[FrameColumns, int] | 
 
 
 def read_replies(data: bytes, at: int, limit: int) -> tuple[ReadReplyColumns, int] | None:
-    """Decode the successful replies to reads that begin at offset ``at``, whatever sizes their ids and entries have.
+    """Decode consecutive successful read replies from offset ``at`` on, whatever sizes their ids and entries have.
 
     :param limit: bytes of the longest frame with its length word.
-    :returns: the replies and the offset after the last of them; None if the first frame is no such reply of the usual
-        form.
+    :returns: the replies and the offset after the last of them; None if the first frame is no such reply, or is encoded
+        in an unusual form.
     """
     edges = _edges(data, at, _READ, limit)
     found = _found_in(_READ_REPLIES, data, edges)
@@ -157,7 +161,12 @@ def read_replies(data: bytes, at: int, limit: int) -> tuple[ReadReplyColumns, in
 
 
 def _edges(data: bytes, at: int, operation: int, limit: int) -> list[int]:
-    """Return the offsets of complete frames of one operation, from ``at`` on, and the offset after the last of them."""
+    """Return the offsets of consecutive complete frames of one operation, and the offset after the last of them.
+
+    :param at: offset of the first frame.
+    :param operation: the operation number.
+    :param limit: bytes of the longest frame with its length word.
+    """
     edges, last, length_at = [at], len(data) - LENGTH_SIZE, _LENGTH.unpack_from
     while at <= last and len(edges) <= MOST_FRAMES:
         after: int = at + LENGTH_SIZE + length_at(data, at)[0]
@@ -169,7 +178,9 @@ def _edges(data: bytes, at: int, operation: int, limit: int) -> list[int]:
 
 
 def _found_in(form: "re.Pattern[bytes]", data: bytes, edges: Sequence[int]) -> Sequence[tuple[bytes, ...]]:
-    """Return the groups of a form with a body in each frame, up to the first frame that has another form.
+    """Match a regular expression with each frame with a body, and return the groups of each match.
+
+    Stop at the first frame that does not match.
 
     :param edges: the offsets of the frames, and the offset after the last of them.
     """
@@ -177,23 +188,28 @@ def _found_in(form: "re.Pattern[bytes]", data: bytes, edges: Sequence[int]) -> S
 
 
 def _found(form: "re.Pattern[bytes]", data: bytes, at: int = 0) -> Sequence[tuple[bytes, ...]]:
-    """Return the groups of each occurrence of a form, which follow each other from offset ``at`` on."""
+    """Match a regular expression with consecutive frames from offset ``at`` on, and return the groups of each match."""
     found: list[tuple[bytes, ...]] = form.findall(data, at)
     return found if not found or found[-1][0] else found[:-1]
 
 
 def _message_ends(edges: Sequence[int], head: int, txns: Sequence[bytes], messages: Sequence[bytes]) -> list[int]:
-    """Return for each frame the offset at which its sub-message ends, as the size of this message says.
+    """Return the offset at which the sub-message of each frame ends, computed from its size field.
 
-    :param head: bytes in front of the sub-message, besides the txnId and the size of the message.
-    :param messages: the sizes of the sub-messages, encoded.
+    :param edges: offsets of the frames.
+    :param head: number of bytes before the sub-message, without the txnId and the size field.
+    :param txns: the txnId of each frame, as a varint.
+    :param messages: the size field of each frame, as a varint.
     """
     sizes = map(add, map(add, _lengths(txns), _lengths(messages)), decode_varints(messages))
     return list(map(add, map(add, edges, sizes), repeat(head)))
 
 
 def _lacs(tails: Iterable[bytes]) -> Iterable[tuple[bytes, int | None]]:
-    """Yield the LAC of each of ``tails``, the bytes behind the entries of replies; leave out what has another form."""
+    """Yield (tail, LAC) for each of ``tails``, the bytes after the entries of read replies.
+
+    The LAC is None for an empty tail.  A tail that is no LAC field is left out.
+    """
     for tail in tails:
         match = _LAC.fullmatch(tail)
         if match is not None:
@@ -203,7 +219,7 @@ def _lacs(tails: Iterable[bytes]) -> Iterable[tuple[bytes, int | None]]:
 
 
 def _numbers(count: int, *columns: Sequence[bytes]) -> list[Sequence[int]]:
-    """Decode the first ``count`` varints of each of ``columns``."""
+    """Decode the first ``count`` varints in each of the ``columns``."""
     return [decode_varints(column[:count]) for column in columns]
 
 
@@ -217,5 +233,8 @@ def _values(column: Sequence[bytes]) -> list[int]:
 
 
 def _agreeing(*pairs: tuple[Sequence[Any], Sequence[Any]]) -> int:
-    """Return the number of first rows in which both columns of each pair agree."""
+    """Return the number of frames before the first frame whose values in the two columns of a pair differ.
+
+    :param pairs: pairs of columns; a column has a value for each frame.
+    """
     return min([len(a) if a == b else next(compress(count(), map(ne, a, b))) for a, b in pairs])

@@ -54,7 +54,7 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _rows(data: bytes, at: int, stride: int, items: list[object]) -> int:
-    """Decode a series of successful replies of one layout to adds or reads; return the number of its frames."""
+    """Decode a series of successful add replies or read replies, all of one layout; return the number of frames."""
     operation = data[at + OPERATION_AT]
     if operation == _ADD and (adds := add_reply_columns(data, at, stride)) is not None:
         AddReplies(Status.EOK, adds.ledger_ids, adds.entry_ids, adds.txn_ids).append_to(items)
@@ -67,9 +67,10 @@ def _rows(data: bytes, at: int, stride: int, items: list[object]) -> int:
 
 
 def _unlike_read_replies(data: bytes, at: int, limit: int, items: list[object]) -> int:
-    """Decode successful read replies, whatever sizes they have; return the offset after them, ``at`` if there are none.
+    """Decode consecutive successful read replies of any sizes; return the offset after the last of them.
 
     :param limit: bytes of the longest frame with its length word.
+    :returns: ``at`` if the frame at ``at`` is no such reply.
     """
     found = read_replies(data, at, limit) if data[at + OPERATION_AT] == _READ else None
     if found is None:
@@ -80,7 +81,10 @@ def _unlike_read_replies(data: bytes, at: int, limit: int, items: list[object]) 
 
 
 def _append_reads(items: list[object], *columns: Iterable[Any]) -> None:
-    """Append replies to reads, given by the columns of ReadReply from the ledger id to the LAC."""
+    """Append read replies to ``items``.
+
+    :param columns: the values of each field of ReadReply, from the ledger id to the LAC.
+    """
     items.extend(map(new_read_reply, zip(repeat(Status.EOK), *columns, repeat(None), strict=False)))
 
 

@@ -163,11 +163,14 @@ def _unlike_replies(
     operation: int, key: bytes, status: Status, ids: tuple[Sequence[int], Sequence[int], Sequence[int]],
     rest: Sequence[Sequence[bytes | memoryview]] = (),
 ) -> bytes:  # fmt: skip
-    """Encode replies to adds or reads whose layouts differ: each part of all replies is a column; join all parts.
+    """Encode replies to adds or reads whose frames may differ in size.
 
-    :param key: the key of the operation's message.
-    :param ids: the txnId, the ledger id and the entry id of each reply.
-    :param rest: columns with the bytes of the message that follow the entry id.
+    Each part of a reply (length word, header, ids and so on) is encoded for all replies by one call; then all parts are
+    joined.
+
+    :param key: the encoded tag of the field that contains the operation's message.
+    :param ids: three columns: the txnId, the ledger id and the entry id of each reply.
+    :param rest: more columns, with the encoded parts that follow the entry id in each reply.
     """
     txns, ledgers, entries = map(varints, ids)
     after_txn, before_ids = b"\x10%b%b" % (varint(status), key), b"\x08%b\x10" % varint(status)
@@ -183,12 +186,16 @@ def _unlike_replies(
 
 
 def _sums(constant: int, *columns: Iterable[int]) -> list[int]:
-    """Add the values of each row of ``columns``, and a ``constant``."""
+    """Return, for each index, the sum of the values at this index in all ``columns``, plus the ``constant``."""
     return list(map(sum, zip(*columns, strict=True), repeat(constant)))
 
 
 def _read_head(txn_id: int, ledger_id: int, entry_id: int, size: int, rest: int) -> bytes:
-    """Encode a successful read reply up to its entry of ``size`` bytes; ``rest`` bytes will follow the entry."""
+    """Encode the part of a successful read reply before its entry.
+
+    :param size: bytes of the entry.
+    :param rest: number of bytes that will follow the entry.
+    """
     ids = _ids(Status.EOK, ledger_id, entry_id) + b"\x22" + varint(size)
     head = _head(Operation.READ, txn_id, Status.EOK) + READ_KEY + varint(len(ids) + size + rest) + ids
     return LENGTH.pack(len(head) + size + rest) + head
@@ -198,11 +205,13 @@ def _equal_read_replies(
     txn_ids: Sequence[int], ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes | memoryview],
     lacs: Sequence[int], sizes: Sequence[int],
 ) -> bytes:  # fmt: skip
-    """Encode read replies of one layout: repeat the bytes in front of an entry, then write four columns into them.
+    """Encode read replies of one layout: repeat the bytes before an entry, then write the LACs and ids into them.
 
-    The repeated bytes begin with the LAC of the previous reply, because in each reply the LAC follows the entry.
+    The bytes between two entries are repeated.  They begin with the LAC of the previous reply, because in each reply
+    the LAC follows the entry.
 
-    :param sizes: size in bytes of the varints in each column; any size for the LACs if all LACs are equal.
+    :param sizes: size in bytes of the varints of the txnIds, ledger ids, entry ids and LACs.  The size of the LACs is
+        not used if all LACs are equal.
     """
     count, size = len(entries), len(entries[0])
     txn_size, ledger_size, id_size, lac_size = sizes

@@ -43,7 +43,7 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
     :param wire: the protocol that encodes the replies.
     :param items: a list to which runs, messages and refusals are added in order.
-    :returns: offset of the first frame that is not decoded, and True; False instead of True if this frame is not V3.
+    :returns: offset of the first frame that is not decoded, and False if this frame is not V3, else True.
     :raises CodecError: a frame is over the limit, or is no request; ``items`` has the requests before it.
     """
     runs = _RunBuilder(wire, items)
@@ -73,7 +73,7 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> int:
-    """Decode a series of adds or plain reads of one layout; return the number of its frames, 0 without a series."""
+    """Decode consecutive adds or plain reads of one layout; return their number, 0 if no such series begins here."""
     operation = data[at + OPERATION_AT]
     if operation == _ADD and (found := add_columns(data, at, stride)) is not None:
         runs.add_columns(found)
@@ -85,9 +85,9 @@ def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> int:
 
 
 def _unlike_rows(data: bytes, at: int, limit: int, runs: "_RunBuilder") -> int:
-    """Decode adds or plain reads of the usual form, whatever sizes their frames have; return the offset after them.
+    """Decode consecutive adds or plain reads of any sizes; return the offset after the last of them.
 
-    Return ``at`` if the first frame has another form.
+    Return ``at`` if the first frame is encoded in an unusual form, so that the protobuf library must decode it.
     """
     operation = data[at + OPERATION_AT]
     if operation == _READ and (reads := unlike_reads(data, at)) is not None:
@@ -104,7 +104,7 @@ def _unlike_rows(data: bytes, at: int, limit: int, runs: "_RunBuilder") -> int:
 class _RunBuilder:
     """A builder of runs: it joins consecutive adds with one key and the same flags, or consecutive plain reads.
 
-    It fills one run at a time.  A request that does not fit into this open run closes the run.
+    It fills one run at a time.  A request that cannot be in this run completes it.
     """
 
     __slots__ = ("wire", "_items", "_key", "_bodies", "_flags", "_ledger_ids", "_entry_ids", "_txn_ids")
@@ -134,9 +134,10 @@ class _RunBuilder:
             self.add(key, *add)
 
     def add(self, key: tuple[int, bool, bytes], txn_id: int, ledger_id: int, entry_id: int, body: bytes) -> None:
-        """Append one add to the run being filled, or a refusal if its body does not begin with the request's ids.
+        """Append one add to the run that is being filled.
 
-        A body with other ids must not be written to the journal.
+        If its body does not begin with the ids of the request, append a refusal instead: such a body must not be
+        written to the journal.
 
         :param key: (flags, deferred sync, master key), which are the same for all adds of a run.
         """
@@ -380,8 +381,8 @@ _READERS: dict[int, tuple[str, _Reader]] = {
     Operation.BATCH_READ: ("batchReadRequest", _batch_read),
 }  # fmt: skip
 
-# The results for requests that lack the message of their operation.  Operations that are not listed here get an
-# ErrorResponse.
+# For a request without the message of its operation: the item to return, by operation.  For any other operation, the
+# item is a refusal with an ErrorResponse.
 _MISSING: dict[int, Callable[[Header], object]] = {
     Operation.AUTH: lambda header: m.AuthRequest(header, "", b""),
     Operation.BOOKIE_INFO: m.BookieInfoRequest,

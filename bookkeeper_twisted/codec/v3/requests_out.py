@@ -1,8 +1,8 @@
 """The encoder of V3 requests, for clients.
 
-Adds, reads and batch reads are encoded without the protobuf library, for two reasons: Java writes their ``flag`` (field
-100) in front of field 1, which no protobuf library does; and adds are very frequent.  The library encodes all other
-requests.
+Adds, reads and batch reads are encoded without the protobuf library, for two reasons.  Java writes their ``flag``
+(field 100) before field 1, while protobuf libraries write fields in the order of their numbers.  And adds are very
+frequent.  The library encodes all other requests.
 """
 
 from collections.abc import Callable, Sequence
@@ -84,9 +84,9 @@ def _interleaved(heads: bytes, size: int, bodies: Sequence[bytes], last: bytes) 
 
 
 def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first_txn_id: int = 0) -> bytes:
-    """Encode one plain read for each of ``entry_ids``, entries of one ledger, with consecutive txnIds.
+    """Encode a plain read for each of ``entry_ids``, with consecutive txnIds.
 
-    :param entry_ids: the ids of the wanted entries; -1 for the last entry of the ledger.
+    :param entry_ids: ids of entries of the ledger; -1 for its last entry.
     :param flags: ``HIGH_PRIORITY``; other bits are ignored.
     """
     ledger = b"\x08" + varint(ledger_id) + b"\x10"
