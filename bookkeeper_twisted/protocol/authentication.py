@@ -1,11 +1,12 @@
-"""Authentication of connections: the interfaces of both sides, and a way that admits every peer without tokens.
+"""Authentication of connections: the interfaces of both sides, and a method that admits every peer without tokens.
 
 On an encrypted connection the TLS handshake is complete before authentication begins, so the certificate of the peer is
 known.
 
-Each side makes one exchange object for each connection.  The client's exchange makes the first token, which an AUTH
-request carries.  Then each side makes the next token from the one it received, in AUTH responses and requests, until
-both exchanges are complete.  :mod:`bookkeeper_twisted.authentication` has the ways that a configuration can choose.
+Each side makes one exchange object for each connection.  The client's exchange makes the first token, which is sent in
+an AUTH request.  Then each side makes its next token from the token that it received, until both exchanges are
+complete.  The bookie sends its tokens in AUTH responses.  :mod:`bookkeeper_twisted.authentication` has the methods that
+a configuration can choose.
 """
 
 import attrs
@@ -26,8 +27,9 @@ class Peer:
     :ivar address: the address and port of a client, or the id of a bookie.
     :ivar certified: the principal in the certificate of the peer; NOBODY if it sent no certificate.
     :ivar is_encrypted: whether the connection is encrypted, so that it is safe to send passwords.
-    :ivar host: the host name or address that a client has connected to; empty at the bookie, and where it is unknown.
-    :ivar reactor: the reactor of the connection, on whose threads an exchange may do work that blocks.
+    :ivar host: in a client, the host name or address that it has connected to, or an empty string if this is unknown.
+        In a bookie, always an empty string.
+    :ivar reactor: the reactor of the connection; an exchange may do blocking work on the threads of its thread pool.
     """
 
     address: str
@@ -38,7 +40,7 @@ class Peer:
 
 
 class IAuthenticationExchange(Interface):
-    """The exchange of authentication tokens on one connection, at one of its sides.  Called on the reactor thread."""
+    """One side of the exchange of authentication tokens on a connection.  Called on the reactor thread."""
 
     complete: bool = Attribute("Whether this side has nothing more to ask of its peer.")
     principal: Principal = Attribute("Who the peer has proven to be, once the exchange is complete.")
@@ -52,10 +54,10 @@ class IAuthenticationExchange(Interface):
 
 
 class IUnansweredExchange(IAuthenticationExchange):
-    """A client's exchange in which Apache's bookies do not answer the last token, for example an exchange by GSSAPI.
+    """A client's exchange whose last token Apache's bookies do not answer, for example GSSAPI.
 
-    The exchange is complete when it has returned its last token.  After this token the client sends an empty token,
-    which every bookie answers that has admitted the client.
+    The exchange is complete when it has returned its last token.  The client then sends an empty token, too.  If the
+    bookie has admitted the client, it answers the empty token.
     """
 
 
@@ -115,5 +117,5 @@ class AuthenticationDisabled:
         return NoExchange(peer)
 
     def client_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """Return an exchange without tokens: the client need not say who it is."""
+        """Return an exchange without tokens, because the client need not prove its identity."""
         return NoExchange(peer)

@@ -1,9 +1,9 @@
 """The formats of records that BookKeeper stores in a metadata service and in cookie files.
 
 Theory of operation.  Each kind of record has a module with an encoder and a decoder.  A decoder accepts the same
-records as Java's decoder, and raises only :class:`~bookkeeper_twisted.errors.CodecError`.  The code that uses a decoded
-value need not check it.  An encoder returns the bytes that Java's encoder writes, and raises the same error for a value
-that does not fit the format.
+records as Java's decoder.  It checks the values that it returns, so that its callers need not check them.  It raises
+only :class:`~bookkeeper_twisted.errors.CodecError`.  An encoder returns the bytes that Java's encoder writes, and
+raises the same error for a value that does not fit the format.
 """
 
 from .cookie import Cookie

@@ -42,7 +42,7 @@ class AuthenticatedConnection(Handshake):
         :param timeout: seconds for the whole exchange.
         :param make: makes the connection that sends requests.
         :param is_required: whether to refuse a bookie that does not authenticate its clients.
-        :param is_encrypted: whether the connection is one within TLS.
+        :param is_encrypted: whether the connection uses TLS.
         """
         super().__init__(clock, timeout, _NO_ANSWER)
         self._wire = wire
@@ -113,7 +113,7 @@ class AuthenticatedConnection(Handshake):
         self._fail(error if isinstance(error, Exception) else UnauthorizedAccessError(detail=str(error)))
 
     def _loss(self, reason: str) -> Exception:
-        # V2 has no answer for a refusal: the bookie closes the connection, as it also does for other reasons
+        # in V2, a bookie refuses a client by closing the connection, so the reason of the loss is not known
         return BookieHandleNotAvailableError(f"connection lost during the authentication (refused?): {reason}")
 
 
@@ -122,14 +122,14 @@ def first_protocol(
     creator: IOpenSSLClientConnectionCreator | None, is_direct: bool, clock: IReactorTime, wire: IWireProtocol,
     timeout: float, max_frame_size: int,
 ) -> Protocol:  # fmt: skip
-    """Make the protocol with which a connection begins: TLS, then authentication, then requests.
+    """Make the first protocol of a connection: for TLS, else for authentication, else for requests.
 
-    :param make: makes the protocol for requests; it is the first one if neither TLS nor tokens are needed.
-    :param peer: the bookie, as it is known before the connection is made.
+    :param make: makes the protocol for requests, which follows TLS and authentication.
+    :param peer: the bookie.
     :param is_required: whether to refuse a bookie that does not authenticate its clients.
-    :param creator: makes the client's end of TLS; None for a connection in clear.
+    :param creator: makes the client's end of TLS; None for a connection without TLS.
     :param is_direct: whether TLS begins at once, without StartTLS.
-    :param timeout: seconds for TLS, and again for authentication.
+    :param timeout: maximum number of seconds for TLS; the same number applies to authentication.
     """
 
     def authenticated(peer: Peer) -> Protocol:

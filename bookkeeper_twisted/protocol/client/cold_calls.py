@@ -1,6 +1,6 @@
 """The rare requests of a client: all but adds, reads and batch reads.
 
-They are sent over V3, the protocol that has all of them.
+They are sent in V3, because V2 does not have them.
 """
 
 from collections.abc import Callable, Sequence

@@ -2,12 +2,12 @@
 
 The requests of one ledger handle are called a flow; many flows share a connection.  A request id begins with the id of
 its flow (:mod:`.request_ids`).  The requests of one reactor turn are written together (:mod:`.request_writer`); while
-the transport is full, they wait in a queue.  One timer scans all outstanding requests for overdue ones, so that a
-request needs no delayed call of its own.
+the transport is full, they wait in a queue.  One timer scans all outstanding requests for overdue ones, so that
+requests need no delayed calls.
 
-When the connection is lost, its owner is told first.  Then each outstanding request fails once, in the order in which
-the requests were made; so an errback that repeats its request cannot use the lost connection.  When a flow leaves the
-connection, only its own requests fail, and late replies to them are dropped.
+When the connection is lost, the connection first calls its owner, which removes it.  Then each outstanding request
+fails once, in the order in which the requests were made.  So an errback that repeats its request does not get the lost
+connection.  When a flow leaves the connection, only its own requests fail, and late replies to them are dropped.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ _NO_LEDGER = (1 << 63) - 1
 """Id of a ledger that no bookie has: a read of it tests whether a bookie is alive, in every protocol."""
 
 _MAX_ABANDONED = 10_000
-"""Maximum number of requests without a reply that timed out or were cancelled; if there are more, it is closed."""
+"""Maximum number of timed-out or cancelled requests whose replies are missing; above it, the connection is closed."""
 
 
 @attrs.frozen
@@ -62,9 +62,9 @@ class ConnectionOwner:
     :ivar bookie_id: the bookie at the other end.
     :ivar flow_ids: allocates the ids of the client's flows (a flow: the requests of one ledger handle).
     :ivar traffic: measures the load of the connection.
-    :ivar lost: called once with the reason, as soon as the connection is unusable.
+    :ivar lost: called once with the error, as soon as the connection is unusable.
     :ivar writes: histograms of the sizes of writes.
-    :ivar overdue: called with the number of requests that had no reply in time.
+    :ivar overdue: called with the number of requests whose time limit has passed without a reply.
     """
 
     bookie_id: str
@@ -100,12 +100,13 @@ class ClientConnection(Protocol):
         self._no_delay = no_delay
         self._decoder = ClientDecoder(wire, limits.max_frame_size)
         self._has_received = False
-        self._received_at: float | None = None  # the time at which the replies that are processed now were received
+        self._received_at: float | None = None  # when the replies being processed were received
         self._scan_call: Any = None
-        # The clock for deadlines leaves out the time in which this process did not run and could not read replies.
+        # This clock for deadlines stops while the process does not run, because it cannot read replies then.
         self._time = AttendedTime(clock.seconds)
         self._end: Exception | None = None
-        # The values are functions, because bound methods would make the connection refer to itself.
+        # The values are unbound functions: bound methods would be a reference cycle, which delays freeing the
+        # connection.
         self._receivers: dict[type, Callable[[ClientConnection, Any], None]] = {
             AddReplies: ClientConnection._add_replies,
             ReadReply: ClientConnection._read_reply,
@@ -131,8 +132,8 @@ class ClientConnection(Protocol):
         :param done: called with the indexes of answered adds when their replies arrive, or with an error and the
             indexes of the failed adds; exactly once for each add.
         :param fresh: whether the entries are sent for the first time.
-        :returns: False if no add was sent, because their replies have no numbers and could not be distinguished from
-            other replies on this connection.
+        :returns: False if no add was sent.  This happens only in a protocol without request numbers, if the replies
+            could not be distinguished from replies to other requests on this connection.
         """
         count, first, numbers = len(adds.entry_ids), 0, None
         if self._end is not None:
@@ -163,18 +164,19 @@ class ClientConnection(Protocol):
         if self._received_at is None:
             self.writer.send(queue_id, frames, count)
         else:
-            # The adds are sent by the callback of a reply: write them when the last received reply has been processed.
+            # A callback of a received reply sends these adds: write them after all received replies have been
+            # processed.
             self.writer.queue.put(queue_id, frames, count)
         return True
 
     def read(self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
-        """Send reads of one ledger without flags, all in one write.
+        """Send reads of entries of one ledger, all in one write; the reads have no flags.
 
         :param entry_ids: the entries to read, at least one.  If the protocol has no request numbers, :meth:`can_read`
             must be True for them.
         :returns: fires with the replies in the order of ``entry_ids``; a reply may have an error status.  Fails with
             RequestTimeoutError if a reply is missing after the time limit, and with another error if the connection
-            ends.  Cancelling it gives up all of the reads.
+            ends.  If the Deferred is cancelled, all of the reads are given up.
         """
         if not self.wire.numbered:
             return self._read(ids, ledger_id, entry_ids, self.wire.encode_reads(ledger_id, entry_ids, 0))
@@ -238,7 +240,8 @@ class ClientConnection(Protocol):
     def long_poll(self, ids: RequestIds, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
         """Request the entry after ``previous_lac``; the bookie sends it when it is confirmed.  Needs V3.
 
-        :param patience: maximum wait of the bookie for the entry, in seconds, beside the usual time limit.
+        :param patience: maximum number of seconds that the bookie waits for the entry; the client adds them to the
+            usual time limit of a request.
         """
         number = self._take_ids(ids, 1)
         header = self.wire.header(Operation.READ, number, 0)
@@ -305,7 +308,7 @@ class ClientConnection(Protocol):
                 break
             if adds is None:
                 continue
-            try:  # the work of _complete(), without the cost of a function call, because this is the usual case
+            try:  # this repeats _complete(), to save a function call in the usual case
                 adds.done(self._owner.bookie_id, adds.places, None)  # type: ignore[misc]  # it waits for them
             except Exception:
                 self._log.failure("completing adds failed")
@@ -374,12 +377,12 @@ class ClientConnection(Protocol):
             self._read_replies((reply,))
             return
         self.in_flight.replied(number)
-        if not self._finish_call(number, reply.status, reply):  # a long poll is a call, and not among the reads
+        if not self._finish_call(number, reply.status, reply):  # a long poll is recorded as a SentCall, not as a read
             self._finish_read(number, reply)
 
     def _read_replies(self, replies: Sequence[ReadReply]) -> None:
         for reads in self.in_flight.answered_reads(replies):
-            reads.deferred.callback(reads.replies())  # if this closes the connection, no reads are left for the others
+            reads.deferred.callback(reads.replies())  # if this closes the connection, no further reads are yielded
 
     def _finish_read(self, number: int, reply: ReadReply) -> None:
         if (reads := self.in_flight.answered_read(number, reply)) is not None:
@@ -396,7 +399,7 @@ class ClientConnection(Protocol):
     def _error_response(self, reply: ErrorResponse) -> None:
         number = reply.header.txn_id
         self._finish_call(number, reply.status, reply)
-        # A successful reply would have content, but this reply has none, so even EOK is an error here.
+        # An ErrorResponse has none of the fields that a successful reply has, so the status EOK is an error, too.
         kind = UnexpectedConditionError if reply.status is Status.EOK else ERROR_OF_STATUS[reply.status]
         self._complete_adds((number,), kind())
         self._finish_read(number, ReadReply(reply.status, -1, -1, number, None))

@@ -5,7 +5,7 @@ import attrs
 
 @attrs.frozen
 class ConnectionLimits:
-    """The seconds that a bookie has to answer a request, and the most bytes of a frame in either direction."""
+    """The time limits for replies, in seconds, and the maximum size of a frame in either direction, in bytes."""
 
     add_timeout: float = 5.0
     read_timeout: float = 5.0

@@ -1,8 +1,8 @@
 """The client's side of the start of TLS: until its handshake is complete, a connection carries nothing else.
 
 With direct TLS the handshake begins at once.  Otherwise it begins after StartTLS, a request of V3.
-After its answer to StartTLS a bookie waits for the client.  So bytes that arrive with the answer were sent by somebody
-between the two ends, and the client drops the connection.
+A bookie that has answered StartTLS sends nothing before the client does.  So if other bytes arrive with the answer, an
+attacker has inserted them, and the client drops the connection.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ class EncryptingConnection(Handshake):
         self, clock: IReactorTime, peer: Peer, creator: IOpenSSLClientConnectionCreator, timeout: float,
         make: Callable[[Peer], Protocol], is_direct: bool = False,
     ) -> None:  # fmt: skip
-        """:param peer: the bookie, as it is known before the handshake.
+        """:param peer: the bookie; its certificate is not known yet.
         :param timeout: seconds for StartTLS and the handshake.
         :param make: makes the other protocol, which uses the encrypted connection.
         :param is_direct: whether TLS begins immediately, without StartTLS.
@@ -70,7 +70,7 @@ class EncryptingConnection(Handshake):
             self._fail(BookieHandleNotAvailableError(f"the bookie broke the protocol: {error}"))
 
     def _begin(self, reply: object, has_more: bool) -> None:
-        """Begin TLS if the bookie's ``reply`` permits it, and if no other bytes were received behind the reply."""
+        """Begin TLS if the bookie's ``reply`` permits it and no other bytes followed the reply; else fail."""
         if isinstance(reply, StartTlsResponse) and reply.status is Status.EOK:
             if has_more:
                 reason = "bytes in clear arrived behind its answer to StartTLS"
@@ -83,7 +83,7 @@ class EncryptingConnection(Handshake):
         self._fail(SecurityError(f"{self._bookie_id} does not encrypt the connection: {reason}"))
 
     def _begin_tls(self) -> None:
-        from ..tls_layer import begin_tls  # needs packages that only clients with TLS have
+        from ..tls_layer import begin_tls  # imported here: its packages are installed only for TLS
 
         self._layer = begin_tls(self, self._creator, True, self._clock)
 

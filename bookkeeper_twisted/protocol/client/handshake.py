@@ -1,6 +1,6 @@
 """The client's protocols for the beginning of a connection: TLS, then authentication, then requests.
 
-Each of these three parts is a protocol of its own; when it has ended, it passes the connection to the next.
+Each of the three is a protocol of its own; when it is complete, it passes the connection to the next protocol.
 """
 
 from collections.abc import Callable
@@ -15,18 +15,18 @@ from ...security.reasons import tls_reason
 
 
 class Handshake(Protocol):
-    """A protocol for one part of the beginning of a connection, such as TLS; then the next protocol takes over.
+    """The base class of a protocol that begins a connection (TLS, authentication), then passes it to the next protocol.
 
     :ivar ready: fires with the next protocol when the connection was passed to it; fails if the connection cannot be
-        used.  Cancelling it drops the connection.
-    :cvar expects_more: always True: the bookie owes an answer.
+        used.  If the Deferred is cancelled, the connection is dropped.
+    :cvar expects_more: always True, because the bookie must still answer.
     """
 
     expects_more = True
 
     def __init__(self, clock: IReactorTime, timeout: float, late: str) -> None:
         """:param timeout: maximum number of seconds from the start of this protocol until it passes the connection on.
-        :param late: the text of the error if it takes longer; a subclass may change this text meanwhile.
+        :param late: the text of the error if this time is exceeded; a subclass may change the text before.
         """
         self.ready: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
         self._clock = clock
@@ -38,7 +38,7 @@ class Handshake(Protocol):
         self._timer = self._clock.callLater(self._timeout, lambda: self._fail(RequestTimeoutError(self._late)))
 
     def _pass_on(self, make: Callable[[], Protocol]) -> None:
-        """Pass the connection to the protocol that ``make`` returns: it gets all bytes from now on."""
+        """Pass the connection to the protocol that ``make`` returns; this protocol receives all bytes from now on."""
         self._end_timer()
         protocol = make()
         self.transport.protocol = protocol  # type: ignore[union-attr]
@@ -53,7 +53,7 @@ class Handshake(Protocol):
             self.transport.abortConnection()  # type: ignore[union-attr]
 
     def _end_timer(self) -> None:
-        timer, self._timer = self._timer, None  # no reference stays: the timer refers to this object
+        timer, self._timer = self._timer, None  # the timer refers to this object: avoid a reference cycle
         if timer is not None and timer.active():
             timer.cancel()
 
@@ -63,5 +63,8 @@ class Handshake(Protocol):
             self.ready.errback(self._loss(tls_reason(reason.value)))
 
     def _loss(self, reason: str) -> Exception:
-        """Return the error for a connection that was lost during this part, for this ``reason``."""
+        """Return the error for a connection that was lost while this protocol used it.
+
+        :param reason: why the connection was lost.
+        """
         raise NotImplementedError

@@ -1,15 +1,16 @@
-"""The outstanding requests of one connection, their bytes, and the flows (handles) that sent them.
+"""The outstanding requests of one connection, their bytes, and the flows that sent them.
 
-Adds are kept in the order in which they were sent, since a bookie with one journal acknowledges them in this order.
-Reads are found by key, other requests by number.  The requests of one ledger handle are a flow; a connection has many
-flows.  Only this module changes the counts: when a request ends, its bytes no longer count as unacknowledged, and its
-flow no longer waits for it.
+A flow is the requests of one ledger handle; a connection has many flows.  Adds are stored in the order in which they
+were sent, because a bookie with one journal acknowledges them in this order.  Reads are stored by key, other requests
+by number.  Only this module changes the number of unacknowledged bytes, and the number of requests for which a flow
+waits.
 
-A V2 reply has no number; it names ledger and entry.  These two are the key of an add or a read.  The key is *taken*
-while the request is outstanding, and also after it was given up (timed out, cancelled, its flow left), because a late
-reply must not be matched with a newer request.  The connection refuses a request whose key is taken; the caller then
-uses a protocol with numbers.  The key of an entry that is sent for the first time (*fresh*) can only be taken by an add
-of an entry that was sent before.
+A V2 reply has no request number; it names ledger and entry.  These two are the key of an add or a read.  A key is
+*taken* while its request is outstanding.  If the request is given up (because it timed out, was cancelled, or its flow
+left the connection), its key stays taken until the late reply arrives: otherwise this reply could be matched with a
+newer request.  The connection refuses a request whose key is taken; the caller then uses a protocol with request
+numbers.  An add of an entry that was never sent before (*fresh*) needs no test, unless an add of an entry that may have
+been sent before is outstanding: only such an add can have the same key.
 """
 
 from collections import deque
@@ -29,7 +30,7 @@ from .sent_reads import NUMBERED, ReadsById, SentCall, SentReads
 SentRequest = Answered | SentReads | SentCall
 
 _LEDGER_ID, _ENTRY_ID = itemgetter(1), itemgetter(2)
-"""Functions that return a field of a ReadReply; a call of one costs half as much as an attribute of a named tuple."""
+"""Functions that return a field of a ReadReply in half the time that access to the attribute takes."""
 
 
 class SendingFlow:
@@ -57,7 +58,7 @@ class InFlight:
     """The outstanding requests of a connection, and the flows (ledger handles) that sent them.
 
     :ivar own: the request ids for requests that the connection itself makes.
-    :ivar unacknowledged: bytes of the outstanding requests; 0 if there is none.
+    :ivar unacknowledged: bytes of the outstanding requests; 0 if no request is outstanding.
     :ivar abandoned: number of adds and reads that were given up, but whose keys (ledger and entry) must not be used
         again yet, because a late reply may come.
     """
@@ -76,9 +77,9 @@ class InFlight:
         self._flows: dict[int, SendingFlow] = {CONNECTION_FLOW: SendingFlow(self.own)}
         self._n_sent = 0
         self._adds: deque[SentAdds] = deque()
-        # entries of adds in flight without request numbers, if the entries may have been sent before
+        # the entries of outstanding adds without request numbers; only entries that are not sent for the first time
         self._taken = TakenEntries()
-        self._n_again = 0  # the number of batches of adds in flight that have entries in _taken
+        self._n_again = 0  # number of SentAdds whose entries are in _taken
         self._reads = ReadsById()
         self._calls: dict[int, SentCall] = {}
         self._emptied: Callable[[], object] | None = None
@@ -116,9 +117,10 @@ class InFlight:
     # ---- adds ------------------------------------------------------------------------------------------
 
     def is_taken(self, adds: Adds, fresh: bool) -> bool:
-        """Test whether, without request ids, replies to ``adds`` could be mistaken for replies to other requests.
+        """Test whether replies to ``adds`` could be mistaken for replies to other requests.
 
         :param fresh: whether the entries are sent for the first time.
+        :returns: always False if the protocol numbers its requests.
         """
         if not self._adds or (fresh and not self._n_again) or not self._by_key:
             return False
@@ -167,15 +169,16 @@ class InFlight:
 
         :param data: the received bytes.
         :param at: offset of a reply in ``data``.
-        :returns: the acknowledged adds, or None if they were given up; and the offset behind their replies.  If the
-            bytes are not the expected replies, the offset is ``at``, and the caller must decode the bytes.
+        :returns: the acknowledged adds, or None if they were given up; and the offset of the first byte after their
+            replies.  If the bytes are not the expected replies, the offset is ``at``, and the caller must decode the
+            bytes.
         """
         if not self._adds:
             return None, at
         sent = self._adds[0]
         if sent.n_answered or sent.done is None or not data.startswith(sent.replies, at):
             return self._confirmed_in_part(data, at)
-        self._adds.popleft()  # usual case: the replies acknowledge the whole oldest batch of adds
+        self._adds.popleft()  # usual case: all adds of the oldest write are acknowledged
         if sent.again:
             self._n_again -= 1
             self._taken.take(*sent.ids_at(sent.places))
@@ -196,15 +199,15 @@ class InFlight:
         return None, at
 
     def answered_adds(self, keys: Sequence[Key], replies: AddReplies | None = None) -> Iterator[AddsPart]:
-        """Remove the adds that decoded replies answer; yield them in the groups in which they were sent.
+        """Remove the adds that decoded replies answer; yield one AddsPart for the adds of each write.
 
         :param keys: keys of the replies, in the order of arrival; unknown keys are ignored.
-        :param replies: the replies, if their keys are numbers.  The entries that they name are compared with the
-            entries that were sent; if they differ, ``is_mistaken`` of the group is True.
+        :param replies: the replies if their keys are request numbers.  If they name other entries than those of the
+            adds, ``is_mistaken`` of the AddsPart is True.
         """
         named = None if replies is None else NamedEntries(replies)
         for sent in list(self._adds):
-            if keys and sent in self._adds:  # an earlier answer in this loop may have removed these adds
+            if keys and sent in self._adds:  # the caller may have removed these adds since the loop began
                 places, keys = sent.take(keys)
                 if places:
                     is_mistaken = named is not None and not named.are_those(sent, places)
@@ -213,10 +216,10 @@ class InFlight:
                         yield part
 
     def _answered(self, sent: SentAdds, places: Sequence[int], is_mistaken: bool = False) -> AddsPart | None:
-        """Record that some adds that were sent together are answered, so that other requests may use their keys.
+        """Record that some adds of one write are answered, so that other requests may use their keys.
 
         :param places: the indexes of the answered adds in ``sent``.
-        :param is_mistaken: whether the replies name other entries.
+        :param is_mistaken: whether the replies name other entries than those of the adds.
         :returns: the answered adds, or None if they were given up before.
         """
         if not sent.left:
@@ -248,8 +251,8 @@ class InFlight:
 
         :param ids: the request ids of the handle that sends the reads.
         :param space: NUMBERED if the reads have request numbers, else the id of their ledger.
-        :param read_ids: the request numbers, or entry ids of the ledger.  No other outstanding read in this space may
-            have one of these ids (:meth:`can_read`).
+        :param read_ids: the request numbers of the reads, or else the entry ids.  No outstanding read with the same
+            ``space`` may have one of these ids (:meth:`can_read`).
         :param size: bytes of their frames.
         :param deferred: the caller's result, which is stored with the reads.
         :raises ValueError: another flow uses the same flow id.
@@ -287,16 +290,17 @@ class InFlight:
         return flow
 
     def answered_read(self, number: int, reply: ReadReply) -> SentReads | None:
-        """Store the reply to one numbered read.  When all reads that were sent together are answered, remove them.
+        """Store the reply to one numbered read.  When all reads of its write are answered, remove them.
 
-        :returns: the reads if this was their last missing reply; otherwise, and if the read was given up, None.
+        :returns: the reads if all are answered; None if replies are missing, or if the read was given up.
         """
         return self._file(NUMBERED, (number,), (reply,), 0)[1]
 
     def answered_reads(self, replies: Sequence[ReadReply]) -> Iterator[SentReads]:
-        """Store ``replies`` to reads without numbers; remove and yield reads when all their replies have arrived.
+        """Store ``replies`` to reads without numbers; when all reads of a write are answered, remove and yield them.
 
-        If the caller ends this iteration early, the replies after those of the last yielded reads are not stored.
+        Replies are stored while the caller iterates: those that follow the last yielded reads are not stored if the
+        caller stops early.
         """
         ledger_ids, entry_ids = list(map(_LEDGER_ID, replies)), list(map(_ENTRY_ID, replies))
         changes = [i for i, differs in enumerate(map(ne, ledger_ids, ledger_ids[1:]), 1) if differs]
@@ -311,12 +315,11 @@ class InFlight:
     def _file(
         self, space: int | None, ids: Sequence[int], replies: Sequence[ReadReply], at: int
     ) -> tuple[int, SentReads | None]:
-        """Store the first of some replies, and those behind it that answer reads sent together with its read.
+        """Store the reply with index ``at``, and the replies directly after it that answer reads of the same write.
 
-        :param space: the space of the reads' ids: the id of their ledger, or NUMBERED.
-        :param ids: the id of the read that each of the ``replies`` answers.
-        :param at: the index of the first reply.
-        :returns: the number of these replies, and the reads if all of them are answered then.
+        :param space: NUMBERED if the reads have request numbers, else the id of their ledger.
+        :param ids: the id of each reply: its request number, or else its entry id.
+        :returns: the number of processed replies; and the reads of this write if all of them are answered, else None.
         """
         reads, is_taken = self._reads.find(space, ids[at])
         if reads is None:
@@ -337,7 +340,7 @@ class InFlight:
     def take_call(self, number: int) -> SentCall | None:
         """Remove and return the request ``number``, which is neither an add nor a read; None if it does not exist.
 
-        If it was not answered yet, its late reply is dropped when it arrives.
+        If it was not answered, its late reply will be dropped.
         """
         call = self._calls.pop(number, None)
         if call is not None:
@@ -345,7 +348,10 @@ class InFlight:
         return call
 
     def give_up(self, reads: SentReads) -> None:
-        """Remove unanswered ``reads``; without request ids, no request may use their keys until late replies come."""
+        """Remove ``reads`` that are not completely answered.
+
+        In a protocol without request ids, the keys of the unanswered reads stay taken until late replies arrive.
+        """
         missing = self._reads.give_up(reads, self._by_key)
         if missing:
             self.abandoned += missing * self._by_key
@@ -356,7 +362,7 @@ class InFlight:
     def expire(self, now: float) -> Sequence[SentRequest]:
         """Remove the requests whose deadlines have passed.
 
-        :param now: seconds, by the clock of the deadlines.
+        :param now: the time in seconds, of the same clock as the deadlines.
         :returns: these requests, in the order in which they were made.
         """
         return self._end(lambda sent: sent.deadline <= now)
@@ -422,11 +428,11 @@ class InFlight:
         return flow
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
-        """Test whether a flow (ledger handle) has outstanding requests; if so, register a callback for their end.
+        """Test whether a flow (ledger handle) has outstanding requests; if so, register the callback ``quiet``.
 
         :param ids: the request ids of the flow.
-        :param quiet: called after an answer to an add, if the flow then has no outstanding request.  An answer to a
-            read does not lead to a call.
+        :param quiet: called each time that an add is answered and no request of the flow is outstanding.  It is not
+            called after the answer to a read.
         """
         flow = self._flows.get(ids.flow_id)
         if flow is None or not flow.waiting:

@@ -19,8 +19,8 @@ class FlowIds:
 
     It never returns 0.  It also returns no id that a flow still uses, or that a late reply may still contain.
 
-    An id is held by its flow, and by each connection that still expects replies to this flow; otherwise a late reply
-    could be matched with a request of the next flow with the same id.
+    A flow holds its id, and each connection that still expects replies to this flow holds the id, too.  Otherwise a
+    late reply could be matched with a request of the next flow with the same id.
     """
 
     def __init__(self, following: int = 1) -> None:
@@ -32,7 +32,7 @@ class FlowIds:
         return len(self._holders)
 
     def take(self) -> int:
-        """Return a free flow id (the id of a ledger handle), which the caller then holds."""
+        """Return a free flow id (the id of a ledger handle), and count the caller as its first holder."""
         while self._following in self._holders:
             self._advance()
         flow_id = self._following
@@ -44,14 +44,14 @@ class FlowIds:
         self._following = self._following % MAX_FLOW_ID + 1
 
     def hold(self, flow_id: int) -> None:
-        """Add a holder of a flow id: a flow or connection that still needs the id, so that no other flow gets it.
+        """Count one more holder of a flow id: a connection that still needs it, so that no other flow gets the id.
 
         :raises KeyError: ``flow_id`` is free; :meth:`take` it first.
         """
         self._holders[flow_id] += 1
 
     def release(self, flow_id: int) -> None:
-        """Remove a holder of a flow id; without holders, another flow can get the id.
+        """Count one holder of a flow id less; when no holder is left, another flow can get the id.
 
         :raises KeyError: ``flow_id`` is free already.
         """

@@ -1,10 +1,10 @@
 """Writes the requests of one connection: adds immediately, other requests in blocks at the end of the reactor turn.
 
-Each flow (ledger handle) has a queue of frames.  Adds join it, too, if the transport has no room or other frames wait
-already.  One write is a *block*: it has the frames of one flow after those of another, so that the bookie receives many
-consecutive entries of one ledger.  While several flows wait, each contributes a limited part to a block.  Frames are
-complete when they are queued; a block is neither padded nor split.  Only the requests of the same flow keep their
-order.
+Each flow (ledger handle) has a queue of frames.  Adds are queued, too, if the transport is full or other frames wait
+already.  The bytes of one write are called a *block*.  The frames of a flow are consecutive in a block, so that the
+bookie receives many consecutive entries of one ledger.  While several flows wait, each adds a limited number of frames
+to a block.  A block consists of whole frames.  Requests of one flow are sent in order; requests of different flows may
+overtake each other.
 """
 
 from typing import Any, cast
@@ -16,7 +16,7 @@ from zope.interface import implementer
 from ...instruments import Histogram
 
 MAX_BLOCK = 256 << 10
-"""Size in bytes from which no more frames are added to a block (one write)."""
+"""When a block (the bytes of one write) has this many bytes, no more frames are added to it."""
 
 MAX_TURN_EVENTS = 500
 """Maximum number of requests that one flow (ledger handle) adds to a block (one write) before the next flow adds its
@@ -61,7 +61,7 @@ class WriteQueue:
         flow_ids, all_frames, all_events = put[::3], put[1::3], put[2::3]
         if not self._queues and len(set(flow_ids)) == len(flow_ids):
             block, events = b"".join(all_frames), sum(all_events)
-            # A single ledger handle (flow) might add as many frames to a block, so all frames are written now.
+            # All frames together are within the limit that one flow (ledger handle) has, so they need no queues.
             if len(block) <= MAX_TURN_BYTES and events <= MAX_TURN_EVENTS:
                 self.size = 0
                 return block, events
@@ -75,9 +75,11 @@ class WriteQueue:
         return b"".join(items[::2]), sum(items[1::2])
 
     def _round(self, items: list[Any], room: int) -> int:
-        """Remove a limited number of frames from each flow's (ledger handle's) queue, until ``room`` bytes are reached.
+        """Move a limited number of frames from the queue of each flow (ledger handle) to ``items``.
 
-        :returns: the number of removed bytes.
+        Stop after the flow with which ``room`` bytes are reached.
+
+        :returns: the number of moved bytes.
         """
         size, ends = 0, list[tuple[int, int]]()
         for flow_id, queue in self._queues.items():
@@ -91,7 +93,7 @@ class WriteQueue:
             queue = self._queues.pop(flow_id)
             if end < len(queue):
                 del queue[:end]
-                self._queues[flow_id] = queue  # put it behind the queues of the other ledger handles
+                self._queues[flow_id] = queue  # reinsert at the end: the other flows (ledger handles) are served first
         return size
 
     def clear(self) -> None:
@@ -100,9 +102,9 @@ class WriteQueue:
 
 
 def _turn(queue: list[Any]) -> tuple[int, int]:
-    """Return how many items at the head of a ledger handle's queue belong to the next write, and their bytes.
+    """Return how many items at the head of a flow's queue belong to the next write, and their bytes.
 
-    At least the frames that the handle has passed by one call are taken, even if these exceed the limits.
+    The frames of the first :meth:`WriteQueue.put` always belong to it, even if they exceed the limits.
     """
     size = events = 0
     for at in range(0, len(queue), 2):
@@ -132,7 +134,7 @@ class RequestWriter:
 
     :ivar queue: the waiting frames.  After frames were added to it directly, and not by :meth:`put`, :meth:`write` must
         be called.
-    :ivar writable: whether the transport has room; if not, frames stay queued until it has.
+    :ivar writable: whether the transport accepts bytes; frames stay queued while it is full.
     :ivar written: bytes written so far.
     """
 
@@ -164,7 +166,7 @@ class RequestWriter:
             transport.unregisterProducer()
 
     def put(self, flow_id: int, frames: bytes, events: int) -> None:
-        """Queue frames until the next turn of the reactor, or until the transport has room.
+        """Queue frames; they are written in the next turn of the reactor, or when the transport is no longer full.
 
         :param flow_id: id of the queue to which the frames are added; each queue adds a limited part to each write.
         :param frames: whole frames.
@@ -175,7 +177,7 @@ class RequestWriter:
             self._flush_call = self._clock.callLater(0, self._flush)
 
     def send(self, flow_id: int, frames: bytes, events: int) -> None:
-        """Write frames immediately, after the queued frames; queue them while the transport has no room.
+        """Write the queued frames and then these ``frames``, immediately; queue them if the transport is full.
 
         :param flow_id: the id of the flow (ledger handle) that sends the requests.
         :param frames: whole frames.
@@ -188,7 +190,7 @@ class RequestWriter:
             self._pass(frames, events)
 
     def write(self) -> None:
-        """Write the queued frames while the transport has room."""
+        """Write the queued frames, until the queues are empty or the transport is full."""
         while self.queue.size and self.writable and self._transport is not None:
             self._pass(*self.queue.block())
 

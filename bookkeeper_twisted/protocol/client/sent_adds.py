@@ -1,9 +1,9 @@
-"""The adds that one connection has sent together: their keys, their expected replies, and which are unanswered.
+"""The adds that a connection has sent in one write: their keys, their expected replies, and which are unanswered.
 
-Adds that were sent together are one :class:`SentAdds`, of one ledger or of many, without an object for each entry.  In
-V2 the bytes of the replies are known in advance, so received bytes are compared with them before anything is decoded.
-Replies in another order are matched by key: the number of the request, or ledger and entry in a protocol without
-numbers (V2).  Only :mod:`.in_flight` counts outstanding requests, not this module.
+All adds of one write, of one ledger or of many, are one :class:`SentAdds`; no object is made for each entry.  In V2 the
+bytes of the replies are known in advance, so received bytes are first compared with them.  If they differ, for example
+because the replies arrive in another order, they are decoded, and matched with the adds by key: by request number, or
+by ledger and entry in a protocol without request numbers (V2).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +33,7 @@ class SentAdds:
     :ivar places: the indexes of the adds: 0 up to, but not including, ``count``.
     :ivar replies: the bytes of the replies if all adds succeed; empty if they are not known in advance.
     :ivar numbers: the request ids of the adds; None in a protocol without request ids (V2).
-    :ivar again: whether the adds have no numbers and their entries may have been sent before.
+    :ivar again: whether the adds have no request numbers and their entries may have been sent before.
     :ivar done: callback for the outcomes; None once the adds were given up.
     :ivar n_answered: number of answered adds.
     """
@@ -69,7 +69,7 @@ class SentAdds:
         return list(zip(self._ledger_ids[at:], self._entry_ids[at:], strict=True))
 
     def holds(self, keys: "set[Key]") -> bool:
-        """Test whether one of the ``keys`` is that of an unanswered add."""
+        """Test whether one of the ``keys`` is the key of an unanswered add."""
         return not keys.isdisjoint(self.keys() if self._places is None else self._places)
 
     def ids_at(self, places: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
@@ -80,9 +80,7 @@ class SentAdds:
         return [self._ledger_ids[place] for place in places], [self._entry_ids[place] for place in places]
 
     def is_entry(self, place: int, ledger_id: int, entry_id: int) -> bool:
-        """Test whether the add with the index ``place`` is that of the entry ``entry_id`` of a ledger.
-
-        :param ledger_id: id of this ledger.
+        """Test whether the add with the index ``place`` adds the entry ``entry_id`` of the ledger ``ledger_id``.
         """
         return self._entry_ids[place] == entry_id and self._ledger_ids[place] == ledger_id
 
@@ -119,7 +117,7 @@ class SentAdds:
                 self.n_answered += count
                 return range(at, at + count), keys[count:]
             if len(keys) < _FEW and not any(key in wanted for key in keys):
-                return (), keys  # none of the replies is for these adds, so the map of keys is not needed yet
+                return (), keys  # none of the replies answers these adds, so do not make the map of keys
             self._places = dict(zip(wanted, range(at, self.count), strict=True))
         found, others, take = list[int](), list[Key](), self._places.pop
         for key in keys:
@@ -132,11 +130,11 @@ class SentAdds:
         return found, others
 
     def part(self, places: Sequence[int], is_mistaken: bool = False) -> "AddsPart":
-        """Return an object for some of these adds: those that were answered just now, with the indexes ``places``.
+        """Return an object for the adds with the indexes ``places``, which were answered just now.
 
-        The object counts a share of the sent bytes; the shares of all such objects add up to :attr:`size`.
+        Its ``size`` is a part of the sent bytes; the sizes of all such objects add up to :attr:`size`.
 
-        :param is_mistaken: whether the replies name other entries.
+        :param is_mistaken: whether the replies name other entries than those of the adds.
         """
         size = self.size * (self.left + len(places)) // self.count - self.size * self.left // self.count
         return AddsPart(self, places, size, is_mistaken)
@@ -153,7 +151,7 @@ class SentAdds:
 
 
 class NamedEntries:
-    """The entries that numbered replies name, to be compared with the entries that were sent under these numbers.
+    """The entries that numbered replies name, to be compared with the entries in the requests with these numbers.
 
     :param replies: the replies, in the order of arrival.
     """
@@ -166,15 +164,14 @@ class NamedEntries:
         self._by_number: dict[int, tuple[int, int]] | None = None
 
     def are_those(self, sent: SentAdds, places: Sequence[int]) -> bool:
-        """Test whether replies name the entries that were sent.
+        """Test whether the replies name the entries of the adds that they answer.
 
-        Of many replies in the order of the adds, only the first and the last are compared: comparing all of them costs
-        a client 3 % of large appends.
+        If many replies are in the order of the adds, only the first and the last are compared.  To compare all of them
+        would cost a client 3 % of the time of large appends.  The caller must call this method for the results of all
+        calls of :meth:`SentAdds.take`, in the same order.
 
-        Call this for all answered adds, in the order in which :meth:`SentAdds.take` has taken their numbers.
-
-        :param sent: the adds.
-        :param places: the indexes of those that are answered.
+        :param sent: the adds of one write.
+        :param places: the indexes of the answered adds in ``sent``.
         """
         replies = self._replies
         if self._by_number is None and isinstance(places, range):  # usual case: replies in the order of the adds
@@ -198,11 +195,11 @@ class NamedEntries:
 
 
 class AddsPart:
-    """Some of the adds that were sent together: those that were answered, or given up, at the same time.
+    """Some adds of one write: those that were answered, or given up, at the same time.
 
     :ivar count: number of these adds.
     :ivar size: bytes of their frames.
-    :ivar is_mistaken: whether the replies that answer these adds name other entries.
+    :ivar is_mistaken: whether the replies that answer these adds name other entries than those of the adds.
     """
 
     __slots__ = ("flow", "order", "places", "count", "size", "done", "is_mistaken")
@@ -218,7 +215,7 @@ class AddsPart:
 
 
 Answered = SentAdds | AddsPart
-"""Answered adds: all that were sent together, or a part of them."""
+"""Answered adds: all adds of one write, or a part of them."""
 
 
 class TakenEntries:

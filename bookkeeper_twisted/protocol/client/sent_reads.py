@@ -1,12 +1,14 @@
-"""The reads that a connection has sent together, an index of outstanding reads, and requests other than adds and reads.
+"""The reads that a connection has sent in one write, an index of outstanding reads, and requests of other kinds.
 
-A V2 reply to a read has no number, so ledger and entry match it with the read.  A V3 reply has the number of its read.
-A ledger with its entry ids, and NUMBERED with the request numbers, are the *spaces* of ids in the index.  An id is
-*taken* while its read is outstanding, and after the read was given up (timed out, cancelled) until a late reply comes:
-a request with the same id must not be sent then (:mod:`.in_flight`).
+A reply to a V3 read has the request number of the read.  A reply to a V2 read has none, so the client finds the read by
+ledger and entry id.  Therefore the id of a read is its request number, or its entry id.  Entry ids of different ledgers
+are in different *spaces*: the space of an entry id is its ledger id, and the space of all request numbers is NUMBERED.
 
-The replies to a ledger that is read entry by entry arrive by the hundred.  All steps for them are single calls of C
-functions: one for each reply would cost the client more than the bookie needs for the read.
+An id is *taken* while its read is outstanding.  If the read is given up (timed out or cancelled), its id stays taken
+until the late reply arrives.  No read with a taken id may be sent (:mod:`.in_flight`).
+
+A client that reads a ledger entry by entry receives hundreds of replies at a time.  Each step processes all of them by
+one call of a C function, because a call for each reply would take longer than the bookie needs for the read.
 """
 
 from collections import deque
@@ -30,8 +32,8 @@ class SentReads:
     :ivar flow: the flow (ledger handle) that sent them.
     :ivar order: number of this object in the order in which the connection has sent requests.
     :ivar size: bytes of their frames.
-    :ivar space: the space of their ids: the id of their ledger, or NUMBERED.
-    :ivar ids: their entry ids, or their request numbers if they have numbers.
+    :ivar space: NUMBERED if the reads have request numbers, else the id of their ledger.
+    :ivar ids: their request numbers, or else their entry ids.
     """
 
     flow: Any
@@ -45,7 +47,7 @@ class SentReads:
 
     @property
     def count(self) -> int:
-        """The number of reads that were sent and are not answered yet."""
+        """The number of reads.  All of them count as outstanding until the last reply has arrived."""
         return len(self.ids)
 
     @property
@@ -56,19 +58,20 @@ class SentReads:
     def file(self, ids: Sequence[int], replies: Sequence[ReadReply]) -> None:
         """Store replies to some of the reads.
 
-        :param ids: the id of the read that each reply answers.
+        :param ids: for each reply, the id of the read that it answers.
         """
         self._replies.update(zip(ids, replies, strict=True))
 
     def replies(self) -> list[ReadReply]:
-        """Return the replies to all reads, in the order of their ids.  All of them must have arrived."""
+        """Return the replies to all reads, in the order of :attr:`ids`.  All replies must have arrived."""
         return list(map(self._replies.__getitem__, self.ids))
 
 
 class ReadsById:
-    """An index of outstanding reads: by space and id, the reads that were sent together with the read of that id.
+    """An index of outstanding reads: it maps the space and id of a read to the SentReads with all reads of its write.
 
-    Of a read that was given up but may still be answered, the index has None instead of its reads.
+    If a read was given up but may still be answered, the index maps its id to None.  A space is a ledger id, or
+    NUMBERED for request numbers (see the module docstring).
     """
 
     __slots__ = ("_spaces",)
@@ -91,17 +94,19 @@ class ReadsById:
         self._spaces.setdefault(reads.space, {}).update(zip(reads.ids, repeat(reads)))
 
     def find(self, space: int | None, read_id: int) -> tuple[SentReads | None, bool]:
-        """Return the reads that one id belongs to, and whether the id is taken.
-
-        The reads are None if the id is not taken, and also if its read was given up.
+        """Return the SentReads with the read ``read_id``, and whether this id is taken.
 
         :param space: the space of the id: the id of a ledger, or NUMBERED.
+        :returns: None instead of SentReads if the id is not taken, or if its read was given up.
         """
         known = self._spaces.get(space, {})
         return known.get(read_id), read_id in known
 
     def of(self, reads: SentReads, ids: Sequence[int]) -> int:
-        """Return how many of the first of ``ids``, which are ids in the space of ``reads``, belong to ``reads``."""
+        """Count the first ``ids`` that belong to ``reads``; stop at an id that does not.
+
+        :param ids: ids in the space of ``reads``; the first one must belong to ``reads``, or none is counted.
+        """
         found = list(map(self._spaces[reads.space].get, ids))
         if found.count(reads) == len(found):
             return len(found)
@@ -111,7 +116,7 @@ class ReadsById:
         """Free ``ids``, so that other reads may use them.
 
         :param space: the space of the ids: the id of a ledger, or NUMBERED.
-        :param ids: taken ids; one may occur twice, as a broken bookie may send a reply twice.
+        :param ids: taken ids; an id may occur twice, because a broken bookie may send a reply twice.
         """
         known = self._spaces[space]
         deque(map(known.pop, ids, repeat(None)), maxlen=0)
@@ -119,14 +124,14 @@ class ReadsById:
             del self._spaces[space]
 
     def clear(self) -> None:
-        """Forget all reads."""
+        """Remove all reads."""
         self._spaces.clear()
 
     def give_up(self, reads: SentReads, keep_taken: bool) -> int:
-        """Remove ``reads`` of which at least one has no reply yet.
+        """Remove the unanswered reads of ``reads``.
 
-        :param keep_taken: whether their ids stay taken until a late reply comes.
-        :returns: the number of reads among them that had no reply yet.
+        :param keep_taken: whether their ids stay taken until their late replies arrive.
+        :returns: the number of removed reads.
         """
         known = self._spaces.get(reads.space, {})
         ids = [each for each in reads.ids if known.get(each) is reads]
@@ -137,9 +142,7 @@ class ReadsById:
         return len(ids)
 
     def some(self, whether: Callable[[SentReads], bool]) -> list[SentReads]:
-        """Return all reads that still wait for replies and for which ``whether`` returns True.
-
-        :param whether: the test of some reads that were sent together.
+        """Return all SentReads that wait for replies and for which ``whether`` returns True.
         """
         waiting = dict.fromkeys([reads for known in self._spaces.values() for reads in known.values() if reads])
         return [reads for reads in waiting if whether(reads)]
@@ -147,7 +150,7 @@ class ReadsById:
 
 @attrs.define(eq=False, repr=False, weakref_slot=False)
 class SentCall:
-    """A request that is neither add nor read, with one number and one reply.
+    """A sent request that is neither an add nor a read; it has one request number and one reply.
 
     :ivar flow: the flow (ledger handle) that sent it.
     :ivar order: number of this object in the order in which the connection has sent requests.

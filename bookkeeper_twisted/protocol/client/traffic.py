@@ -12,8 +12,8 @@ _HALF_LIFE = 10.0
 class Traffic:
     """The load of one connection: the bytes of unanswered requests, and the recently written bytes.
 
-    Written bytes count less the older they are: half after :data:`_HALF_LIFE` seconds.  The object exists before the
-    connection does, so that the expected bytes of requests that wait for the connection can be counted already.
+    The older written bytes are, the less they count: half after :data:`_HALF_LIFE` seconds.  The object is made before
+    the connection is established, so that :meth:`wrote` can already count the bytes that requests will write to it.
 
     :param now: returns the time in seconds.
     """
@@ -23,8 +23,8 @@ class Traffic:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._recent = 0.0
-        # The bytes that are not in ``_recent`` yet are ``_fresh`` plus the writer's total of written bytes.  So
-        # ``_fresh`` is negative while a writer is followed.
+        # ``_fresh`` plus the writer's total of written bytes is the number of bytes that are not in ``_recent`` yet.
+        # So ``_fresh`` is usually negative.
         self._fresh = 0.0
         self._at = now()
         self._writer: RequestWriter | None = None
@@ -46,9 +46,7 @@ class Traffic:
         return 0 if self._in_flight is None else self._in_flight.unacknowledged
 
     def wrote(self, size: float) -> None:
-        """Count bytes as recently written, although this connection did not write them.
-
-        :param size: number of bytes.
+        """Count ``size`` bytes as recently written, to estimate the load of requests that will use this connection.
         """
         self._fresh += size
 
@@ -64,5 +62,5 @@ class Traffic:
         return self._recent
 
     def load(self) -> float:
-        """Return the load as a number; new requests go to the connection with the lowest load."""
+        """Return the load in bytes; new requests use the connection with the lowest load."""
         return self.unacknowledged + self.recent()
