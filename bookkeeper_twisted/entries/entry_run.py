@@ -21,7 +21,7 @@ _IDS = struct.Struct(">qq")
 _LAC = struct.Struct(">q")
 
 NOWHERE: Mapping[int, int] = MappingProxyType({})
-"""The default of ``elsewhere`` in :meth:`.Entries.split`: each ledger is in the part ``ledger id mod n``."""
+"""The default of ``elsewhere`` in :meth:`.Entries.split`: each ledger belongs to the part ``ledger id mod n``."""
 
 T = TypeVar("T")
 
@@ -33,8 +33,8 @@ def lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]
     """Join entries to one byte string of records: ``i32 size`` and the bytes of each entry, one after the other.
 
     :param entries: the bytes of each entry, at least one.
-    :returns: the byte string; the size of a record if all have the same size, else 0; if 0, the offset of each record
-        and the end of the last one, else None.
+    :returns: (byte string, record size, None) if all records have the same size; otherwise (byte string, 0, offsets),
+        with the offset of each record and the end of the last one.
     """
     sizes = list(map(len, entries))
     size = sizes[0]
@@ -116,7 +116,7 @@ class EntryRun:
         return (self.last_add_confirmed(),)
 
     def runs(self) -> "Iterator[EntryRun]":
-        """Return an iterator over this run alone."""
+        """Return an iterator over one item: this run."""
         return iter((self,))
 
     def ids(self) -> Iterator[tuple[int, int]]:
@@ -132,16 +132,16 @@ class EntryRun:
         return [of_run(self)]
 
     def numbers(self, n: int) -> Sequence[int]:
-        """Return ``ledger id mod n`` in a sequence of one: the number of the part in which :meth:`split` puts this run.
+        """Return a sequence of one item, ``ledger id mod n``: the number of the part to which this run belongs.
 
-        If :meth:`split` has another number for the ledger in ``elsewhere``, that number counts instead.
+        If the argument ``elsewhere`` of :meth:`split` has another number for the ledger, the part has that number.
         """
         return (self.ledger_id % n,)
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Sequence[tuple[int, EntryRun]]":
-        """Return (number of the part, this run), in a sequence of one: a run has one ledger, so it is not split.
+        """Return a sequence of one item: the number of the part to which this run's ledger belongs, and this run.
 
-        The number is the ledger's number in ``elsewhere``, or else ``ledger id mod n``.
+        The number is that of the ledger in ``elsewhere``, or else ``ledger id mod n``.
 
         See :meth:`.Entries.split` for parameters and errors.
         """
@@ -221,7 +221,7 @@ class EntryRun:
         return lac
 
     def ids_match(self) -> bool:
-        """Test whether the first and the last record have the ledger id and the entry ids that this run should have."""
+        """Test whether the first and the last record contain the ledger id and the entry ids of this run."""
         start, _ = self.bounds(self.first, 1)
         last, end = self.bounds(self.last, 1)
         if end > len(self.data) or end - last < 20:

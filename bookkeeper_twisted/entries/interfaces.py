@@ -1,7 +1,7 @@
-"""The methods of a group of entries that a bookie adds together.  The entries may be of one ledger or of many.
+"""The methods of a group of entries, of one ledger or of many, that a bookie adds together.
 
-Only the decoder of requests decides whether entries become a run of one ledger (:mod:`.entry_run`) or an object with
-several ledgers (:mod:`.mixed_runs`).  All other modules use these methods.
+The decoder of requests decides whether entries become a run of one ledger (:mod:`.entry_run`) or an object with several
+ledgers (:mod:`.mixed_runs`).  All other modules use these methods, so that they need not distinguish the two.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,10 +16,11 @@ T = TypeVar("T")
 class Entries(Protocol):
     """One or more entries that a bookie adds together, in the order of arrival.
 
-    Three classes have these methods.  An EntryRun is one run, that is consecutive entries of one ledger.  A RunSequence
-    is several runs.  A MixedRun is entries of several ledgers in any order, without runs.  The attributes
-    ``ledger_ids``, ``entry_ids`` and ``lacs`` are sequences with one item for each run, or for each entry of a
-    MixedRun: its ledger id, the id of its last entry, and the LAC field of this last entry.
+    Three classes have these methods.  An EntryRun is one run: consecutive entries of one ledger.  A RunSequence is
+    several runs.  A MixedRun is entries of several ledgers in any order, without runs.
+
+    The attributes ``ledger_ids``, ``entry_ids`` and ``lacs`` have one item for each run: its ledger id, the id of its
+    last entry, and the LAC in its last entry.  In a MixedRun, they have one item for each entry.
     """
 
     @property
@@ -53,21 +54,22 @@ class Entries(Protocol):
         """Return (ledger id, first entry id, last entry id) of each run, in order."""
 
     def each(self, of_run: Callable[[EntryRun], T], of_mixed: Callable[[MixedRun], T]) -> list[T]:
-        """Call one of two functions with the entries, and return the results, in order.
+        """Call ``of_run`` or ``of_mixed`` with the entries, and return the results of the calls, in order.
 
         :param of_run: called with each run, if the entries are runs.
         :param of_mixed: called once with all entries, if they are a MixedRun (entries of several ledgers in any order).
         """
 
     def numbers(self, n: int) -> Iterable[int]:
-        """Return the numbers of the parts (groups of entries) into which :meth:`split` may split these entries.
+        """Return the numbers of the parts that :meth:`split` may return for these entries.
 
         :param n: the number of parts.
         """
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Iterable[tuple[int, Entries]]":
-        """Split the entries by ``ledger id mod n``; return (number, entries) of each part that is not empty.
+        """Split the entries into ``n`` parts; return (number, entries) of each part that is not empty.
 
-        :param elsewhere: the exceptions: for each ledger that is in another part than ``ledger id mod n``, the number
-            of its part.
+        All entries of a ledger belong to the part with the number ``ledger id mod n``.
+
+        :param elsewhere: exceptions: it maps the ids of ledgers that belong to another part to the number of this part.
         """

@@ -1,8 +1,9 @@
 """Entries of several ledgers that a bookie handles as one object: they arrived together, with the same master key.
 
-If the ledger changes with nearly each entry, each entry stands by itself (:class:`MixedRun`).  If several consecutive
-entries of a ledger (a run) come before the next ledger, they are runs (:class:`RunSequence`).  To handle each short run
-separately, from the request to the reply, would cost more than the entries themselves.
+If nearly each entry is of another ledger than the previous one, the object is a :class:`MixedRun`, which has the
+entries singly.  If each ledger has several consecutive entries (a run), the object is a :class:`RunSequence`, which has
+the runs.  To handle each short run separately, from the request to the reply, would take more time than to write the
+entries.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,8 +18,8 @@ T = TypeVar("T")
 class MixedRun:
     """One or more entries of several ledgers in the order of arrival, with ids in any order.
 
-    A received chunk contains such entries if a client writes to several ledgers in turn.  A run object for each entry
-    would cost more than the entry.
+    A received chunk contains such entries if a client writes to several ledgers in turn.  An EntryRun object for each
+    entry would use more memory and time than the entry itself.
 
     :ivar ledger_ids, entry_ids: the ledger id and the entry id of each entry.
     :ivar lacs: the LAC field of each entry.
@@ -49,7 +50,7 @@ class MixedRun:
         return zip(self.ledger_ids, self.entry_ids, strict=True)
 
     def spans(self) -> Iterator[tuple[int, int, int]]:
-        """Return (ledger id, first entry id, last entry id) for each entry, in order; both entry ids are the same."""
+        """Return (ledger id, entry id, entry id) of each entry, in order: each entry counts as a run of its own."""
         return zip(self.ledger_ids, self.entry_ids, self.entry_ids, strict=True)
 
     def each(self, of_run: object, of_mixed: "Callable[[MixedRun], T]") -> list[T]:
@@ -99,7 +100,7 @@ class RunSequence:
 
     @property
     def data(self) -> bytes:
-        """Return the joined records of all runs; each call joins them again."""
+        """Return the records of all runs as one byte string; each call copies them."""
         return b"".join([run.data for run in self._runs])
 
     def runs(self) -> Iterator[EntryRun]:
@@ -123,7 +124,7 @@ class RunSequence:
         return range(n)
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Iterator[tuple[int, RunSequence]]":
-        """Split the runs by ``ledger id mod n``; yield (number, runs) for each remainder that has runs.
+        """Split the runs by ``ledger id mod n``; yield (number, runs) of each part that is not empty.
 
         See :meth:`.Entries.split` for parameters and errors.
         """
@@ -138,9 +139,10 @@ class RunSequence:
 
 
 def _chosen(ledger_ids: Sequence[int], n: int, elsewhere: Mapping[int, int]) -> Iterator[tuple[int, Sequence[bool]]]:
-    """Yield the number of each part that is not empty, and for each of ``ledger_ids`` whether it is in this part.
+    """Yield (number, selection) of each part that is not empty.
 
-    The number of a ledger is its number in ``elsewhere``, or else ``ledger id mod n``.
+    A ledger belongs to the part whose number is in ``elsewhere``, or else to the part ``ledger id mod n``.  The
+    selection tells for each of ``ledger_ids`` whether it belongs to this part.
     """
     numbers = [ledger_id % n for ledger_id in ledger_ids]
     if elsewhere:

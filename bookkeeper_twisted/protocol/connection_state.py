@@ -1,7 +1,7 @@
 """The states of a connection between a client and a bookie, which are the same on both sides.
 
-Encryption and authentication are states of their own, so that nothing but their own bytes is sent or served before they
-have ended: first the TLS handshake, then the exchange of tokens, then requests.
+First comes the TLS handshake, then the exchange of authentication tokens, then requests.  Encryption and authentication
+are states of their own, so that no request is sent or answered before both are complete.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from enum import Enum
 class ConnectionState(Enum):
     """The states of a connection.
 
-    CONNECTING: there is no socket yet, or nothing was exchanged over it; the first frame may begin the encryption.
+    CONNECTING: there is no socket yet, or no bytes were exchanged over it; the first frame may begin TLS.
     ENCRYPTING: the TLS handshake is under way; unencrypted bytes that were received before it are dropped.
     AUTHENTICATING: the two sides exchange tokens; requests wait at the client and are refused by the bookie.
     READY: requests are sent and answered.
     CLOSING: no more requests; earlier requests may still be answered.
-    CLOSED: the end.
+    CLOSED: the socket is closed.
     """
 
     CONNECTING = "connecting"
@@ -43,7 +43,7 @@ NEXT: Mapping[ConnectionState, frozenset[ConnectionState]] = {
 def following(state: ConnectionState, wanted: ConnectionState) -> ConnectionState:
     """Return the state ``wanted`` if it may follow ``state``.
 
-    :raises ValueError: it must not follow.
+    :raises ValueError: ``wanted`` must not follow ``state``.
     """
     if wanted not in NEXT[state]:
         raise ValueError(f"a connection that is {state.value} cannot become {wanted.value}")

@@ -1,20 +1,22 @@
 """A TCP transport that sends within the write call, and that sends several pieces of bytes without joining them.
 
-Twisted's own transport postpones every write to the next turn of the reactor.  Each write then costs two changes of the
-set of watched descriptors and one more wait.  Several pieces are copied to join them, and for a slow peer all unsent
-bytes are copied again with each write event.  This transport passes the bytes to the kernel inside the write.  Only the
-bytes that the kernel does not accept are queued for a write event, without a join.  Queued memory views are copied, so
-that a peer that does not read keeps no memory of the writer in use.
+Twisted's own transport postpones every write to the next turn of the reactor.  For each write, the reactor adds the
+socket to the set of watched descriptors, waits for a write event, and removes the socket again.  Twisted also copies
+several pieces to join them, and copies all unsent bytes again with each write event of a slow peer.
+
+This transport passes the bytes to the kernel inside the write.  It queues only the bytes that the kernel does not
+accept, and does not join them.  It copies memory views that it queues, so that a peer that does not read its bytes does
+not keep the memory of the writer in use.
 
 A connection sends at most a mebibyte in one turn of the reactor, even if its peer reads fast enough for more; then
 other connections have their turn.
 
-Only the queue is made here.  Everything else (producers, closing, half-closing, aborting, losing, TLS) is done by
-Twisted's base class, whose ``doWrite`` runs whenever this queue is empty.  If a send inside a write fails, nothing
-happens until the next write event, so that ``connectionLost`` is never called from inside a write.
+This module implements only the queue.  Twisted's base class does everything else (producers, closing, half-closing,
+aborting, losing, TLS); its ``doWrite`` runs whenever this queue is empty.  If the kernel reports an error inside a
+write, the error is ignored until the next write event, so that ``connectionLost`` is never called from inside a write.
 
-:data:`BORROWED` lists the undocumented names of Twisted that are used here; the import checks that they exist.  If one
-is missing, one log line says so, :data:`DIRECT` is False, and both ends use Twisted's own transport.
+:data:`BORROWED` lists the undocumented attributes of Twisted that are used here; they are looked up at import.  If an
+attribute is missing, a log line says so, :data:`DIRECT` is False, and both ends use Twisted's own transport.
 """
 
 import sys
@@ -47,10 +49,13 @@ MAX_GATHERED = 1024
 """Maximum number of byte strings that one system call accepts (``IOV_MAX``)."""
 
 MAX_BURST = 1024 * 1024
-"""Bytes that a connection sends between two events of its socket; then its producer is paused for other connections."""
+"""Bytes that a connection may send between two events of its socket; above it, its producer is paused."""
 
 MAX_QUEUED = 64 * 1024
-"""Queued bytes above which the producer is paused.  Twisted uses ``bufferSize``, which limits received chunks here."""
+"""Queued bytes above which the producer is paused.
+
+Twisted uses ``bufferSize`` for this limit, and also for the size of received chunks; here they differ.
+"""
 
 BORROWED: Mapping[type, Sequence[str]] = {
     FileDescriptor: ("_writeDisconnected", "producer", "producerPaused", "streamingProducer"),
@@ -80,7 +85,7 @@ DIRECT = not missing()
 
 
 def unread_bytes(descriptor: int) -> int:
-    """Return the number of bytes that the kernel keeps for the peer of a TCP socket; 0 if the system does not say it.
+    """Return how many written bytes of a TCP socket the peer has not confirmed; 0 if the system cannot tell.
 
     :param descriptor: descriptor of the socket.
     """
@@ -135,12 +140,13 @@ class DirectConnection(Connection):
         if not self.connected or self._aborted or self._writeDisconnected:
             return
         sent = 0
-        # Queue the bytes of a pull producer: it is asked for more only after a write event has emptied the queue.
+        # Bytes of a pull producer are always queued: it is asked for more bytes when a write event has emptied the
+        # queue.
         if not self._queued and (self.producer is None or self.streamingProducer):
             try:
                 sent = self._send(pieces)
             except OSError:
-                pass  # ignore the error: the next write event tries again, and either succeeds or ends the connection
+                pass  # ignore the error: the next write event sends again, and ends the connection if that fails
             self._burst += sent
             self.taken += sent
         if sent < size:
@@ -187,7 +193,7 @@ class DirectConnection(Connection):
         return super().doWrite()
 
     def writeSomeData(self, data: bytes) -> Any:
-        """Send data that the base class wants to send; only TLS connections have such data."""
+        """Send ``data`` of the base class, which has data only on TLS connections."""
         return super().writeSomeData(data) if data else 0
 
     def _drop(self, sent: int) -> None:
@@ -245,7 +251,7 @@ class DirectServer(DirectConnection, Server):
 class _OneAMinute:
     """A filter that passes one event per minute to an observer of a log.
 
-    While no file descriptor is free, a port logs every attempt to connect, so that peers could fill the log.
+    When the process has no free file descriptor, a port logs every attempt to connect, and peers could fill the log.
     """
 
     def __init__(self, observer: Callable[[LogEvent], None], seconds: Callable[[], float]) -> None:
@@ -272,7 +278,7 @@ class DirectPort(Port):
 
 
 class DirectClient(DirectConnection, Client):
-    """The end of a TCP connection that connects to a port.  Once connected, ``write`` passes bytes to the kernel.
+    """The client's end of a TCP connection; once it is connected, ``write`` passes bytes to the kernel.
 
     As in Twisted, bytes that are written before the connection is established are dropped.
     """
@@ -296,7 +302,7 @@ class _DirectReactor:
         self._reactor = reactor
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._reactor, name)  # pass on every attribute, also those that declare interfaces
+        return getattr(self._reactor, name)  # delegate all attributes, including zope's declarations of interfaces
 
     def listenTCP(self, port: int, factory: IProtocolFactory, backlog: int = 50, interface: str = "") -> IListeningPort:
         found = DirectPort(port, factory, backlog, interface, self._reactor)
@@ -316,9 +322,9 @@ def direct_reactor(reactor: Any, direct: bool = DIRECT) -> Any:
 
     The reactor itself is never changed.
 
-    :param reactor: the reactor; one whose connections are not plain sockets (in memory, completion ports) is returned
-        unchanged.
-    :param direct: False to return any reactor unchanged; the default is whether this version of Twisted has the needed
-        attributes.
+    :param reactor: the reactor.  It is returned unchanged if its connections are not plain sockets, as those of a
+        reactor in memory or one for completion ports.
+    :param direct: False to return any reactor unchanged, for example because this version of Twisted lacks an
+        attribute.
     """
     return _DirectReactor(reactor) if direct and isinstance(reactor, PosixReactorBase) else reactor

@@ -40,14 +40,14 @@ class IServerConnection(Interface):
         """
 
     def expect(n_bytes: int) -> None:
-        """Count bytes of replies that are being prepared: all connections share one limit for them (safety rule S11).
+        """Count bytes of replies that are being prepared; all connections of the bookie share one limit for them.
 
-        :param n_bytes: bytes of replies that will be made; negative if counted bytes are queued now or will never be
+        :param n_bytes: bytes of replies that will be made; negative when counted bytes are now queued, or will not be
             made.
         """
 
     def flush() -> None:
-        """Write the replies queued on this connection now, not at the end of the batch."""
+        """Write the replies that are queued on this connection now, without waiting for the end of the batch."""
 
     def turn_is_over() -> bool:
         """Test whether this connection has used up its share of this reactor turn.
@@ -63,26 +63,24 @@ class IServerConnection(Interface):
         """
 
     def permit_silence() -> None:
-        """Lift the time limit for the first frame, because this peer need not authenticate."""
+        """Remove the time limit for the first frame, because this peer need not authenticate."""
 
     def expect_hello(begin: Callable[[], None]) -> None:
-        """Let the peer begin TLS without StartTLS: if its first byte begins a TLS handshake, call ``begin``.
+        """Call ``begin`` if the peer's first byte begins a TLS handshake: the peer may begin TLS without StartTLS.
 
-        :param begin: calls :meth:`encrypt`; the bytes of the handshake are passed to TLS then.
+        :param begin: calls :meth:`encrypt`; after this call, the received bytes are passed to TLS.
         """
 
     def encrypt(
         creator: IOpenSSLServerConnectionCreator, encrypted: Callable[[], None],
         take: Callable[[object], bool] | None = None,
     ) -> None:  # fmt: skip
-        """Begin the TLS handshake after the queued replies.
+        """Write the queued replies, then begin the TLS handshake.
 
-        Without ``take``, unencrypted bytes that were received after the request for TLS are dropped, and unencrypted
-        bytes that arrive later end the connection.
-
-        :param encrypted: called once the handshake is complete; :attr:`principal` is known then.
-        :param take: called with the next frame if the peer sends it unencrypted; if it returns False, the connection is
-            closed.  None if the peer must not send an unencrypted frame.
+        :param encrypted: called when the handshake is complete and :attr:`principal` is known.
+        :param take: called with the next frame if the peer sends it unencrypted, before TLS; returns whether the frame
+            is accepted, otherwise the connection is closed.  If this is None, unencrypted bytes that have arrived
+            already are dropped, and unencrypted bytes that arrive later end the connection.
         """
 
     def end() -> None:
@@ -107,7 +105,7 @@ class IRequestSession(Interface):
         """
 
     def writable() -> None:
-        """Resume answering requests: the connection has room for replies again, or may use time of this reactor turn.
+        """Resume answering requests: the connection accepts replies again, or it may use time of this reactor turn.
 
         The caller flushes the outbox afterwards, which writes the queued replies.
         """

@@ -1,8 +1,9 @@
 """Limits the log lines about peers, so that a peer that sends invalid requests cannot fill the log.
 
-Each kind of line is limited on its own, so that a peer that causes many lines of one kind hides no other kind.
-Lines of one kind may have several causes, such as the reasons why users are refused: one cause hides no other.
-Omitted lines are counted, and the next logged line of their kind says how many were omitted.
+The lines with one message template are a kind; each kind has a limit of its own.  So a peer that causes many lines of
+one kind does not suppress lines of other kinds.  A kind may have several causes, such as the reasons why users are
+refused; each cause has its own limit, too.  Omitted lines are counted, and the next logged line of their kind says how
+many were omitted.
 """
 
 import re
@@ -16,9 +17,7 @@ INTERVAL = 60.0
 """Seconds between two lines of one kind about peers of one host."""
 
 MAX_HOSTS = 100
-"""Maximum number of hosts that lines of one kind are logged about in one interval; lines about further hosts are
-omitted.
-"""
+"""Maximum number of hosts in the log lines of one kind in one interval; lines about further hosts are omitted."""
 
 
 def peer_name(address: IAddress | None) -> str:
@@ -28,8 +27,9 @@ def peer_name(address: IAddress | None) -> str:
 
 
 MAX_CAUSES = 16
-"""Maximum number of causes of lines of one kind that are logged about one host in one interval; lines with others are
-omitted.
+"""Maximum number of causes in the log lines of one kind about one host in one interval.
+
+Lines with further causes are omitted.
 """
 
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
@@ -71,10 +71,10 @@ class PeerLines:
         """Log a line about a ``peer``, or count the line as omitted.
 
         :param write: the method of a logger that logs the line.
-        :param template: text with the names of fields, ``{peer}`` among them.  It is the kind of the line, so it
-            contains no text that a peer has sent.
+        :param template: text with the names of fields, ``{peer}`` among them.  It identifies the kind of the line, so
+            it must not contain text that a peer has sent.
         :param peer: host and port, or another name.
-        :param cause: why the line is logged; a line with another cause is limited on its own.
+        :param cause: why the line is logged; the lines with each cause have their own limit.
         """
         host, now = peer.rpartition(":")[0] or peer, self._seconds()
         kind = self._kinds.setdefault(template, _LinesOfKind())
@@ -93,5 +93,5 @@ class PeerLines:
 
 
 def _recent(causes: Mapping[str, float], now: float) -> dict[str, float]:
-    """Return the causes of lines that were logged in this interval, with the times of these lines."""
+    """Return the causes of lines that were logged in the last :data:`INTERVAL`, with the times of these lines."""
     return {cause: at for cause, at in causes.items() if now - at < INTERVAL}

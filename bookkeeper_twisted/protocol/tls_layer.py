@@ -1,20 +1,20 @@
-"""TLS between a protocol and its transport, begun on a connection that is open already.
+"""A TLS layer between a protocol and its transport, which can begin on an open connection.
 
-Twisted's own layer makes the handshake, closes connections and treats errors.  In between, it would handle what it
-receives and sends record by record.  A record has 16 KiB at most, while a chunk that is received has 256 KiB, and so
-may a batch of replies.  So after the handshake, bytes go past Twisted's layer
-(:mod:`bookkeeper_twisted.security.records`): the protocol receives the plain text of a chunk by one call, and what it
-writes by one call leaves by one call of the transport, which sends within it (:mod:`.direct_transport`).
+Twisted's own TLS layer makes the handshake, closes connections and handles errors.  After the handshake, it would also
+encrypt and decrypt record by record.  But a record has at most 16 KiB, while a received chunk or a batch of replies may
+have 256 KiB.  So after the handshake, this layer encrypts and decrypts without Twisted's layer
+(:mod:`bookkeeper_twisted.security.records`).  The protocol receives the plain text of a chunk by one call.  The bytes
+of one write by the protocol are encrypted and passed to the transport by one call (:mod:`.direct_transport`).
 
-A peer can make OpenSSL write by itself: each KeyUpdate of TLS 1.3 that asks for an answer gets one, which no protocol
-above has written or can hold back.  So a layer stops reading while many such answers wait in a full transport.  Other
-bytes that wait do not stop the reading: two ends that both write before they read would wait for each other for ever.
+A peer can cause OpenSSL itself to write: OpenSSL answers each KeyUpdate of TLS 1.3 that asks for an answer, and the
+protocol cannot prevent this.  So the layer stops reading while many such answers wait in a full transport.  It does not
+stop reading because other bytes wait: if both ends did so, each would wait for the other to read.
 
-If TLS fails after the handshake, or the peer's bytes end without TLS's own end (close_notify) although the protocol
-above expects more of them, the reason that this protocol gets is a
-:class:`~bookkeeper_twisted.security.reasons.BrokenTlsError`.
+If TLS fails after the handshake, ``connectionLost`` of the protocol gets a
+:class:`~bookkeeper_twisted.security.reasons.BrokenTlsError`.  The same applies if the peer closes the connection
+without TLS's close_notify while the protocol expects more bytes.
 
-Everything of Twisted that is used is public.  The module needs the packages of the extra ``tls``.
+The module uses only public names of Twisted.  It needs the packages of the extra ``tls``.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -39,32 +39,32 @@ from ..security.records import RecordConnection, TlsError
 from .interfaces import IGatheringTransport
 
 MAX_IDLE_ANSWERS = 4 * 1024
-"""Maximum number of bytes that OpenSSL may write by itself while a peer sends no data; then the connection is dropped.
+"""Maximum number of bytes that OpenSSL itself may write while a peer sends no data.
 
-These are the answers to some hundred KeyUpdates.  Each KeyUpdate costs some 10 us, and an honest peer sends at most one
-in many megabytes of data.
+Above it, the connection is dropped.  These are the answers to some hundred KeyUpdates.  Each KeyUpdate takes some 10
+us, and an honest peer sends at most one for many megabytes of data.
 """
 
 MAX_ANSWERS = 4 * 1024
-"""Bytes of OpenSSL's own answers in a full transport above which nothing more is read; an honest peer causes few."""
+"""Bytes of OpenSSL's answers to KeyUpdates in a full transport above which the layer stops reading from the peer."""
 
 SECONDS_TO_CLOSE = 5.0
-"""Seconds in which a peer must read the last bytes and answer the end of TLS; then its connection is dropped."""
+"""Seconds after which a closing connection is dropped if the peer has not answered the close_notify."""
 
 
 @implementer(IPushProducer)
 class _Beneath:
     """The transport of a TLS layer: it passes the layer's writes on to the transport of the connection.
 
-    After :meth:`wait`, the bytes of all writes are gathered until :meth:`go_on` passes them on by one write.  This
-    object is the producer of the connection's transport, which pauses it when it is full.
+    After :meth:`wait`, it collects the bytes of all writes until :meth:`go_on` writes all of them by one call.  This
+    object is the producer that the connection's transport pauses when it is full.
 
-    :ivar is_closing: whether the layer has asked the transport to close, or has lost it.
-    :ivar is_held: whether the protocol above wants to receive nothing now.
+    :ivar is_closing: whether the connection is lost, or the layer has begun to close it.
+    :ivar is_held: whether the protocol above the layer has stopped reading.
     """
 
     def __init__(self, transport: Any, answers_wait: Callable[[int], None] | None) -> None:
-        """:param answers_wait: called with the number of bytes that OpenSSL itself has written to a full transport."""
+        """:param answers_wait: called with the number of bytes if OpenSSL itself has written to a full transport."""
         self.is_closing = False
         self._transport = transport
         self._gathers = IGatheringTransport.providedBy(transport)
@@ -74,7 +74,7 @@ class _Beneath:
         self._is_full = False
         self.is_held = False
         self._is_put_off = False
-        self._answers = 0  # bytes that OpenSSL has written by itself since the transport became full
+        self._answers = 0  # bytes that OpenSSL itself has written since the transport became full
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -89,7 +89,7 @@ class _Beneath:
             self._waiting = []
 
     def go_on(self) -> int:
-        """Write the bytes that have waited; return their number."""
+        """Write the bytes collected since :meth:`wait` by one call; return their number."""
         waiting, self._waiting = self._waiting, None
         if not waiting:
             return 0
@@ -111,7 +111,7 @@ class _Beneath:
             self._transport.write(b"".join(pieces))
 
     def count_answers(self, n_bytes: int) -> None:
-        """Count bytes that OpenSSL has written by itself and that were passed to the transport."""
+        """Count bytes that OpenSSL itself has written to a full transport; stop reading if they are too many."""
         if not self._is_full or not n_bytes or self.is_closing:
             return
         self._answers += n_bytes
@@ -120,12 +120,12 @@ class _Beneath:
             self._answers_wait(n_bytes)
 
     def hold(self, is_held: bool) -> None:
-        """Stop or resume reading for the protocol above; do not resume before the peer has read OpenSSL's answers."""
+        """Stop or resume reading, as the protocol wants; do not resume while too many of OpenSSL's answers wait."""
         self.is_held = is_held
         self._read_or_wait()
 
     def put_off(self, is_put_off: bool) -> None:
-        """Stop or resume reading for the layer, which may process its received bytes only in a later reactor turn."""
+        """Stop or resume reading, because received bytes wait to be decrypted in a later turn of the reactor."""
         self._is_put_off = is_put_off
         self._read_or_wait()
 
@@ -141,7 +141,7 @@ class _Beneath:
         self.go_on()
         if not self.is_closing:
             self.is_closing = True
-            # When its buffer is empty, the transport would resume a paused producer instead of closing.
+            # With a paused producer, the transport would resume it instead of closing when the last bytes are sent.
             self._transport.unregisterProducer()
             self._transport.loseConnection()
 
@@ -150,7 +150,7 @@ class _Beneath:
         self._transport.abortConnection()
 
     def end(self) -> None:
-        """Drop the references of a lost connection."""
+        """Drop the references to other objects, because the connection is lost."""
         self.is_closing = True
         self._producer = self._answers_wait = None
 
@@ -186,10 +186,10 @@ class _Beneath:
 
 @implementer(IHandshakeListener)
 class _Receiver:
-    """The protocol above a layer, which receives the plain text of several records by one call."""
+    """A wrapper of the protocol above a TLS layer: it passes on the plain text of several records by one call."""
 
     def __init__(self, protocol: Any, reason_of: Callable[[Failure], Failure]) -> None:
-        """:param reason_of: returns the reason that the protocol gets, instead of that of Twisted's layer."""
+        """:param reason_of: converts the reason of Twisted's layer to the reason that the protocol gets."""
         self.protocol = protocol
         self._reason_of = reason_of
         self.is_open = False
@@ -217,9 +217,9 @@ class _Receiver:
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self.pass_on()
-        reason.cleanFailure()  # frames of its traceback refer to the layer
+        reason.cleanFailure()  # avoid a reference cycle: the traceback refers to the layer
         reason = self._reason_of(reason)
-        del self._reason_of  # it refers to the layer
+        del self._reason_of  # avoid a reference cycle: this method refers to the layer
         protocol, self.protocol = self.protocol, None
         protocol.connectionLost(reason)
 
@@ -228,8 +228,8 @@ class _Receiver:
 class TlsLayer(TLSMemoryBIOProtocol):
     """The TLS layer of one connection: the protocol of its transport, and the transport of its protocol.
 
-    :ivar taken: number of written encrypted bytes that the kernel has accepted.
-    :ivar unread: how many of them the peer has not confirmed yet; 0 if this is unknown.
+    :ivar taken: number of encrypted bytes that the kernel has accepted.
+    :ivar unread: number of encrypted bytes that the kernel has accepted and the peer has not confirmed; 0 if unknown.
     """
 
     def __init__(
@@ -240,8 +240,8 @@ class TlsLayer(TLSMemoryBIOProtocol):
         self._below = _Beneath(transport, answers_wait)
         self._clock = clock
         self._closing: IDelayedCall | None = None
-        self._idle_answers = 0  # bytes that OpenSSL has written by itself since the last plain text was received
-        self._records: RecordConnection | None = None  # set once all bytes of the handshake are processed
+        self._idle_answers = 0  # bytes that OpenSSL itself has written since the peer last sent data
+        self._records: RecordConnection | None = None  # set when the handshake is complete
         super().__init__(factory, self._above, False)
 
     @property
@@ -280,7 +280,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
         self._above.pass_on()
 
     def _receive(self, data: bytes) -> int:
-        """Pass encrypted bytes to Twisted's layer; return the number of bytes that OpenSSL has written to the peer."""
+        """Pass encrypted bytes to Twisted's layer; return the number of bytes that OpenSSL itself wrote in answer."""
         self._below.wait()
         try:
             super().dataReceived(data)
@@ -292,7 +292,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
         return n_bytes
 
     def _decrypt(self, records: RecordConnection, data: bytes) -> int:
-        """Decrypt bytes; return the number of bytes that OpenSSL has written to the peer."""
+        """Decrypt received bytes; return the number of bytes that OpenSSL itself wrote in answer."""
         if text := records.decrypt(data):
             self._above.dataReceived(text)
         answers = records.take()
@@ -311,7 +311,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
             self._below.write_pieces(records.encrypt(pieces))
             if not records.has_failed:
                 return
-            pieces = [b"."]  # Twisted's layer meets the same error at this byte, and handles it
+            pieces = [b"."]  # any byte: Twisted's layer gets the same error for it, and closes the connection
         self._below.wait()
         try:
             super().write(b"".join(pieces))
@@ -327,11 +327,11 @@ class TlsLayer(TLSMemoryBIOProtocol):
 
     def loseConnection(self) -> None:
         super().loseConnection()
-        self._below.hold(False)  # the peer's answer has to be read
+        self._below.hold(False)  # read the peer's close_notify
         self._close_in_time()
 
     def _close_in_time(self) -> None:
-        """Set the time limit of a connection that has begun to close."""
+        """If the connection is closing, start a timer that drops it after :data:`SECONDS_TO_CLOSE`."""
         is_ending = self.disconnecting or self._below.is_closing
         if is_ending and self.connected and self._closing is None:
             self._closing = self._clock.callLater(SECONDS_TO_CLOSE, self.abortConnection)
@@ -342,13 +342,15 @@ class TlsLayer(TLSMemoryBIOProtocol):
 
     @property
     def expects_more(self) -> bool:
-        """Whether the peer owes more bytes: the protocol above expects them."""
+        """Whether the protocol above the layer expects more bytes from the peer."""
         return bool(self._above.protocol.expects_more)
 
     def _reason_of(self, reason: Failure) -> Failure:
-        """Return a BrokenTlsError if TLS has broken after its handshake; else ``reason``, why the connection is lost.
+        """Return a BrokenTlsError if TLS has failed after its handshake, else ``reason``.
 
-        It has not broken if this side has closed the connection.
+        The error is not returned if this side has closed the connection.
+
+        :param reason: why the connection is lost.
         """
         if not self._above.is_open or self.disconnecting:
             return reason
@@ -359,7 +361,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
         return reason
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        closing, self._closing = self._closing, None  # drop the timer: even one that has fired refers to the layer
+        closing, self._closing = self._closing, None  # avoid a reference cycle: a timer refers to the layer
         if closing is not None and closing.active():
             closing.cancel()
         self._below.end()
@@ -376,9 +378,11 @@ def begin_tls(
 
     After the handshake, ``handshakeCompleted`` of the protocol is called; if the handshake fails, ``connectionLost``.
 
-    :param protocol: has an attribute ``expects_more``: whether it has part of a message, or waits for an answer.
-    :param creator: makes the TLS connection (``IOpenSSLServerConnectionCreator``, or the client's).
-    :param answers_wait: called with the number of bytes that OpenSSL has written by itself into a full transport.
+    :param protocol: its attribute ``expects_more`` must say whether it expects more bytes: it has received a part of a
+        message, or waits for an answer.
+    :param creator: makes the TLS connection: an ``IOpenSSLServerConnectionCreator`` or
+        ``IOpenSSLClientConnectionCreator``.
+    :param answers_wait: called with the number of bytes if OpenSSL itself has written to a full transport.
     :param layer_of: the class of the layer.
     :returns: the layer, which is the transport of the protocol from now on.
     """

@@ -1,14 +1,15 @@
 """Divides the time of each reactor turn among the connections of a bookie, so that small requests go first.
 
-In one turn of the reactor, the requests of all connections together may take :data:`TURN` seconds, however many
-connections there are.  Bytes that arrive after that are kept undecoded for a later turn.  In that turn, connections are
-served in this order: first those with few kept bytes, and those that were stopped before their share of time was used
-up; then those with many kept bytes; last, in rotation, those that used up their share.  At least one of the last group
-is served in each turn.  So a peer with small requests waits for a turn or two, whatever other peers request.
+In one turn of the reactor, the requests of all connections together may take :data:`TURN` seconds.  Bytes that arrive
+when this time is used up are stored undecoded, and their connection waits for a later turn.  One connection may take
+:data:`SHARE` seconds at a time.  Waiting connections are served in three groups.  First come connections with few
+stored bytes, and connections that were stopped before they used up their share.  Then come connections with many stored
+bytes.  The last group, served in rotation, are connections that used up their share; at least one of them is served in
+each turn.  So a peer with small requests waits only for a turn or two, whatever other peers request.
 
-Peers that are not let in (their handshakes, tokens and refused requests) never use the time of the other peers: all of
-them together have :data:`STRANGERS_TURN` seconds of each turn.  In this time, peers that have begun a handshake and new
-peers are served alternately, so that neither can use all of it.
+Peers that are not authenticated never use the time of other peers: their handshakes, tokens and refused requests
+together may take :data:`STRANGERS_TURN` seconds of each turn.  In this time, peers that have begun a handshake and new
+peers are served alternately, so that neither group can use all of it.
 """
 
 from collections.abc import Callable
@@ -24,10 +25,10 @@ STRANGERS_TURN = 0.005
 """Seconds of a reactor turn after which nothing more is done for peers that are not authenticated."""
 
 SHARE = 0.005
-"""Seconds of a reactor turn after which one connection begins no other request."""
+"""Seconds for which one connection may process requests without a break; after them, it begins no other request."""
 
 SMALL_SHARE = 0.001
-"""Seconds after which a connection that had to wait begins no other request.
+"""Seconds for which a connection that has waited may process requests.
 
 They are fewer than :data:`SHARE`, because other connections wait, too.
 """
@@ -36,9 +37,9 @@ SMALL = 4096
 """A waiting connection with at most this number of undecoded bytes comes before connections with more bytes."""
 
 _COUNTED = 0.001
-"""Least seconds of requests for which a timer is set for the end of the reactor turn.
+"""Least seconds of measured time for which a call is scheduled that resets the time in the next reactor turn.
 
-For shorter requests, the timer would cost as much as the requests.
+For less time, this call would take as long as the requests.
 """
 
 
@@ -54,7 +55,7 @@ class Waiting(Protocol):
 class _Budget:
     """The time of a reactor turn for one kind of peers.
 
-    :ivar most: seconds of a turn after which no other work begins.
+    :ivar most: the limit in seconds: when it is used up, no other work begins in this turn.
     :ivar spent: seconds of the present turn that were used.
     """
 
@@ -100,22 +101,22 @@ class Turns:
 
     @property
     def is_spent(self) -> bool:
-        """Test whether the requests of this reactor turn have used up the time for requests."""
+        """Test whether the time for requests of authenticated peers is used up in this reactor turn."""
         return self._admitted.is_spent
 
     def is_spent_for(self, is_stranger: bool) -> bool:
-        """Test whether the time of this reactor turn for some peers is used up.
+        """Test whether the time of this reactor turn for one kind of peers is used up.
 
-        :param is_stranger: True for the time of strangers, False for that of all other peers.
+        :param is_stranger: True for strangers, False for all other peers.
         """
         return (self._strangers if is_stranger else self._admitted).is_spent
 
     def begin(self, is_stranger: bool = False) -> bool:
-        """Begin to measure the time that the work for a connection takes.
+        """Begin to measure the time of the work for a connection.
 
         :param is_stranger: whether the TLS handshake or the authentication of the peer is not complete.
-        :returns: False if the time is measured already, because the work for another connection has caused this work.
-            Otherwise the caller must call :meth:`end`.
+        :returns: False if a measurement has begun already: the work for another connection, which is measured, has
+            caused this work.  If True, the caller must call :meth:`end`.
         """
         if self._began is not None:
             return False
@@ -132,7 +133,7 @@ class Turns:
             self._go_on_later()
 
     def is_over(self) -> bool:
-        """Test whether the connection whose requests are processed now must stop, so that other connections go on."""
+        """Test whether the connection whose requests are being processed must stop, to give time to others."""
         if self._began is None:
             return self.is_spent
         elapsed = self._clock.seconds() - self._began
@@ -153,9 +154,9 @@ class Turns:
         self._go_on_later()
 
     def wait_outside(self, connection: Waiting, begins: bool = False) -> None:
-        """Call ``take_turn`` of a stranger's (not authenticated peer's) ``connection`` in a later turn of the reactor.
+        """Call ``take_turn`` of a ``connection`` whose peer is not authenticated, in a later turn of the reactor.
 
-        :param begins: whether nothing was done for the peer so far.
+        :param begins: whether the peer is new, so that its handshake has not begun yet.
         """
         (self._beginning if begins else self._entering)[connection] = None
         self._go_on_later()
@@ -178,15 +179,15 @@ class Turns:
             self._next = self._clock.callLater(0, self._go_on)
 
     def _go_on(self) -> None:
-        """Let waiting connections process requests, each at most once, until the time of this turn is used up."""
+        """Let each waiting connection process requests once, or fewer of them if the time of this turn is used up."""
         self._next = None
         self._admitted.spent = self._strangers.spent = 0.0
         is_owed = bool(self._more)
         for _ in range(self._n_waiting):
             if self._admitted.is_spent:
                 break
-            # The last share of each turn is for a connection that has used up a share before.  Otherwise new requests
-            # of other connections could delay it for ever.
+            # Reserve the last share of each turn for a connection that has used up a share before: otherwise new
+            # requests of other connections could delay it for ever.
             is_last = is_owed and self._admitted.spent >= TURN - SHARE
             waiting = (self._more if is_last else self._little) or self._little or self._much or self._more
             is_owed = is_owed and waiting is not self._more
@@ -201,7 +202,7 @@ class Turns:
             self._go_on_later()
 
     def _serve(self, waiting: dict[Waiting, None], share: float, is_stranger: bool) -> None:
-        """Process requests of the first of the ``waiting`` connections.
+        """Let the first of the ``waiting`` connections process requests.
 
         :param share: seconds after which this connection begins no other request.
         """

@@ -1,6 +1,6 @@
 """Finds the wire protocols, which are plugins, and chooses those that a client uses.
 
-Plugins are looked up once in a process; each connection keeps a reference to its protocol.
+Plugins are looked up once in a process.
 """
 
 from collections.abc import Sequence
@@ -34,9 +34,9 @@ class ClientWires:
     """The wire protocols of a client.
 
     :ivar main: the protocol of adds, reads and batch reads.
-    :ivar complete: the protocol of all other requests; it may be the same.
-    :ivar strict: whether adds that the main protocol cannot express are refused, because the configuration names this
-        protocol.
+    :ivar complete: the protocol of all other requests; it may be the same protocol.
+    :ivar strict: whether adds that the main protocol cannot express are refused.  True if the configuration names the
+        main protocol, so that it must not be replaced.
     """
 
     main: IWireProtocol
@@ -44,9 +44,9 @@ class ClientWires:
     strict: bool = False
 
     def sockets(self, wire: IWireProtocol, limit: int) -> int:
-        """Return how many sockets to a bookie may use the protocol ``wire``; 0 for no limit.
+        """Return the maximum number of sockets to a bookie that use the protocol ``wire``; 0 for no limit.
 
-        If the main protocol lacks some kinds of requests, one socket uses the other protocol.
+        If the two protocols differ, one socket of the ``limit`` is for the protocol :attr:`complete`.
 
         :param limit: maximum number of sockets of both protocols together; 0 for no limit.
         """
@@ -58,10 +58,10 @@ class ClientWires:
 def client_wires(config: ClientConfig) -> ClientWires:
     """Return the protocols that ``wireProtocol`` names.
 
-    ``auto`` means V2 with V3 for the requests that V2 lacks, or V3 alone if only one socket is allowed.
+    ``auto`` means V2, and V3 for the requests that V2 does not have; or V3 alone if only one socket is allowed.
 
-    :raises bookkeeper_twisted.errors.ConfigError: no plugin provides the name; or the protocol lacks requests and
-        ``maxConnectionsPerBookie`` allows no second socket for V3.
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin provides the name; or the protocol does not have all kinds
+        of requests, and ``maxConnectionsPerBookie`` allows no second socket for V3.
     """
     name, limit = config.wire_protocol, config.max_connections_per_bookie
     if name == _AUTO:

@@ -5,9 +5,9 @@ its flow (:mod:`.request_ids`).  The requests of one reactor turn are written to
 the transport is full, they wait in a queue.  One timer scans all outstanding requests for overdue ones, so that
 requests need no delayed calls.
 
-When the connection is lost, the connection first calls its owner, which removes it.  Then each outstanding request
-fails once, in the order in which the requests were made.  So an errback that repeats its request does not get the lost
-connection.  When a flow leaves the connection, only its own requests fail, and late replies to them are dropped.
+A lost connection first calls its owner, which removes it.  Then each outstanding request fails once, in the order in
+which the requests were made.  So an errback that repeats its request does not get the lost connection.  When a flow
+leaves the connection, only its own requests fail, and late replies to them are dropped.
 """
 
 from collections.abc import Callable, Sequence
@@ -105,8 +105,7 @@ class ClientConnection(Protocol):
         # This clock for deadlines stops while the process does not run, because it cannot read replies then.
         self._time = AttendedTime(clock.seconds)
         self._end: Exception | None = None
-        # The values are unbound functions: bound methods would be a reference cycle, which delays freeing the
-        # connection.
+        # The values are functions: bound methods would make a reference cycle.
         self._receivers: dict[type, Callable[[ClientConnection, Any], None]] = {
             AddReplies: ClientConnection._add_replies,
             ReadReply: ClientConnection._read_reply,
@@ -164,8 +163,7 @@ class ClientConnection(Protocol):
         if self._received_at is None:
             self.writer.send(queue_id, frames, count)
         else:
-            # A callback of a received reply sends these adds: write them after all received replies have been
-            # processed.
+            # A callback of a reply sends these adds: write them after all received replies are processed.
             self.writer.queue.put(queue_id, frames, count)
         return True
 
@@ -240,8 +238,7 @@ class ClientConnection(Protocol):
     def long_poll(self, ids: RequestIds, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
         """Request the entry after ``previous_lac``; the bookie sends it when it is confirmed.  Needs V3.
 
-        :param patience: maximum number of seconds that the bookie waits for the entry; the client adds them to the
-            usual time limit of a request.
+        :param patience: seconds that the bookie may wait for the entry, in addition to the usual time limit.
         """
         number = self._take_ids(ids, 1)
         header = self.wire.header(Operation.READ, number, 0)
@@ -255,8 +252,8 @@ class ClientConnection(Protocol):
     def ask(self, ids: RequestIds, call: ColdCall[T]) -> "Deferred[T]":
         """Send a rare request (:mod:`.cold_calls`); needs V3.
 
-        :returns: fires with the result that ``call.result`` extracts from the reply.  Fails with the error that the
-            status of the reply means, with RequestTimeoutError, or with the error that ended the connection.
+        :returns: fires with the result that ``call.result`` extracts from the reply.  Fails with the error for the
+            status of the reply, with RequestTimeoutError, or with the error that ended the connection.
         """
         header = self.wire.header(call.operation, self._take_ids(ids, 1), 0)
         self._receivers.setdefault(call.expected, ClientConnection._call_reply)
@@ -288,7 +285,6 @@ class ClientConnection(Protocol):
         Its queued requests are still sent.
 
         :param ids: the request ids of the ledger handle.
-        :param error: the error that the requests fail with.
         """
         if self._end is None:
             self._fail(self.in_flight.leave(ids), error)

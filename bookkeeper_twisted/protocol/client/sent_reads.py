@@ -105,7 +105,7 @@ class ReadsById:
     def of(self, reads: SentReads, ids: Sequence[int]) -> int:
         """Count the first ``ids`` that belong to ``reads``; stop at an id that does not.
 
-        :param ids: ids in the space of ``reads``; the first one must belong to ``reads``, or none is counted.
+        :param ids: ids in the space of ``reads``.
         """
         found = list(map(self._spaces[reads.space].get, ids))
         if found.count(reads) == len(found):

@@ -37,7 +37,7 @@ class TimedConnection(Protocol):
     def stalled_for(self) -> float: ...
 
     def is_late(self, latest: float) -> bool:
-        """Test whether the peer has not completed a frame or its authentication that it began before ``latest``.
+        """Test whether the peer began a frame or its authentication before ``latest`` and has not completed it.
 
         A peer is not late while the bookie does not read from it.
         """
@@ -76,15 +76,15 @@ class ConnectedPeers(Generic[C]):
     def admit(self, connection: C) -> bool:
         """Admit a new connection; at the limit, first end the connection that has been idle longest.
 
-        :returns: False if the limit is reached and no connection is idle, or if the address has too many connections:
-            the caller closes the new one.
+        :returns: False if the limit is reached and no connection is idle, or if the address has too many connections.
+            The caller must then close the new connection.
         """
         if not self._shares.may_connect(connection):
             self._refuse_share(connection, self._metrics.refused_addresses, "its address has too many connections")
             return False
         if len(self._connections) - len(self._leaving) >= self._limits.max_connections and not self._evict():
             self._metrics.refused.value += 1
-            # log only the first refusal of many, so that a storm of connections does not fill the log
+            # log only the first of consecutive refusals, so that many attempts to connect do not fill the log
             if not self._refusing:
                 self._refusing = True
                 n = len(self._connections)
@@ -100,9 +100,9 @@ class ConnectedPeers(Generic[C]):
         return True
 
     def identified(self, connection: C) -> bool:
-        """Count a ``connection`` towards the share of its principal.
+        """Count a ``connection`` among those of its principal.
 
-        :returns: False if the principal has too many connections: the caller ends this one.
+        :returns: False if the principal has too many connections.  The caller must then close this connection.
         """
         if self._shares.identified(connection):
             return True
@@ -114,7 +114,7 @@ class ConnectedPeers(Generic[C]):
         self._lines.log(self._log.info, "refusing {peer}: {reason}", connection.peer, reason=reason)
 
     def _evict(self) -> bool:
-        """End the connection that has been idle longest; connections that have sent no complete frame yet come first.
+        """End the longest idle connection, preferably one whose peer has sent no complete frame yet.
 
         :returns: False if all connections are in use.
         """
@@ -130,10 +130,10 @@ class ConnectedPeers(Generic[C]):
         return True
 
     def _drop(self, connection: C) -> None:
-        """End a connection; from now on it does not count against the limit.
+        """End a connection, and do not count it against the limit of connections any more.
 
-        Its replies are sent before it is closed, so that its peer sees a regular end and no reset.  But it is dropped
-        at once if the peer does not read, or if so many connections are being closed that the bookie could run out of
+        Usually its replies are sent before it is closed, so that the peer gets no reset.  The connection is dropped at
+        once if the peer does not read, or if so many connections are being closed that the bookie could run out of file
         descriptors.
         """
         is_many = len(self._leaving) >= MAX_LEAVING

@@ -1,4 +1,4 @@
-"""A bookie's end of connections: decodes received bytes to requests, writes the replies of a batch by one call."""
+"""A bookie's end of a connection: decodes received bytes to requests, writes the replies of a batch by one call."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -42,7 +42,8 @@ STRANGERS_CHUNK = 16 * 1024
 STRANGERS_PIECE = 8 * 1024
 """Maximum number of bytes that are decoded at a time from a peer that is not authenticated.
 
-They have some hundred requests, which are refused in a few milliseconds, without a test of the time limit.
+These bytes contain at most some hundred requests.  All of them are refused, which takes a few milliseconds, before the
+time limit is tested.
 """
 
 
@@ -53,8 +54,9 @@ class ServerConnection(Protocol):
     :ivar is_stranger: whether the peer has sent no request yet, or has not completed TLS or authentication.
     :ivar heard_at: time in seconds at which bytes were last received.
     :ivar has_asked: whether the peer has sent a complete frame.
-    :ivar expecting_since: time since which the peer should complete a frame or the authentication; None between frames,
-        where no limit applies because V2 clients and pools open connections long before their first request.
+    :ivar expecting_since: the time in seconds at which the peer began a frame or its authentication, which it must
+        complete within a time limit.  None between frames: V2 clients and pools open connections long before their
+        first request, so they have no limit then.
     """
 
     _log = Logger()
@@ -83,7 +85,7 @@ class ServerConnection(Protocol):
         self._encrypted: Callable[[], None] | None = None  # called when the handshake is complete
         self._put_off = b""
         self._waits = False
-        # number of bytes that the peer has read, and the time at which this number was first seen
+        # number of bytes that the peer has confirmed, and the time at which this number was first seen
         self._last_read = 0, 0.0
         self.heard_at = factory.clock.seconds()
         self.has_asked = False
@@ -142,7 +144,7 @@ class ServerConnection(Protocol):
         self._factory.incomplete.hold(self, self._decoder.incomplete, bool(items))
 
     def _expect_rest(self) -> None:
-        """Start the time limit for the rest of an incomplete frame; clear the limit if no frame has begun."""
+        """Start the time limit for the rest of an incomplete frame; remove the limit if no frame has begun."""
         self.expecting_since = self.heard_at if self._decoder.incomplete else None
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -158,16 +160,17 @@ class ServerConnection(Protocol):
         self._factory.handshakes.ended(self)
         self._put_off = b""
         self._hello = self._socket = None
-        self._encrypted = None  # the callback refers to this connection
+        self._encrypted = None  # avoid a reference cycle: the callback refers to this connection
         self.turns.withdraw(self)
-        closing, self._closing = self._closing, None  # drop the timer: even one that fired refers to this connection
+        closing, self._closing = self._closing, None  # avoid a reference cycle: a timer refers to this connection
         if closing is not None and closing.active():
             closing.cancel()
         if admitted:
             self._session.lost()  # type: ignore[union-attr]
             self._session = None
             self._factory.peers.left(self)
-            # The end of this session may have let waiting requests of other connections begin: write their replies.
+            # Write replies of other connections: when this session ended, their waiting requests may have been
+            # answered.
             self._factory.outbox.flush()
 
     def pauseProducing(self) -> None:
@@ -181,16 +184,16 @@ class ServerConnection(Protocol):
         self._factory.outbox.flush()
 
     def _taken(self) -> None:
-        """Record that the peer has read all replies that the transport had not sent yet."""
+        """Record that no replies wait in the transport any more."""
         if self._unread:
             self._factory.count_pending(-self._unread)
             self._unread = 0
             self._factory.unread.hold(self, 0)
 
     def _count_unread(self, n_bytes: int) -> None:
-        """Count bytes that wait in a full transport until the peer reads them.
+        """Count reply bytes that wait in a full transport until the peer reads.
 
-        If the bytes of all connections exceed their limit, one of the connections is dropped.
+        If these bytes of all connections exceed their limit, one connection is dropped.
         """
         if not self.closed:
             self._unread += n_bytes
@@ -248,7 +251,7 @@ class ServerConnection(Protocol):
             self.enter(ConnectionState.CLOSED)
 
     def is_late(self, latest: float) -> bool:
-        """Test whether the peer has not completed a frame or its authentication that it began before ``latest``.
+        """Test whether the peer began a frame or its authentication before ``latest`` and has not completed it.
 
         A peer is not late while the bookie does not read from it, or while the connection is being closed.
         """
@@ -263,9 +266,9 @@ class ServerConnection(Protocol):
 
     @property
     def _bytes_taken(self) -> int:
-        """Return the bytes that the peer has read, or 0 if the transport does not count them.
+        """Return the number of bytes that the peer has confirmed, or 0 if the transport does not count them.
 
-        If the transport does not count, the bookie notices that a peer reads only when a full transport becomes empty.
+        In the latter case, the bookie notices that a peer reads only when a full transport becomes empty.
         """
         return self.transport.taken - self.transport.unread if self._gathers else 0  # type: ignore[union-attr]
 
@@ -319,7 +322,7 @@ class ServerConnection(Protocol):
             greeting.dataReceived(rest)
 
     def _begin_tls(self, creator: IOpenSSLServerConnectionCreator) -> "TlsLayer":
-        from ..tls_layer import begin_tls  # needs packages that only bookies with TLS have
+        from ..tls_layer import begin_tls  # imported here: its packages are installed only for TLS
         from .tls import ServerTlsLayer
 
         self._gathers = True
@@ -349,7 +352,10 @@ class ServerConnection(Protocol):
 
     @property
     def expects_more(self) -> bool:
-        """Whether the peer has sent part of a frame, and the rest of it is not among bytes that wait for their turn."""
+        """Whether the peer has sent a part of a frame; False while received bytes wait to be decoded.
+
+        The rest of the frame may be among the waiting bytes.
+        """
         return self._decoder.incomplete > 0 and not self._put_off
 
     # -- the session's side --
@@ -375,7 +381,7 @@ class ServerConnection(Protocol):
         See :meth:`.IServerConnection.hold` for parameters and errors.
         """
         if self._held and not held and self.expecting_since is not None:
-            self.expecting_since = self._factory.clock.seconds()  # the peer could not send before now
+            self.expecting_since = self._factory.clock.seconds()  # restart the limit: nothing was read until now
         self._held = held
         if self.state in _ENDING:
             return
@@ -404,7 +410,8 @@ class ServerConnection(Protocol):
     def _wait(self, n_bytes: int | None = None) -> None:
         """Continue in a later turn of the reactor, and do not read from the peer until then.
 
-        :param n_bytes: bytes that were received but not decoded; None if the connection used up its share of this turn.
+        :param n_bytes: number of bytes that were received but not decoded; None if the connection was stopped after
+            some of its requests.
         """
         if not self._waits and self.state not in _ENDING:
             self._waits = True
@@ -442,7 +449,7 @@ class ServerConnection(Protocol):
         self._reply_count += 1
         self._unsent += sum(map(len, pieces))
         if self._unsent >= self._factory.unsent_limit:
-            self.flush()  # write now: many large replies must not pile up in the transports until the end of the batch
+            self.flush()  # write now, so that large replies do not collect in memory until the end of the batch
 
     def flush(self) -> None:
         """Write all queued replies by one call of the transport."""
@@ -459,4 +466,4 @@ class ServerConnection(Protocol):
         if self._paused:
             self._count_unread(size)
         elif self._held:
-            self._go_on()  # the transport has accepted all replies, so continue requests that waited for room
+            self._go_on()  # the transport has accepted all replies: continue the requests that waited for this

@@ -22,7 +22,7 @@ class BookieServerFactory(SharedLimits[ServerConnection], ServerFactory):
 
     def buildProtocol(self, addr: IAddress | None) -> ServerConnection | None:
         if self.stopping:
-            return None  # refuse: the port may still be open, but a connection accepted now would outlive the journals
+            return None  # refuse: the port may still be open, but the bookie will not serve a connection any more
         host = getattr(addr, "host", None)
         peer = peer_name(addr)
         return self.protocol(self, peer, host or peer)

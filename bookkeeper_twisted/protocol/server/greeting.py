@@ -1,13 +1,12 @@
 """The bytes that a peer may send between StartTLS and its first TLS record: none, or one unencrypted frame.
 
-Apache's clients send the first token of SASL unencrypted, immediately after StartTLS.  It arrives together with
-StartTLS, or by itself while the bookie waits for the handshake.  The first byte of a TLS record is at least 20, and
-that of such a short frame is 0: a frame that begins with 22, as the first record does, has 352 MiB or more.
-
-Handshakes take turns with requests: when the time of a reactor turn is spent, the first record waits here.
+Apache's clients send the first SASL token unencrypted, immediately after StartTLS.  The token arrives together with
+StartTLS, or by itself while the bookie waits for the handshake.  The first byte tells a frame from a TLS record.  A TLS
+handshake record begins with the byte 22.  A frame begins with its length, so the first byte of a short frame is 0.
 
 TLS begins only when the first record is complete, because OpenSSL uses some 50 times as much memory for a connection as
-the record has bytes.  So a peer that sends the record slowly, or not at all, costs little.
+the record has bytes.  So a peer that sends the record slowly, or not at all, uses little memory.  If the time for
+handshakes in this reactor turn is used up, the complete record waits here for a later turn.
 """
 
 from collections.abc import Callable
@@ -21,22 +20,22 @@ from ...codec.framing import LENGTH_SIZE
 from ...security.record_format import HANDSHAKE, HEAD, body_size
 
 LONGEST = 256
-"""Maximum number of bytes of an unencrypted frame; a frame with an empty token has some 20 bytes and the name of a
-plugin.
+"""Maximum number of bytes of an unencrypted frame.
+
+A frame with an empty token has some 20 bytes and the name of a plugin.
 """
 
 _FRAME = b"\0"
 """The first byte of an unencrypted frame: the highest byte of its length, which is at most :data:`LONGEST`."""
 
 LONGEST_RECORD = 4096
-"""Maximum number of bytes of a first TLS record for which the bookie waits; clients send some hundred, or 2 KiB with
-large keys.
+"""Maximum number of bytes of a first TLS record that the bookie buffers.
+
+Clients send some hundred bytes, or 2 KiB with large keys.
 """
 
 LONGEST_MESSAGE = 16 * 1024
-"""Maximum number of bytes of the first handshake message; OpenSSL would accept 128 KiB, and buffer them until it is
-complete.
-"""
+"""Maximum number of bytes of the first handshake message, which OpenSSL buffers; its own limit is 128 KiB."""
 
 
 class Greeting(Protocol):
@@ -45,9 +44,10 @@ class Greeting(Protocol):
     It accepts at most one unencrypted frame.  All other bytes go to the TLS layer, which ends the connection if they
     are not TLS.
 
-    :param connection: learns of the end of the transport, if it ends before TLS begins.
-    :param decoder: decodes the frame; no other bytes are given to it.
-    :param take: tests whether a decoded frame may come unencrypted, and if so stores it; None to accept no such frame.
+    :param connection: the connection; its ``connectionLost`` is called if the transport is lost before TLS begins.
+    :param decoder: a decoder for the unencrypted frame only.
+    :param take: called with the decoded frame; returns False if this frame must not be unencrypted.  None to accept no
+        unencrypted frame.
     :param begin: begins TLS on the transport, and returns the layer.
     """
 
@@ -86,7 +86,7 @@ class Greeting(Protocol):
             self._begin_in_turn(received)
 
     def _begin_in_turn(self, received: bytes) -> None:
-        """Begin TLS now, or in a later turn of the reactor; the transport is not read until then."""
+        """Begin TLS now, or in a later turn of the reactor; until then, do not read from the transport."""
         turns = self._connection.turns
         if turns.is_spent_for(True):
             self._received, self._waits = received, True
@@ -113,7 +113,7 @@ class Greeting(Protocol):
         self._connection.abort()
 
     def _is_taken(self, frame: bytes) -> bool:
-        """Test whether an unencrypted frame is allowed, and pass it on; only one such frame is allowed."""
+        """Pass an unencrypted frame to ``take``, and return whether it was accepted; accept only one such frame."""
         take, self._take = self._take, None
         items = self._decoder.receive(frame) if len(frame) <= LONGEST else []
         return take is not None and len(items) == 1 and take(items[0])
@@ -124,13 +124,13 @@ class Greeting(Protocol):
 
 
 def _is_half_record(data: bytes) -> bool:
-    """Test whether ``data`` is the beginning of a handshake record that is incomplete and not too long."""
+    """Test whether ``data`` is an incomplete TLS handshake record whose size is within the limit."""
     size = HEAD + (body_size(data) if len(data) >= HEAD else 0)
     return data[:1] == HANDSHAKE and len(data) < size <= LONGEST_RECORD
 
 
 def _is_too_long(data: bytes) -> bool:
-    """Test whether the message in the first record is too long, or its length is not in ``data`` yet."""
+    """Test whether the first handshake message is too long, or ``data`` does not contain its length field yet."""
     if data[:1] != HANDSHAKE:
-        return False  # this is no handshake record, so OpenSSL refuses it anyway
+        return False  # no handshake record: OpenSSL will refuse it
     return len(data) < HEAD + 4 or int.from_bytes(data[HEAD + 1 : HEAD + 4], "big") > LONGEST_MESSAGE

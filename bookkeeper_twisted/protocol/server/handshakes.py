@@ -1,4 +1,4 @@
-"""A limit on peers that have begun TLS but are not admitted yet: each takes 60 KiB in OpenSSL (safety rule S11)."""
+"""A limit on the number of peers that have begun TLS but are not authenticated yet: OpenSSL uses 60 KiB for each."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -13,18 +13,21 @@ C = TypeVar("C")
 
 
 SECONDS_AT_LEAST = 2.0
-"""Seconds that a handshake may take even above the limit, because many honest clients connect to a new bookie at once.
+"""Seconds that a handshake may take even above the limit of handshakes.
+
+When a bookie starts, many honest clients connect at the same time.
 """
 
 MOST_TIMES = 3
-"""If more handshakes are open than this many times their limit, the oldest is dropped, however young it is."""
+"""If there are more handshakes than this many times their limit, the oldest one is dropped, however recent it is."""
 
 
 class Handshakes(Generic[C]):
-    """The connections that have begun TLS, until their peers are admitted.
+    """The connections that have begun TLS and whose peers are not authenticated yet.
 
-    Beyond the limit, the connections that began first are dropped.  An honest peer needs only some round trips, while
-    an attacker who wants to fill the memory stays as long as possible.  So hardly an honest peer is among the first.
+    Above the limit, the connections that began TLS first are dropped.  An honest peer needs only a few round trips,
+    while an attacker who wants to fill the memory stays as long as possible.  So the oldest connections are rarely
+    honest.
 
     :param limit: the number of connections above which slow ones are dropped; at least 1.
     :param dropped: the counter of dropped connections.
@@ -51,7 +54,7 @@ class Handshakes(Generic[C]):
             self._drop_first(now - SECONDS_AT_LEAST)
 
     def _drop_first(self, latest: float) -> None:
-        """Drop the connection that began first, if there are too many and it began at the time ``latest`` or before."""
+        """If there are too many connections, drop the oldest one, unless it began TLS after the time ``latest``."""
         count, first = len(self._under_way), next(iter(self._under_way))
         if count <= self._limit or (self._under_way[first] > latest and count <= MOST_TIMES * self._limit):
             return
@@ -65,7 +68,7 @@ class Handshakes(Generic[C]):
         self._drop(first)
 
     def ended(self, connection: C) -> None:
-        """Remove a ``connection`` that has ended or whose peer is admitted; do nothing if it has not begun TLS."""
+        """Remove a ``connection`` that has ended or whose peer is authenticated; do nothing if it has not begun TLS."""
         self._under_way.pop(connection, None)
         if len(self._under_way) <= self._limit // 2:
             self._dropping = False

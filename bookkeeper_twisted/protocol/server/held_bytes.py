@@ -1,4 +1,4 @@
-"""A limit on the memory that all connections together use for one purpose (safety rule S11)."""
+"""A limit on the memory that all connections of a bookie together use for one purpose."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -27,7 +27,7 @@ class HeldBytes(Generic[C]):
     This product is small for a peer that sends or reads a long frame fast, and large for a peer that stops in the
     middle of a frame or of its replies.
 
-    :param held: the name of the held bytes in log lines.
+    :param held: what the bytes are, for log lines.
     :param limit: maximum number of bytes of all connections.
     :param dropped: the counter of dropped connections.
     :param drop: a function that drops a connection.
@@ -54,8 +54,7 @@ class HeldBytes(Generic[C]):
         """Record how many bytes a ``connection`` keeps in memory now; above the limit, drop a connection.
 
         :param n_bytes: the number of bytes; 0 also for a connection that ends.
-        :param begun: True if the connection holds other bytes than at the last call, so that their seconds count from
-            now.
+        :param begun: whether the connection holds other bytes than at the last call; their age then counts from now.
         """
         held = self._holding.get(connection)
         if held is None:

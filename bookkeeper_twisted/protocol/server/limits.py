@@ -6,12 +6,13 @@ SECONDS_TO_CLOSE = 5.0
 """Seconds that a peer has to read its last replies before its connection is dropped, for example after an error."""
 
 SECONDS_IN_USE = 1.0
-"""Seconds after its last bytes in which a connection is not idle, so that a new connection cannot replace it."""
+"""Seconds after its last received bytes for which a connection does not count as idle.
+
+Only an idle connection can be ended for a new one.
+"""
 
 MAX_LEAVING = 100
-"""Maximum number of connections beyond the limit that are being closed but still send their replies; each uses a
-descriptor.
-"""
+"""Maximum number of connections that were ended for a new one and still send replies; each uses a file descriptor."""
 
 SECONDS_STALLED = 10.0
 """Seconds after which a peer that reads none of its waiting replies counts as idle, even if it has open requests."""
@@ -19,28 +20,27 @@ SECONDS_STALLED = 10.0
 
 @attrs.frozen
 class ServerLimits:
-    """Limits on what client connections may use, so that no client exhausts the bookie's memory (safety rule S11).
+    """Limits of client connections, so that no client exhausts the memory of the bookie.
 
     :ivar max_frame_size: maximum number of bytes of a request, length field included.
-    :ivar max_connections: maximum number of connections; beyond it, the connection that was idle longest is ended for a
-        new one.
-    :ivar max_connections_per_address: maximum number of connections from one address; 0: no limit; beyond it, new ones
-        are refused.
-    :ivar max_connections_per_principal: maximum number of connections of one peer that has proven who it is; 0: no
-        limit.
+    :ivar max_connections: maximum number of connections.  For a new connection above it, the longest idle connection is
+        ended.
+    :ivar max_connections_per_address: maximum number of connections from one address, 0 for no limit.  New connections
+        above it are refused.
+    :ivar max_connections_per_principal: maximum number of connections of one authenticated principal, 0 for no limit.
     :ivar max_handshakes: number of peers that have begun TLS and are not authenticated yet, above which slow ones are
-        dropped; there are never more than three times as many.
-    :ivar frame_timeout: seconds that a peer has from the first byte of a frame to its last, and from the accept to the
-        end of the authentication if it must authenticate.
+        dropped.  There are never more than three times this number.
+    :ivar frame_timeout: seconds that a peer may take from the first byte of a frame to its last.  A peer that must
+        authenticate may take as long from the start of the connection to the end of the authentication.
     :ivar read_timeout: seconds in which a peer must read at least a part of its waiting replies; None for no limit.
     :ivar incomplete_bytes: maximum number of bytes of incomplete frames of all connections.
-    :ivar unsent_bytes: bytes of queued replies of a connection above which it makes no more replies.
-    :ivar pending_bytes: bytes of the replies of all connections that are being made or were not read by peers, above
-        which new replies must be small.
-    :ivar unread_bytes: maximum number of bytes of replies of all connections that peers have not read; beyond it, the
+    :ivar unsent_bytes: if a connection has more bytes of queued replies, the bookie makes no more replies for it.
+    :ivar pending_bytes: bytes of replies, of all connections, that are being made or were not read by peers.  Above
+        this number, new replies must be small, so that peers that do not read leave memory for the others.
+    :ivar unread_bytes: maximum number of bytes of replies, of all connections, that peers have not read.  Above it, the
         connection with the largest product of unread bytes and seconds is dropped.
     :ivar small_reply: maximum number of bytes of a reply while replies must be small; a reply with a single larger
-        entry is allowed. Small replies leave memory for all peers while some peers do not read.
+        entry is allowed.
     :ivar chunk: maximum number of bytes received at a time: a large chunk costs less for each request, but lets other
         connections wait longer.
     """
@@ -61,7 +61,7 @@ class ServerLimits:
 
     @property
     def sweep_interval(self) -> float:
-        """Return the seconds between two searches for connections that exceed their time limit: a quarter of it."""
+        """Return the seconds between two searches for late connections: a quarter of the shorter time limit."""
         return min(self.frame_timeout, self.read_timeout or self.frame_timeout) / 4
 
 

@@ -26,14 +26,17 @@ class Outbox:
         self._enrolled: list[Flushable] = []
 
     def enrol(self, connection: Flushable) -> None:
-        """Add a ``connection`` to those that the next :meth:`flush` writes; it must not be enrolled already."""
+        """Register a ``connection``, so that the next :meth:`flush` writes its replies.
+
+        It must not be registered already.
+        """
         self._enrolled.append(connection)
 
     def flush(self) -> None:
-        """Let every enrolled connection write its replies, in the order of enrolment.
+        """Write the replies of every enrolled connection, in the order of enrolment.
 
-        If a connection fails, it is dropped so that its peer repeats its requests; the other connections are still
-        flushed.
+        If the write of a connection raises an error, this connection is dropped, and its peer has to repeat its
+        requests. The other connections are still flushed.
         """
         while self._enrolled:
             enrolled, self._enrolled = self._enrolled, []

@@ -43,8 +43,9 @@ class SharedLimits(Generic[C]):
     :param clock: the clock of all time limits.
     :param protocols: the protocols that peers may speak, in the order in which they are tried.
     :ivar is_scarce: whether all replies together use so much memory that new replies must be small.
-    :ivar reply_limit: bytes that a reply of several entries should have at most now.
-    :ivar unsent_limit: bytes of queued replies of a connection above which it makes no more replies now.
+    :ivar reply_limit: the present maximum number of bytes of a reply with several entries.
+    :ivar unsent_limit: the present limit of the bytes of a connection's queued replies; above it, the bookie makes no
+        more replies for this connection.
     :ivar peer_lines: logs lines that peers cause.
     :ivar peers: the present connections.
     :ivar turns: divides the time of a reactor turn among the connections.
@@ -90,7 +91,7 @@ class SharedLimits(Generic[C]):
     def count_pending(self, n_bytes: int) -> None:
         """Count bytes of replies that are being made or are unread by peers; above a limit, new replies must be small.
 
-        :param n_bytes: number of bytes; negative for counted bytes that are sent now or will never be made.
+        :param n_bytes: number of bytes; negative when counted bytes are now sent, or will not be made.
         """
         limits, pending = self.limits, self.metrics.pending_bytes
         pending.value += n_bytes

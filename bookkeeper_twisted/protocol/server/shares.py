@@ -1,4 +1,4 @@
-"""The shares of a bookie's connections that one address and one principal can have."""
+"""Limits the number of connections to a bookie from one address, and of one principal."""
 
 from collections import Counter
 from typing import Generic, Protocol, TypeVar
@@ -8,7 +8,7 @@ from .limits import ServerLimits
 
 
 class SharedConnection(Protocol):
-    """A connection from an address, whose peer may prove who it is."""
+    """A connection with the address of its peer, and the peer's principal once it is authenticated."""
 
     host: str
     principal: Principal
@@ -18,7 +18,7 @@ C = TypeVar("C", bound=SharedConnection)
 
 
 class ConnectionShares(Generic[C]):
-    """The numbers of open connections by address and by principal, to limit both (safety rule S11)."""
+    """The number of open connections of each address and of each principal."""
 
     def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
@@ -32,13 +32,13 @@ class ConnectionShares(Generic[C]):
         return not most or self._by_host[connection.host] < most
 
     def connected(self, connection: C) -> None:
-        """Count a new ``connection`` towards the share of its address."""
+        """Count a new ``connection`` among those of its address."""
         self._by_host[connection.host] += 1
 
     def identified(self, connection: C) -> bool:
-        """Count a ``connection`` towards the share of its principal, which is known from now on.
+        """Count a ``connection`` among those of its principal; call this when the principal is known.
 
-        :returns: False if the principal has too many: the caller ends the connection.
+        :returns: False if the principal has too many connections; the caller must then close this connection.
         """
         most, principal = self._limits.max_connections_per_principal, connection.principal
         if not most or principal.kind == "none" or connection in self._identified:
@@ -50,7 +50,7 @@ class ConnectionShares(Generic[C]):
         return True
 
     def left(self, connection: C) -> None:
-        """Subtract an ended ``connection`` from the shares of its address and its principal."""
+        """Subtract an ended ``connection`` from the numbers of its address and its principal."""
         self._give(self._by_host, connection.host)
         principal = self._identified.pop(connection, None)
         if principal is not None:

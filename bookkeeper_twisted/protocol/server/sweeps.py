@@ -11,8 +11,8 @@ class Sweeps:
     """A timer that calls a function regularly while connections exist.
 
     :param seconds: seconds between two calls.
-    :param sweep: the function.  A late call is skipped, because the bytes that peers sent in the meantime are not read
-        yet.
+    :param sweep: the function.  If its call is delayed because the process did not run, the call is skipped: bytes that
+        peers have sent in the meantime are not read yet.
     """
 
     def __init__(self, clock: IReactorTime, seconds: float, sweep: Callable[[], None]) -> None:

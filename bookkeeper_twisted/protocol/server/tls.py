@@ -1,8 +1,8 @@
-"""The TLS of a bookie's connections, whose handshakes and records take turns with requests.
+"""The TLS layer of a bookie's connections; its work counts against the time limits of a reactor turn.
 
-A handshake costs about a millisecond, and a record some ten microseconds even if it carries no data, as a KeyUpdate
-does.  So bytes that arrive when the time of a reactor turn is spent are kept encrypted, and the transport is not read
-until the turn of the connection comes.  In it, few records are decrypted between two looks at the clock.
+A handshake takes about a millisecond.  A record takes some ten microseconds even if it carries no data, as a KeyUpdate.
+So if the time of a reactor turn is used up when bytes arrive, they are stored encrypted, and the transport is not read
+until :class:`.Turns` calls the connection.  While records are decrypted, the clock is read after every few records.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,9 @@ from ..tls_layer import TlsLayer
 from ..turns import Turns
 
 MOST_RECORDS = 128
-"""Maximum number of records that are decrypted between two tests of the time limit; short records take a millisecond or
-two.
+"""Maximum number of TLS records that are decrypted between two tests of the time limit.
+
+So many short records take a millisecond or two.
 """
 
 
@@ -51,7 +52,7 @@ class ServerTlsLayer(TlsLayer):
         self._turns = protocol.turns
         self._ends = RecordEnds()
         self._arrived = b""
-        self._at = 0  # offset in the arrived bytes up to which they are decrypted
+        self._at = 0  # number of received bytes that are decrypted already
         self._waits = False
         self._works = False
 
@@ -75,11 +76,11 @@ class ServerTlsLayer(TlsLayer):
                 turns.end()
 
     def _work(self, end: int = 0) -> None:
-        """Decrypt the bytes that have arrived, until the connection has used its time of this reactor turn.
+        """Decrypt received bytes until the connection has used up its time in this reactor turn.
 
         Also stop if the bookie must not read from the connection now.
 
-        :param end: the offset up to which to decrypt first; 0 to find it at the ends of records.
+        :param end: the offset of the end of the records to decrypt first; 0 if it is not known yet.
         """
         below, self._works = self._below, True
         try:
@@ -97,7 +98,7 @@ class ServerTlsLayer(TlsLayer):
             self._wait()
 
     def _wait(self, n_bytes: int | None = None) -> None:
-        """Decrypt the other bytes in a later turn of the reactor, and do not read from the transport until then.
+        """Decrypt the remaining bytes in a later turn of the reactor; until then, do not read from the transport.
 
         If the bookie must not read from the connection now, decryption continues when reading is resumed.
 
@@ -135,7 +136,10 @@ class ServerTlsLayer(TlsLayer):
 
     @property
     def expects_more(self) -> bool:
-        """Whether the peer owes the rest of a record or a frame; False if bytes wait, as the rest may be among them."""
+        """Whether a part of a TLS record or of a frame was received; False while received bytes wait to be decrypted.
+
+        The rest of the record or frame may be among the waiting bytes.
+        """
         return not self._arrived and (self._ends.is_inside or super().expects_more)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
