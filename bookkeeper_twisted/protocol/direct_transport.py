@@ -43,7 +43,7 @@ from .peer_lines import INTERVAL
 Piece = bytes | memoryview
 
 GATHER_SIZE = 16 * 1024
-"""Byte strings with fewer bytes than this, on average, are joined: this is faster than passing each to the kernel."""
+"""If the byte strings of a write have fewer bytes than this on average, it is faster to join them before sending."""
 
 MAX_GATHERED = 1024
 """Maximum number of byte strings that one system call accepts (``IOV_MAX``)."""

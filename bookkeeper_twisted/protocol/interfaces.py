@@ -56,7 +56,7 @@ class IServerConnection(Interface):
         """
 
     def enter(state: ConnectionState) -> None:
-        """Set the state of the connection: authentication has begun, it has ended, or requests are answered.
+        """Set the state of the connection, for example when authentication begins or ends.
 
         :param state: the next state.
         :raises ValueError: the present state does not allow the next one.

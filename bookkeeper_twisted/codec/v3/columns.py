@@ -32,7 +32,7 @@ A series is short where the varints of ids change their size.
 """
 
 OPERATION_AT = 9
-"""Offset of the operation number in a frame that the usual encoders write."""
+"""Offset of the operation number in a frame of the form that all known encoders write."""
 
 _MAX_ID_SIZE = 9
 _ADD_HEADER = b"\x08\x03\x10\x02\x18"
@@ -66,7 +66,7 @@ def after_series(
 
 
 class UnusualError(Exception):
-    """A frame is not encoded as the usual encoders do, so the protobuf library must decode it.
+    """A frame does not have the form that all known encoders write, so the protobuf library must decode it.
 
     This error is caught inside the codec.
     """
@@ -260,7 +260,10 @@ def read_reply_columns(data: bytes, at: int, stride: int) -> tuple[FrameColumns,
 
 
 def _ids_to_the_end(cursor: _FrameReader, before_ledger: bytes, before_entry: bytes) -> tuple[int, int, int, int]:
-    """Read the rest of a frame, which must be a message that ends with ledger id and entry id.
+    """Read the rest of a frame, which must be a sub-message that ends with ledger id and entry id.
+
+    :param before_ledger: the bytes of the sub-message before the ledger id.
+    :param before_entry: the bytes between ledger id and entry id.
 
     :returns: start and end of the ledger id, start and end of the entry id.
     :raises UnusualError: the rest has another form.
@@ -300,10 +303,12 @@ def _columns(
 
 
 def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColumns) -> bool:
-    """Fill the columns if all frames are of one ledger and have consecutive txnIds and entry ids; else return False.
+    """Fill the columns of ``found`` if all frames are of one ledger and have consecutive txnIds and entry ids.
 
-    The requests of one writer usually have such ids.  This function then compares all frames by one call, which is
-    faster than to decode each id.
+    The requests of one writer usually have such ids.  This function compares all frames by one call, which is faster
+    than to decode each id.
+
+    :returns: False if the frames do not have such ids.
     """
     at, txn_at, txn_end, ledger_at, ledger_end, id_at, id_end, body_at, body_end, end = edges
     count = (len(data) - at) // stride

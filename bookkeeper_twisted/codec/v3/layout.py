@@ -25,7 +25,10 @@ FLAG_RECOVERY = 1
 LENGTH = struct.Struct(">I")
 
 TXN_AT = 11
-"""Offset of the txnId in a frame of the usual form: after length word, header key and size, version and operation."""
+"""Offset of the txnId in a frame, as all known encoders write it.
+
+In front of it are the length word, key and size of the header, version and operation.
+"""
 
 
 def frame(message: bytes) -> bytes:

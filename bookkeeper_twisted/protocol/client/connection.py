@@ -282,7 +282,7 @@ class ClientConnection(Protocol):
     def leave(self, ids: RequestIds, error: Exception) -> None:
         """Fail all outstanding requests of a ledger handle, in order, because it leaves the connection.
 
-        Its queued requests are still sent.
+        Frames that wait in the queue are still sent; the replies to them are dropped.
 
         :param ids: the request ids of the ledger handle.
         """

@@ -102,7 +102,7 @@ class WriteQueue:
 
 
 def _turn(queue: list[Any]) -> tuple[int, int]:
-    """Return how many items at the head of a flow's queue belong to the next write, and their bytes.
+    """Return how many items at the head of a flow's queue belong to the next write, and the size of their frames.
 
     The frames of the first :meth:`WriteQueue.put` always belong to it, even if they exceed the limits.
     """
