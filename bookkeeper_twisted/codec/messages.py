@@ -1,7 +1,7 @@
 """A frozen class for each kind of request other than adds and plain reads, and for each kind of response.
 
 A response has the ``header`` of its request.  The client uses this header to find the request that the response
-answers. The header also determines the encoding.  An encoder ignores the fields that its protocol does not have.
+answers.  The header also determines the encoding.  An encoder ignores the fields that its protocol does not have.
 """
 
 import attrs

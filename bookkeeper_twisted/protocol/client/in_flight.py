@@ -299,8 +299,8 @@ class InFlight:
     def answered_reads(self, replies: Sequence[ReadReply]) -> Iterator[SentReads]:
         """Store ``replies`` to reads without numbers; when all reads of a write are answered, remove and yield them.
 
-        Each reply is stored only when the iteration reaches it.  So if the caller stops early, the remaining replies are
-        not stored.
+        Each reply is stored only when the iteration reaches it.  So if the caller stops early, the remaining replies
+        are not stored.
         """
         ledger_ids, entry_ids = list(map(_LEDGER_ID, replies)), list(map(_ENTRY_ID, replies))
         changes = [i for i, differs in enumerate(map(ne, ledger_ids, ledger_ids[1:]), 1) if differs]

@@ -36,7 +36,7 @@ class Outbox:
         """Write the replies of every enrolled connection, in the order of enrolment.
 
         If the write of a connection raises an error, this connection is dropped, and its peer has to repeat its
-        requests. The other connections are still flushed.
+        requests.  The other connections are still flushed.
         """
         while self._enrolled:
             enrolled, self._enrolled = self._enrolled, []
