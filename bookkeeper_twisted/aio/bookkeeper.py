@@ -17,8 +17,8 @@ from .writers import AdvLedgerWriter, LedgerWriter
 class BookKeeper(Connection[client.BookKeeper]):
     """A client of one BookKeeper cluster; :meth:`connect` makes it.
 
-    :meth:`close` closes its connections.  Every later call raises ClientClosedError, and so do appends and reads that
-    are still running.
+    After :meth:`close`, every call raises ClientClosedError.  Appends and reads that are outstanding at that time fail
+    with it, too.
     """
 
     @classmethod
@@ -52,9 +52,9 @@ class BookKeeper(Connection[client.BookKeeper]):
         :param ack_quorum: number of bookies that must have an entry on disk before its append succeeds.
         :param password: bytes that readers need; bookies get a key that is derived from it.
         :param digest_type: the digest that protects entries: a type or its name.
-        :param custom_metadata: names and bytes that are kept in the ledger's metadata, unchanged.
-        :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; only ``force`` moves the last
-            add confirmed, and the failure of a bookie ends the writer.
+        :param custom_metadata: names and values (bytes) that are stored in the ledger's metadata, unchanged.
+        :param write_flags: with DEFERRED_SYNC, appends succeed before entries are on disk, and only ``force`` advances
+            the last add confirmed.  The failure of a bookie then ends the writer.
         :returns: the only writer of the ledger.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or ensemble size >=
             write quorum >= ack quorum >= 1 does not hold.
@@ -86,14 +86,14 @@ class BookKeeper(Connection[client.BookKeeper]):
     async def open_ledger(self, ledger_id: int, password: bytes | None = b"", recover: bool = True) -> LedgerReader:
         """Open a ledger for reading.
 
-        A ledger that is not closed is recovered first: its writer, if it is alive, can write no more, and the ledger is
-        closed after the last entry that can have been acknowledged.  With ``recover=False`` the writer can continue.
-        The reader then reads up to the last add confirmed that the bookies report, and can follow the ledger from there
-        (:meth:`LedgerReader.tail`).
+        A ledger that is not closed is recovered first: a writer that is still alive can write no more, and the ledger
+        is closed after the last entry that can have been acknowledged.  With ``recover=False`` the writer can
+        continue.  The reader then reads up to the last add confirmed that bookies report, and can follow the ledger
+        from there (:meth:`LedgerReader.tail`).
 
         :param ledger_id: id of the ledger.
-        :param password: bytes that the ledger was created with; None takes them from the metadata, as the tools of
-            administrators do.
+        :param password: the password with which the ledger was created; None to use the password in the metadata, as
+            administrators' tools do.
         :param recover: False to let the writer of an unclosed ledger continue.
         :returns: a reader, which the caller must close.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or the id is
@@ -116,7 +116,7 @@ class BookKeeper(Connection[client.BookKeeper]):
         await result_of(self._inner.delete_ledger(ledger_id))
 
     def list_ledgers(self) -> AsyncGenerator[int, None]:
-        """Iterate over the ids of all ledgers in ascending order; if some cannot be listed, raise an error.
+        """Iterate over the ids of all ledgers in ascending order; raise an error if some ids cannot be listed.
 
         :raises bookkeeper_twisted.errors.MetadataError: raised by the iteration: the metadata store does not answer.
         """
@@ -132,7 +132,7 @@ class BookKeeper(Connection[client.BookKeeper]):
         return await result_of(self._inner.ledger_metadata(ledger_id))
 
     async def close(self) -> None:
-        """Close all connections; later calls return the same result.
+        """Close all connections; if this is called again, return the same result.
 
         Open ledgers are not closed; close their writers first.
         """

@@ -13,13 +13,13 @@ from .reactor import result_of
 class LedgerReader(Handle[client.LedgerReader]):
     """A reader of one ledger up to its last add confirmed.
 
-    Every entry is verified by its digest (safety rule S18).  All reads raise IncorrectParameterError, ReadError for an
-    entry above the LAC, and LedgerClosedError after :meth:`close`.  If no replica returned an entry, one of the
-    replicas' errors is raised: NoSuchEntryError only if every replica answered it, and a lost connection only if there
-    is no other error.
+    Every entry is verified by its digest (safety rule S18).  Reads raise IncorrectParameterError for wrong arguments,
+    ReadError for an entry above the LAC, and LedgerClosedError after :meth:`close`.  If no replica returned an entry,
+    the error of one replica is raised: NoSuchEntryError only if all replicas answered with it, a connection error only
+    if no replica had another error.
 
-    If the ledger was not closed when it was opened, its reader watches the metadata for new ensembles and for the close
-    of the ledger.  Call :meth:`close` when the reader is not needed any more.
+    If the ledger is still being written, the reader watches its metadata for new ensembles and for its close.  Call
+    :meth:`close` when the reader is not needed any more.
     """
 
     @property
@@ -39,13 +39,12 @@ class LedgerReader(Handle[client.LedgerReader]):
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads; in an unclosed ledger, of those up to the newest entry that bookies have
-        reported."""
+        """The bytes of all payloads; in an unclosed ledger, up to the newest entry that bookies have reported."""
         return self._inner.length
 
     @property
     def is_closed(self) -> bool:
-        """Whether the *ledger*, not this reader, is closed, so that no entry will ever be added to it."""
+        """Whether the ledger (not this reader) is closed, so that no more entries can be added."""
         return self._inner.is_closed
 
     async def read(self, first: int, last: int) -> list[Entry]:
@@ -57,8 +56,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an id is not an integer or negative, or ``first`` is
             above ``last``.
         :raises bookkeeper_twisted.errors.ReadError: ``last`` is above the LAC.
-        :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned one of the entries; see the class for the
-            choice of the error.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned one of the entries.
         """
         return await result_of(self._inner.read(first, last))
 
@@ -87,17 +85,17 @@ class LedgerReader(Handle[client.LedgerReader]):
 
         :param start: id of the first entry, from 0 to the LAC.
         :param max_count: maximum number of entries; 0 for no limit.
-        :param max_size: maximum number of bytes, but a first entry that is larger is returned nevertheless.  If this is
-            0, negative or larger than a frame, the limit is the size of a frame.
-        :returns: the entries ``start .. batch.last``; to continue, read from ``batch.last + 1``.
+        :param max_size: maximum number of bytes; the first entry is returned even if it is larger.  If this is 0,
+            negative or larger than the maximum frame size, the limit is the maximum frame size.
+        :returns: the entries ``start .. batch.last``; the next read begins with ``batch.last + 1``.
         :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned the first entry, or it is above the LAC.
         """
         return await result_of(self._inner.read_batch(start, max_count, max_size))
 
     def batches(self, start: int = 0, end: int | None = None) -> AsyncGenerator[EntryBatch, None]:
-        """Iterate over the entries ``start .. end`` in batches; up to ``readAheadBytes`` are read ahead.
+        """Iterate over the entries ``start .. end`` in batches; read up to ``readAheadBytes`` bytes ahead.
 
-        To stop reading before the end, close the iteration: an asynchronous one by ``aclose``, any other by ``close``.
+        To stop before the end, call ``aclose`` of an asynchronous iteration, or ``close`` of a blocking one.
 
         :param start: id of the first entry, >= 0.
         :param end: id of the last entry; None for the LAC known now.  There are no batches if it is below ``start``.
@@ -107,7 +105,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return iterate(self._inner.batches(start, end))
 
     def entries(self, start: int = 0, end: int | None = None) -> AsyncGenerator[Entry, None]:
-        """Iterate over the entries ``start .. end``, with the read-ahead of :meth:`batches`; leaving the loop ends it.
+        """Iterate over the entries ``start .. end``; read ahead as :meth:`batches` does, until the loop is left.
 
         :param start: id of the first entry; 0 or more.
         :param end: id of the last entry; None for the LAC known now.
@@ -123,8 +121,8 @@ class LedgerReader(Handle[client.LedgerReader]):
     def tail(self, start: int = 0) -> AsyncGenerator[Entry, None]:
         """Iterate over all entries from ``start``, each as soon as it is confirmed, until the ledger is closed.
 
-        Open the ledger with ``recover=False`` for this, as a recovery would end its writer.  Leaving the loop or
-        cancelling a step of it cancels outstanding requests.
+        Open the ledger with ``recover=False``, because a recovery would end its writer.  If the loop is left or
+        cancelled, outstanding requests are cancelled.
 
         :param start: id of the first entry, >= 0.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: ``start`` is not an integer, or is negative.
@@ -133,7 +131,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         return each(self.tail_batches(start))
 
     def tail_batches(self, start: int = 0) -> AsyncGenerator[EntryBatch, None]:
-        """Iterate over the batches of entries that bookies return, from ``start`` on, until the ledger is closed.
+        """Iterate over all entries from ``start`` in batches, as bookies return them, until the ledger is closed.
 
         Entries are returned as soon as they are confirmed, as by :meth:`tail`.
 
@@ -165,8 +163,8 @@ class LedgerReader(Handle[client.LedgerReader]):
         """Wait until an entry is confirmed, and read it.
 
         :param entry_id: id of the entry, >= 0.
-        :param timeout: maximum number of seconds to wait; if the entry is not confirmed by then, or the ledger ends
-            before it, the result has no entry.
+        :param timeout: maximum number of seconds to wait.  If the entry is not confirmed in this time, or the ledger is
+            closed without it, the result has no entry.
         :returns: the entry and the LAC.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument is not a number, or is negative.
         :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered, or no replica returned the entry.

@@ -11,22 +11,22 @@ from .reactor import result_of
 
 
 class LedgerWriter(Handle[client.LedgerWriter]):
-    """The only writer of one ledger; entries get their ids in the order of the calls.
+    """The writer of a ledger whose entries get their ids in the order of the calls.
 
     A program that regularly waits for the result of an :meth:`append` does not get TooManyRequestsError.  Other threads
     append through :meth:`appender`.
     """
 
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
-        """Return an appender that any thread can use; its offers return before the entry is acknowledged.
+        """Return an appender, by which any thread can append entries without waiting for their acknowledgement.
 
         Call this method on the thread of the reactor or event loop; the blocking client may call it on any thread.  The
-        entries of all threads and of this writer's own appends get consecutive ids.  If entries of both kinds wait to
-        be sent, the writer's own entries are sent first.  :meth:`close` waits until all offered entries are
+        entries of all threads and of :meth:`append` get consecutive ids.  If too many bytes are in flight, waiting
+        entries of :meth:`append` are sent before entries of threads.  :meth:`close` waits until all offered entries are
         acknowledged; later offers fail.
 
-        :param when_full: what an offer does while its entry has no room, because ``maxInFlightBytes`` of offered
-            entries are not acknowledged yet.
+        :param when_full: what an offer does while ``maxInFlightBytes`` of offered entries are not acknowledged, so that
+            there is no room for its entry.
         :param patience: maximum number of seconds that an offer waits for room with ``WhenFull.BLOCK``; None for ever.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or is negative.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries; the error says why.
@@ -36,11 +36,12 @@ class LedgerWriter(Handle[client.LedgerWriter]):
     async def append(self, data: bytes | bytearray | memoryview) -> int:
         """Append one entry.
 
-        :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
+        :param data: bytes, a bytearray or a memoryview; the caller may change it after this call.
         :returns: the id of the entry, once this entry and all entries before it have their ack quorum.  The bookies
-            then have the entries on disk; with deferred sync, they may have them only in memory.
+            then have the entries on disk; with deferred sync, perhaps only in memory.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the data are not bytes, or too large for an entry.
-        :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait for their acknowledgement.
+        :raises bookkeeper_twisted.errors.TooManyRequestsError: the appends that are not acknowledged yet have too many
+            bytes.
         :raises bookkeeper_twisted.errors.LedgerClosedError: the writer is closed.
         :raises bookkeeper_twisted.errors.LedgerFencedError: another client has opened the ledger with recovery.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can replace a failed bookie.
@@ -53,13 +54,11 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 
         This is many times faster than appending them one by one.
 
-        :param payloads: the payload of each entry, at least one; a bytearray or memoryview may be changed after the
-            call.
+        :param payloads: the payload of each entry, at least one; the caller may change them after this call.
         :returns: the first and the last id, once all entries have their ack quorum.
-        :raises bookkeeper_twisted.errors.IncorrectParameterError: there is no entry, one is not bytes, or one is larger
-            than an entry may be.
-        :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, or a bookie cannot be
-            replaced; see :meth:`append`.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: there is no payload, a payload is not bytes, or a
+            payload is too large.
+        :raises bookkeeper_twisted.errors.BookKeeperError: any of the other errors of :meth:`append`.
         """
         return await result_of(self._inner.append_many(payloads))
 
@@ -70,10 +69,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id such that this entry and all entries before it are acknowledged and synced.
-
-        -1 if there is none.
-        """
+        """The last entry id up to which all entries are acknowledged and synced; -1 if there is none."""
         return self._inner.last_add_confirmed
 
     @property
@@ -84,57 +80,57 @@ class LedgerWriter(Handle[client.LedgerWriter]):
     async def force(self) -> None:
         """Make bookies sync every acknowledged entry; needed with deferred sync only.
 
-        Afterwards the last add confirmed is at least the last entry that was acknowledged before the call.
+        When it has succeeded, the last add confirmed includes every entry that was acknowledged before the call.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
         """
         await result_of(self._inner.force())
 
     async def close(self) -> None:
-        """Close the ledger after its last confirmed entry; later calls return the same result.
+        """Close the ledger after its last confirmed entry; if this is called again, return the same result.
 
         Earlier appends are completed (and synced) first; later appends raise LedgerClosedError.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: an append has failed, or the metadata could not be written.
-            If an append has failed, the ledger is closed at the last confirmed entry nevertheless, unless the client
-            was closed or the ledger is being recovered.  So if the close succeeds, every append is in the ledger.
+            After a failed append, the ledger is closed at the last confirmed entry nevertheless, unless the client was
+            closed or the ledger is being recovered.  If the close succeeds, every appended entry is in the ledger.
         """
         await super().close()
 
     @property
     def last_add_pushed(self) -> int:
-        """The last id that an entry got, -1 if there is none. If the caller chooses the ids, the last id before the
-        first missing id."""
+        """The id of the last accepted entry, -1 if there is none. If the caller chooses the ids, entries that wait for
+        a missing id do not count."""
         return self._inner.last_add_pushed
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads up to :attr:`last_add_pushed`; after the close, of all confirmed payloads."""
+        """The bytes of all payloads up to :attr:`last_add_pushed`; after the close, up to the last confirmed entry."""
         return self._inner.length
 
 
 class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
-    """The only writer of one ledger; the caller chooses the entry ids, and may write the entries in any order.
+    """The writer of a ledger whose caller chooses the entry ids, and may write the entries in any order.
 
     Entries complete without a gap: while an id is missing, entries with higher ids wait.  Unlike Apache's client, this
-    one sends an entry only once the caller has written all entries before it.  The entry could not complete earlier,
-    and the length in its header then counts exactly the payloads up to this entry.  If it counted the payloads in the
-    order of the calls, a recovery could close the ledger with a wrong length.
+    writer sends an entry only when all entries before it have been written.  The length in the entry's header then
+    counts exactly the payloads up to this entry.  Apache's client counts payloads in the order of the calls, so a
+    recovery may close the ledger with a wrong length.  The entry could not complete earlier in either case.
     """
 
     async def write(self, entry_id: int, data: bytes | bytearray | memoryview) -> int:
         """Write one entry.
 
-        An entry with an id after a gap waits until the gap is filled.
+        The entry waits until all entries with lower ids have been written.
 
         :param entry_id: id of the entry, >= 0.
-        :param data: bytes, a bytearray or a memoryview; the last two may be changed once this has been called.
+        :param data: bytes, a bytearray or a memoryview; the caller may change it after this call.
         :returns: the id, once the entry and all entries before it have their ack quorum.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is negative or not an integer, the data are
             not bytes, or the data are too large for an entry.
         :raises bookkeeper_twisted.errors.DuplicateEntryIdError: an entry with this id was written before.
-        :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait.  The entry that fills the gap is
-            accepted nevertheless if there is room to send it.
+        :raises bookkeeper_twisted.errors.TooManyRequestsError: entries with too many bytes wait for a missing entry, or
+            to be sent.  The missing entry itself is refused only if too many bytes wait to be sent.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries; the error says why.
         """
         return await result_of(self._inner.write(entry_id, data))
@@ -146,10 +142,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id such that this entry and all entries before it are acknowledged and synced.
-
-        -1 if there is none.
-        """
+        """The last entry id up to which all entries are acknowledged and synced; -1 if there is none."""
         return self._inner.last_add_confirmed
 
     @property
@@ -160,30 +153,30 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
     async def force(self) -> None:
         """Make bookies sync every acknowledged entry; needed with deferred sync only.
 
-        Afterwards the last add confirmed is at least the last entry that was acknowledged before the call.
+        When it has succeeded, the last add confirmed includes every entry that was acknowledged before the call.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
         """
         await result_of(self._inner.force())
 
     async def close(self) -> None:
-        """Close the ledger after its last confirmed entry; later calls return the same result.
+        """Close the ledger after its last confirmed entry; if this is called again, return the same result.
 
         Earlier appends are completed (and synced) first; later appends raise LedgerClosedError.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: an append has failed, or the metadata could not be written.
-            If an append has failed, the ledger is closed at the last confirmed entry nevertheless, unless the client
-            was closed or the ledger is being recovered.  So if the close succeeds, every append is in the ledger.
+            After a failed append, the ledger is closed at the last confirmed entry nevertheless, unless the client was
+            closed or the ledger is being recovered.  If the close succeeds, every appended entry is in the ledger.
         """
         await super().close()
 
     @property
     def last_add_pushed(self) -> int:
-        """The last id that an entry got, -1 if there is none. If the caller chooses the ids, the last id before the
-        first missing id."""
+        """The id of the last accepted entry, -1 if there is none. If the caller chooses the ids, entries that wait for
+        a missing id do not count."""
         return self._inner.last_add_pushed
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads up to :attr:`last_add_pushed`; after the close, of all confirmed payloads."""
+        """The bytes of all payloads up to :attr:`last_add_pushed`; after the close, up to the last confirmed entry."""
         return self._inner.length

@@ -17,8 +17,8 @@ from .writers import AdvLedgerWriter, LedgerWriter
 class BookKeeper(Handle[client.BookKeeper]):
     """A client of one BookKeeper cluster; :meth:`connect` makes it.
 
-    :meth:`close` closes its connections.  Every later call raises ClientClosedError, and so do appends and reads that
-    are still running.
+    After :meth:`close`, every call raises ClientClosedError.  Appends and reads that are outstanding at that time fail
+    with it, too.
     """
 
     @classmethod
@@ -57,9 +57,9 @@ class BookKeeper(Handle[client.BookKeeper]):
         :param ack_quorum: number of bookies that must have an entry on disk before its append succeeds.
         :param password: bytes that readers need; bookies get a key that is derived from it.
         :param digest_type: the digest that protects entries: a type or its name.
-        :param custom_metadata: names and bytes that are kept in the ledger's metadata, unchanged.
-        :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; only ``force`` moves the last
-            add confirmed, and the failure of a bookie ends the writer.
+        :param custom_metadata: names and values (bytes) that are stored in the ledger's metadata, unchanged.
+        :param write_flags: with DEFERRED_SYNC, appends succeed before entries are on disk, and only ``force`` advances
+            the last add confirmed.  The failure of a bookie then ends the writer.
         :param timeout: seconds that the call waits at most; None for any time.
         :returns: the only writer of the ledger.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or ensemble size >=
@@ -98,14 +98,14 @@ class BookKeeper(Handle[client.BookKeeper]):
     ) -> LedgerReader:
         """Open a ledger for reading.
 
-        A ledger that is not closed is recovered first: its writer, if it is alive, can write no more, and the ledger is
-        closed after the last entry that can have been acknowledged.  With ``recover=False`` the writer can continue.
-        The reader then reads up to the last add confirmed that the bookies report, and can follow the ledger from there
-        (:meth:`LedgerReader.tail`).
+        A ledger that is not closed is recovered first: a writer that is still alive can write no more, and the ledger
+        is closed after the last entry that can have been acknowledged.  With ``recover=False`` the writer can
+        continue.  The reader then reads up to the last add confirmed that bookies report, and can follow the ledger
+        from there (:meth:`LedgerReader.tail`).
 
         :param ledger_id: id of the ledger.
-        :param password: bytes that the ledger was created with; None takes them from the metadata, as the tools of
-            administrators do.
+        :param password: the password with which the ledger was created; None to use the password in the metadata, as
+            administrators' tools do.
         :param recover: False to let the writer of an unclosed ledger continue.
         :param timeout: seconds that the call waits at most; None for any time.
         :returns: a reader, which the caller must close.
@@ -134,7 +134,7 @@ class BookKeeper(Handle[client.BookKeeper]):
         self._wait(lambda: self._inner.delete_ledger(ledger_id), timeout)
 
     def list_ledgers(self, *, timeout: float | None = None) -> Iterator[int]:
-        """Iterate over the ids of all ledgers in ascending order; if some cannot be listed, raise an error.
+        """Iterate over the ids of all ledgers in ascending order; raise an error if some ids cannot be listed.
 
         :param timeout: seconds that each step of the iteration waits at most; None for any time.
         :raises bookkeeper_twisted.errors.MetadataError: raised by the iteration: the metadata store does not answer.
@@ -154,7 +154,7 @@ class BookKeeper(Handle[client.BookKeeper]):
         return self._wait(lambda: self._inner.ledger_metadata(ledger_id), timeout)
 
     def close(self, *, timeout: float | None = None) -> None:
-        """Close all connections; later calls return the same result.
+        """Close all connections; if this is called again, return the same result.
 
         Open ledgers are not closed; close their writers first.
 
