@@ -12,7 +12,7 @@ from ..codec.runs import BatchReply, ReadReply
 class IBookieClient(Interface):
     """Sends requests to bookies, for one ledger handle or for the client; all handles share the connections.
 
-    Every call fails with the :class:`~bookkeeper_twisted.errors.BookieError` that the bookie answered, or with
+    A call that fails raises the :class:`~bookkeeper_twisted.errors.BookieError` that the bookie answered, or
     BookieHandleNotAvailableError (no connection, or a lost connection), RequestTimeoutError or ClientClosedError.  Late
     replies and replies to cancelled calls are dropped.
     """

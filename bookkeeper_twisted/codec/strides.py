@@ -16,7 +16,7 @@ from operator import eq, ne, sub
 from ..entries.columns import Unpack, column, unpack_all
 
 FEW_A_RUN = 16
-"""Runs (consecutive entries) of at most this many entries on average take more time than one MixedRun of all entries.
+"""Average number of entries in runs (consecutive entries) up to which decoding them as one MixedRun is faster.
 
 A MixedRun is one object with entries in any order.
 """

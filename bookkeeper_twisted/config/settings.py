@@ -39,8 +39,8 @@ class Config:
     """The base class of configurations; the constructor checks all values.
 
     :ivar origins: the origins of the values by attribute name, without attributes that have their default.
-    :ivar warnings: warnings to log, about unknown keys and about demanded protection that this process does not
-        provide.
+    :ivar warnings: warnings to log, about unknown keys and about security settings (such as TLS) that this
+        process does not support.
     :ivar notes: notes to log, about keys that have no effect.
     """
 

@@ -89,8 +89,8 @@ class BookieAudit:
         :param is_expected: called with the id of each bookie that a ledger names, but that is not in ``there``.  It
             returns True if the bookie does not count as lost, because it has returned during the audit, or because the
             delay after its loss is still running.
-        :param walk: a function that calls its argument for each ledger, in a walk that is shared with periodic checks.
-            None: the audit reads the metadata of all ledgers immediately, in a walk of its own.
+        :param walk: a function that calls its argument for each ledger, while the periodic checks read the metadata of
+            all ledgers.  None: the audit reads the metadata of all ledgers itself, immediately.
         :returns: number of ledgers that were marked.
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the audit was complete.
         """

@@ -179,7 +179,9 @@ class BookieRecovery:
         return deleted
 
     async def recover(self, planned: PlannedLedger) -> RecoveredLedger:
-        """Copy one ledger's entries on the bookies to recover to other bookies, then update the ledger's metadata.
+        """Copy the entries of one ledger that bookies to recover store; the copies go to other bookies.
+
+        Then update the metadata of the ledger.
 
         This method holds the replication lock of the ledger until it returns.  After a cancellation, extra copies may
         remain that the metadata do not name.

@@ -260,7 +260,10 @@ class FragmentCopy:
         return expected
 
     def _count_read(self, paid: tuple[int, int], entries: int, n_bytes: int, began: float) -> None:
-        """Count the entries that a read has returned; correct the estimate that the speed limiter counted before it."""
+        """Record the entries that a read has returned in the metrics, and report them to the speed limiter.
+
+        :param paid: the estimated entries and bytes that the speed limiter has counted before the read.
+        """
         self._limits.reads.correct(n_bytes - paid[1], entries - paid[0])
         if entries:
             metrics = self._metrics

@@ -192,11 +192,11 @@ def _password(options: Namespace) -> bytes | None:
 
 
 def _not_interleaved(disk: IFileSystem, directories: Sequence[str], indexes: Sequence[str]) -> str:
-    """Check that Apache's ``InterleavedLedgerStorage`` has written these directories, because only it has index files.
+    """Return why these directories need no index files: only Apache's ``InterleavedLedgerStorage`` has such files.
 
     :param directories: the directories of the bookie.
     :param indexes: the ``current`` directories of its indexes.
-    :returns: the reason why the directories need no index files; empty if they need index files.
+    :returns: the reason; empty if ``InterleavedLedgerStorage`` has written the directories.
     """
     if not read_cookies(disk, directories).of_apache:
         return (

@@ -382,7 +382,7 @@ class ClaimLog:
         return waiter
 
     def trim(self) -> None:
-        """Give the log's last term (piece of memory) back to the pool if no frame and no open claim needs it."""
+        """Return the last memory block (term) to the pool, if no frame in it is unsent and no claim is open."""
         with self._lock:
             self.limit = 0
             if self._terms and self.tail == self.acknowledged and self._committed() == self.tail:

@@ -106,7 +106,7 @@ class WriteBack:
 
 
 def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], int]]:
-    """Split entries into ranges in which each ledger length is the previous length plus the entry's payload.
+    """Split entries into ranges in which each header's ledger length is that of the entry before plus the own payload.
 
     Yield the payloads of each range, and the length of the ledger before the range.
 

@@ -260,7 +260,9 @@ class AppendingWriter(Source):
             batcher.open = None
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
-        """Make entries with the next ids; add them to the batch of this reactor turn, or let them wait to be sent.
+        """Make entries with the next ids; send them with the batch of this reactor turn.
+
+        If too many entries are unacknowledged, the new ones are sent later.
 
         :param size: bytes of all payloads together.
         :param waiter: a Deferred that fires with the last of these ids once all entries are acknowledged; None to call

@@ -73,7 +73,7 @@ class Batcher(Gatherer):
                     writer.stop(WriteError(f"a batch was not sent: {error!r}"))
 
     def _send(self, batch: Batch[QuorumWriter], writers: Sequence[QuorumWriter]) -> None:
-        """Seal the entries that have joined a batch, and send each bookie its entries."""
+        """Compute the digests of the entries of a batch, and send each bookie its entries."""
         for writer in writers:
             if writer.failures is not None:
                 writer.replace_late()

@@ -27,7 +27,8 @@ _QUERY_ID, _BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 class Written(WriterCommitMessage):
     """The message of a task to Spark's driver: the ledgers that the task has written.
 
-    :ivar rows: a manifest row for each of these ledgers; empty if the batch had been published already.
+    :ivar rows: for each of these ledgers, its row for the manifest (the list of the published ledgers); empty if
+        an earlier attempt has published the batch.
     """
 
     key: BatchKey
@@ -137,7 +138,10 @@ class Restored(WriterCommitMessage):
 
 
 class RestoringSink(DataSourceArrowWriter):
-    """The sink that imports the ledgers of an archive; an import with a ``writeId`` can be repeated."""
+    """The sink that imports the ledgers of an archive.
+
+    With the option ``writeId``, an import that failed can be run again.
+    """
 
     def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
         if overwrite or {field.name for field in schema.fields} != {"ledger_id", "entry_id", "payload"}:

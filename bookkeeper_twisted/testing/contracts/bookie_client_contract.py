@@ -165,7 +165,7 @@ class BookieClientContract(SynchronousTestCase):
         self.error(self.client.read_batch(self.bookie_id, LEDGER, 2, 10, 1 << 20), NoSuchEntryError)
 
     def test_fence(self) -> None:
-        """After a fencing read only recovery adds succeed (safety rule S3)."""
+        """After a fencing read of a ledger, the bookie refuses adds to it, except recovery adds."""
         self.add(self.run_of(0, [b"a"]))
         self.result(self.client.read(self.bookie_id, LEDGER, INVALID_ENTRY_ID, FENCE, self.digester.master_key))
         ((first, count, refused),) = self.add(self.run_of(1, [b"b"]))
