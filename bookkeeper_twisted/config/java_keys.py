@@ -69,7 +69,7 @@ UNUSED_KEYS = frozenset(
     metastoreImplClass metastoreMaxEntriesPerScan minNumZonesPerWriteQuorum minUsableSizeForIndexFileCreation
     networkTopologyScriptFileName numAddWorkerThreads numHighPriorityWorkerThreads numJournalCallbackThreads
     numLongPollWorkerThreads numOfMemtableFlushThreads openFileLimit
-    pageLimit pageSize preserveMdcForTaskExecution readBufferSizeBytes
+    pageLimit pageSize readBufferSizeBytes
     readWorkerThreadsThrottlingEnabled registrationManagerClass
     reorderReadSequenceEnabled reppDnsResolverClass requestTimerNumTicks requestTimerTickDurationMs
     sanityCheckMetricsEnabled serverNumAcceptorThreads serverNumIOThreads serverSockKeepalive serverSockLinger

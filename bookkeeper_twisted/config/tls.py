@@ -3,7 +3,7 @@
 import attrs
 
 from .fields import BOOLEAN, TEXT, decimal, setting
-from .settings import Config
+from .tracing import TracingConfig
 
 _FACTORY = "TLSContextFactory"
 """The end of the only class name that ``tlsProviderFactoryClass`` may have, that of Apache's TLS factory."""
@@ -15,7 +15,7 @@ _OFF = frozenset({"", "null", "none"})
 
 
 @attrs.frozen(kw_only=True)
-class TlsConfig(Config):
+class TlsConfig(TracingConfig):
     """The settings of TLS between clients and bookies."""
 
     tls_provider_factory_class: str = setting(

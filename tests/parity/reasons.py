@@ -91,7 +91,7 @@ KEYS = _by_name(
         "of a thread pool or an event loop of Java's":
             "numAddWorkerThreads numLongPollWorkerThreads numHighPriorityWorkerThreads numJournalCallbackThreads "
             "numOfMemtableFlushThreads readWorkerThreadsThrottlingEnabled serverNumIOThreads serverNumAcceptorThreads "
-            "enableBusyWait enableTaskExecutionStats taskExecutionWarnTimeMicros preserveMdcForTaskExecution "
+            "enableBusyWait enableTaskExecutionStats taskExecutionWarnTimeMicros "
             "numWorkerThreads numIOThreads enableLocalTransport disableServerSocketBind",
         "of Java's memory: buffers and their allocator":
             "allocator* byteBufAllocatorSize* nettyUsePooledBuffers readBufferSizeBytes writeBufferSizeBytes "

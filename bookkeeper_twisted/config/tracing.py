@@ -1,0 +1,24 @@
+"""Keys of traces, and of the context that requests carry; all processes share them."""
+
+import attrs
+
+from .fields import BOOLEAN, WORD, decimal, setting
+from .settings import Config
+
+
+@attrs.frozen(kw_only=True)
+class TracingConfig(Config):
+    """The settings of traces, and of the log context of requests."""
+
+    tracer: str = setting(
+        "tracer", "", WORD,
+        "plugin that traces requests: opentelemetry, otlp, your own; empty: none (docs/tracing.rst)", java="none",
+    )  # fmt: skip
+    trace_sample_ratio: float = setting(
+        "traceSampleRatio", 0.01, decimal(0, 1),
+        "share of a client's appends and reads that are traced, of callers without a span of their own", java="none",
+    )  # fmt: skip
+    preserve_mdc_for_task_execution: bool = setting(
+        "preserveMdcForTaskExecution", False, BOOLEAN,
+        "a bookie's lines about a request have the pairs of its requestContext as the field request_context",
+    )  # fmt: skip

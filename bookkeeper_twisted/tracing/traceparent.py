@@ -1,0 +1,54 @@
+"""The ids of a span, and the text in which requests carry them: ``traceparent`` of W3C Trace Context.
+
+The text has four parts, in lower-case hexadecimal, with hyphens between them:
+
+=======  ======  ============================================================
+digits   part    value
+=======  ======  ============================================================
+2        version ``00``; ``ff`` is invalid; later versions may append parts
+32       trace   id of the trace, not 0
+16       span    id of the span, not 0
+2        flags   bit 0: the trace is sampled
+=======  ======  ============================================================
+"""
+
+import re
+from typing import NamedTuple
+
+TRACEPARENT = "traceparent"
+"""The name under which ``requestContext`` of V3 and the headers of HTTP carry the text."""
+
+SIZE = 55
+"""Number of characters of the text in version 00."""
+
+_SAMPLED = 1
+_FORM = re.compile(r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-[^\s]*)?")
+
+
+class SpanIds(NamedTuple):
+    """The ids of a span of this or another process.
+
+    :ivar trace_id: the trace, from 1 to 2**128 - 1.
+    :ivar span_id: the span, from 1 to 2**64 - 1.
+    :ivar is_sampled: whether the spans of the trace are recorded.
+    """
+
+    trace_id: int
+    span_id: int
+    is_sampled: bool = True
+
+    @property
+    def text(self) -> str:
+        """The ids as ``traceparent``."""
+        return f"00-{self.trace_id:032x}-{self.span_id:016x}-{self.is_sampled:02x}"
+
+
+def decode_traceparent(text: str) -> SpanIds | None:
+    """Decode a ``traceparent``; return None if it is not exactly of the standard's form, because that is no error.
+
+    :param text: the text, as it was received.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None or (match[1] == "00" and len(text) != SIZE):
+        return None
+    return SpanIds(int(match[2], 16), int(match[3], 16), bool(int(match[4], 16) & _SAMPLED))
