@@ -26,7 +26,7 @@ MAX_ROOM_MODULES = 15
 
 LAYER_0 = frozenset(
     {"arguments", "config", "crc32c", "entries", "errors", "instruments", "limits", "logs", "masking", "metrics"}
-    | {"model", "python_logging", "shared_result", "sqlite_files"}
+    | {"model", "python_logging", "shared_result", "sqlite_files", "tracing"}
 )
 
 _DOORS_OURS = (
@@ -81,6 +81,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "metrics": _BASE | {"prometheus_client"},
     "crc32c": _BASE | {"crc32c", "google_crc32c"},
     **dict.fromkeys(("limits", "logs", "python_logging", "shared_result"), _TWISTED),
+    "tracing": _TWISTED | {"opentelemetry"},
     "security": _TWISTED | {"OpenSSL", "cryptography", "jwt", "service_identity"},
     "codec": _BASE | {"google"},
     "ledger": _BASE | {"pyarrow"},

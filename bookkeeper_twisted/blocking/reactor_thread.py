@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred
@@ -82,7 +83,8 @@ class ReactorThread:
             running.append(Deferred.fromCoroutine(run()))
             running[0].addCallbacks(outcome.set_result, failed)
 
-        reactor.callFromThread(start)
+        # the caller's context goes along: in it is the span that a trace of this work is a part of
+        reactor.callFromThread(copy_context().run, start)
         # a cancellation is queued after the start, so there is something to cancel
         return outcome, lambda: reactor.callFromThread(lambda: running[0].cancel())
 

@@ -26,6 +26,7 @@ from ..protocol.server.outbox import Outbox
 from ..protocol.wire_protocols import wire_protocols
 from ..security.principals import KINDS
 from ..storage.interfaces import IJournal, ILedgerStorage
+from ..tracing.interfaces import ITracer
 from .bookie import Bookie, BookieOptions
 from .checkpointer import Checkpointer, LastCheckpoint, is_disk_full, is_out_of_files
 from .group_commit import CommitOptions, GroupCommit
@@ -34,6 +35,7 @@ from .requests.context import RequestContext, RequestLimits
 from .requests.encryption import Encryption
 from .requests.request_processor import RequestProcessor
 from .requests.slow_requests import SlowRequests
+from .requests.traces import RequestTraces
 
 T = TypeVar("T")
 
@@ -47,6 +49,8 @@ class EngineOptions:
     """The options of all parts of an engine.
 
     :ivar access: decides what each peer may do; None if every peer may do everything.
+    :ivar tracer: makes the spans of traced requests; None if there are no traces.
+    :ivar keeps_context: whether lines about a request have the pairs of text that it carries.
     """
 
     bookie: BookieOptions = attrs.field(factory=BookieOptions)
@@ -57,6 +61,8 @@ class EngineOptions:
     authentication: IBookieAuthentication = attrs.field(factory=AuthenticationDisabled)
     encryption: Encryption | None = None
     access: AccessControl | None = None
+    tracer: ITracer | None = None
+    keeps_context: bool = False
 
 
 class Engine:
@@ -114,7 +120,9 @@ class Engine:
                 clock, lambda ledger_id: self.commits[ledger_id % len(self.commits)].waits(),
                 self.bookie.lacked_room_since,
             ),
+            traces=self._traces(options.tracer),
         )  # fmt: skip
+        self.context.slow.keeps_context = options.keeps_context
         self.access = options.access
         self._executor = executor
         processor = RequestProcessor(self.context, options.authentication, options.encryption, options.access)
@@ -123,6 +131,12 @@ class Engine:
             options.tcp_no_delay, wire_protocols(),
         )  # fmt: skip
         self.factory.metrics.watch_principals(KINDS, self._count_principals)
+
+    def _traces(self, tracer: ITracer | None) -> RequestTraces | None:
+        if tracer is None:
+            return None
+        commits = self.commits
+        return RequestTraces(tracer, lambda ledger: commits[ledger % len(commits)].completing, self.outbox.after_flush)
 
     def _count_principals(self, kind: str) -> int:
         return sum([connection.principal.kind == kind for connection in self.factory.peers])

@@ -18,6 +18,7 @@ from twisted.python.failure import Failure
 from ..errors import StorageFailedError
 from ..metrics import JournalGroup, JournalMetrics
 from ..storage.interfaces import IJournal, JournalPosition
+from ..tracing.traceparent import SpanIds
 from .interfaces import IStorageExecutor
 
 Done = Callable[[Exception | None], None]
@@ -71,9 +72,10 @@ class _CommitGroup:
     :ivar began: time in seconds at which the group was taken from the queue.
     :ivar written: time at which the records were written; the same as ``began`` if write and sync were one call.
     :ivar ended: time at which the group was complete.
+    :ivar span: the ids of its span, if an add in it is traced.
     """
 
-    __slots__ = ("items", "durable", "synced", "began", "written", "ended", "failure")
+    __slots__ = ("items", "durable", "synced", "began", "written", "ended", "failure", "span")
 
     def __init__(self, items: Sequence[_Item], began: float) -> None:
         self.items = items
@@ -81,6 +83,12 @@ class _CommitGroup:
         self.durable = JournalPosition()
         self.synced = False
         self.failure: Failure | None = None
+        self.span: SpanIds | None = None
+
+    @property
+    def n_entries(self) -> int:
+        """The number of entries in the records of the group."""
+        return sum([item.n_entries for item in self.items])
 
 
 class GroupCommit:
@@ -143,6 +151,11 @@ class GroupCommit:
         The time in which a thread waits for the right to write counts, too.
         """
         return 0.0 if self._idle or self.failed else self._clock.seconds() - self._began
+
+    @property
+    def completing(self) -> _CommitGroup | None:
+        """Return the group whose records are being completed now, None if there is none."""
+        return None if self._completing is None else self._completing[0]
 
     def waits(self) -> dict[str, float]:
         """Return the seconds that the record being completed now has waited, for each cause; otherwise an empty dict.
@@ -305,7 +318,7 @@ class GroupCommit:
             pass
 
     def _measure(self, group: _CommitGroup) -> None:
-        n_entries = sum([item.n_entries for item in group.items])
+        n_entries = group.n_entries
         n_bytes = sum([len(item.records) for item in group.items])
         metrics = self._metrics
         metrics.group_entries.success.record(n_entries)

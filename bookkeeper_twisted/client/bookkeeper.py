@@ -27,6 +27,8 @@ from ..placement.racks import BookieRacks
 from ..placement.random_placement import RandomPlacement
 from ..protocol.authentication import AuthenticationDisabled
 from ..shared_result import SharedResult
+from ..tracing.interfaces import ITracer
+from ..tracing.plugins import tracer_of
 from .claims.threads import Threads, system_threads
 from .connections.bookie_client import BookieAddresses, NetworkBookieClient
 from .connections.metrics import ClientMetrics
@@ -63,13 +65,14 @@ class BookKeeper:
     def __init__(
         self, clock: IReactorTime, driver: IMetadataDriver, bookie_client: IBookieClient, chance: Chance,
         config: ClientConfig | None = None, placement: IPlacementPolicy | None = None,
-        quarantine: Quarantine | None = None, threads: Threads | None = None,
+        quarantine: Quarantine | None = None, threads: Threads | None = None, tracer: ITracer | None = None,
     ) -> None:  # fmt: skip
         """Make a client from given objects, which :meth:`close` also closes; applications call :meth:`connect` instead.
 
         :param driver: an open metadata driver; kept as ``metadata``.
         :param quarantine: the counter of bookie errors, to which ``bookie_client`` reports the outcome of each request.
         :param threads: the operations on threads; by default those of the operating system.
+        :param tracer: begins and reports the spans of traces; None for no traces.
         """
         self._clock = clock
         self.metadata = driver
@@ -84,6 +87,7 @@ class BookKeeper:
         self._context = ClientContext(
             clock, bookie_client, self._ledgers, self._watcher, chance, self._config,
             threads=threads or system_threads(clock), encryption=ledger_encryption(self._config),
+            tracer=tracer,
         )  # fmt: skip
         self._closing: SharedResult[None] | None = None
 
@@ -150,7 +154,8 @@ class BookKeeper:
         client = NetworkBookieClient(
             reactor, addresses.resolve, config, answered, metrics, authentication, encryption, host_of
         )
-        return cls(reactor, driver, client, chance, config, placement, quarantine)
+        tracer = tracer_of(config, reactor.seconds)
+        return cls(reactor, driver, client, chance, config, placement, quarantine, tracer=tracer)
 
     @property
     def context(self) -> ClientContext:

@@ -43,24 +43,27 @@ class IBookieClient(Interface):
             are not verified.
         """
 
-    def read_many(bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
+    def read_many(
+        bookie_id: str, ledger_id: int, entry_ids: Sequence[int], context: Mapping[str, str] | None = None
+    ) -> "Deferred[list[ReadReply]]":
         """Read several entries by requests that are sent in one write.
 
         :param entry_ids: ids of the entries, at least one.
+        :param context: pairs of text that the first request carries to the bookie if it goes over V3.
         :returns: replies in the order of ``entry_ids``; the error of one entry is in the ``status`` of its reply.
         """
 
     def read_batch(
         bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
-        master_key: bytes | None = None, patience: float | None = None,
+        master_key: bytes | None = None, patience: float | None = None, context: Mapping[str, str] | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
         """Read one or more consecutive entries, beginning with ``first``.
 
         :param max_count: maximum number of entries, <= 0 for any number.
         :param max_size: maximum number of bytes of the reply; the first entry is returned even if it is longer.
         :param patience: maximum number of seconds that the bookie waits until it knows a LAC of at least ``first``.
-            The reply then contains the highest LAC that the bookie knows (``max_lac``), and entries that it stores,
-            confirmed or not.  None to read without waiting.
+            Its reply has the highest LAC that it knows (``max_lac``) and the entries that it keeps, confirmed or not.
+        :param context: pairs of text that the request carries to the bookie if it goes over V3.
         """
 
     def long_poll(bookie_id: str, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":

@@ -9,6 +9,7 @@ from ..config.client import ClientConfig
 from ..ledger.placement import Chance
 from ..metadata.interfaces import ILedgerManager
 from ..placement.bookie_watcher import BookieWatcher
+from ..tracing.interfaces import ITracer
 from .encryption import LedgerEncryption
 from .interfaces import IBookieClient
 
@@ -17,8 +18,9 @@ from .interfaces import IBookieClient
 class OperationContext:
     """The objects that both readers and writers of a client use; the contexts for reading and for writing extend it.
 
-    :ivar bookies: sends the requests to bookies, for the whole client or for one ledger handle.
-    :ivar encryption: encrypts and decrypts entries; None if no key provider is configured.
+    :ivar bookies: makes the requests to bookies, for the whole client or for one ledger handle.
+    :ivar encryption: the keys of encrypted ledgers; None if the client has none.
+    :ivar tracer: begins and reports the spans of traces; None if nothing is traced.
     """
 
     clock: IReactorTime
@@ -28,6 +30,7 @@ class OperationContext:
     chance: Chance
     config: ClientConfig
     encryption: LedgerEncryption | None = attrs.field(default=None, kw_only=True)
+    tracer: ITracer | None = attrs.field(default=None, kw_only=True)
 
     def with_flow(self) -> Self:
         """Return a copy of this context for one ledger handle, with ``bookies`` that serves this handle only.

@@ -16,7 +16,7 @@ A V2 add frame has these parts, with their offsets and sizes; D is the size of t
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 
 from ..entries.columns import column
@@ -51,11 +51,13 @@ class Adds:
     :ivar frames: the V2 frames, one after the other.
     :ivar offsets: the offset of each frame in ``frames``, followed by the end of the last frame.
     :ivar deferred_sync: whether bookies acknowledge the adds before they sync, which only V3 can express.
-    :ivar encodings: by protocol, the result of :meth:`~.wire_protocol.IWireProtocol.encode_adds`.  A connection
-        stores the result here if the protocol has no request numbers: then all bookies get the same bytes.
+    :ivar contexts: the pairs that the requests of some adds carry, by the index of the add, which only V3 can express;
+        None if no add has any.
+    :ivar encodings: results of :meth:`~.wire_protocol.IWireProtocol.encode_adds` in protocols without request numbers.
+        The sender stores them here, because it can send the same bytes to every bookie.
     """
 
-    __slots__ = ("ledger_ids", "entry_ids", "frames", "offsets", "deferred_sync", "encodings")
+    __slots__ = ("ledger_ids", "entry_ids", "frames", "offsets", "deferred_sync", "contexts", "encodings")
 
     def __init__(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], frames: bytes, offsets: Sequence[int],
@@ -66,6 +68,7 @@ class Adds:
         self.frames = frames
         self.offsets = offsets
         self.deferred_sync = deferred_sync
+        self.contexts: Mapping[int, Mapping[str, str]] | None = None
         self.encodings: dict[object, tuple[bytes, bytes]] = {}
 
     def __len__(self) -> int:
@@ -93,6 +96,16 @@ class Adds:
         ids = tuple([self.ledger_ids[p] for p in places]), tuple([self.entry_ids[p] for p in places])
         sizes = [len(part) - ENTRY_AT for part in parts]
         return Adds(*ids, b"".join(parts), _offsets(sizes), self.deferred_sync)
+
+    def carrying(self, contexts: Mapping[int, Mapping[str, str]]) -> "Adds":
+        """Return the same add requests, some of which carry pairs of text to the bookie.
+
+        :param contexts: the pairs, by the index of the add.
+        """
+        other = Adds(self.ledger_ids, self.entry_ids, self.frames, self.offsets, self.deferred_sync)
+        other.contexts = contexts
+        other.encodings = self.encodings  # of protocols without such pairs
+        return other
 
     def sizes(self, places: Sequence[int]) -> Sequence[int]:
         """Return the size in bytes of the frame of each add whose index in :attr:`entry_ids` is in ``places``."""

@@ -4,6 +4,9 @@ A response has the ``header`` of its request.  The client uses this header to fi
 answers.  The header also determines the encoding.  An encoder ignores the fields that its protocol does not have.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import attrs
 
 from ..errors import Status
@@ -20,6 +23,7 @@ class Header:
     :ivar operation: V2 opcode or V3 operation number.
     :ivar txn_id: number of the request in V3, which the response repeats; 0 in V2.
     :ivar priority: the priority, in V3 only; a request with a priority above 0 is served before background work.
+    :ivar context: the pairs of text that a request carries, in V3 only, as far as a bookie keeps them.
     """
 
     wire: IReplyEncoding
@@ -27,6 +31,7 @@ class Header:
     operation: int
     txn_id: int = 0
     priority: int = 0
+    context: Mapping[str, str] = attrs.field(default=MappingProxyType({}), eq=False, repr=False)
 
 
 # ---- requests ----------------------------------------------------------------------------------------

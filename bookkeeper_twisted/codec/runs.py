@@ -5,7 +5,7 @@ is the protocol in which the request arrived; its reply is encoded in the same p
 byte of a V2 header, which the reply repeats.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -80,6 +80,10 @@ class IReplyEncoding(Interface):
         """
 
 
+Contexts = Mapping[tuple[int, int], Mapping[str, str]]
+"""The pairs of text that requests of a run carry, by ledger id and entry id."""
+
+
 class AddRun:
     """Several adds with one master key and the same flags, of one ledger or of several ledgers.
 
@@ -91,13 +95,16 @@ class AddRun:
         bits.  In V2, unknown bits may be set, too.
     :ivar deferred_sync: whether the bookie acknowledges the entries before they are durable (V3 write flag).
     :ivar txn_ids: the txnId of each add in V3; empty in V2.
+    :ivar contexts: the pairs of text that requests carry, by ledger id and entry id; None if no request has any.
     """
 
-    __slots__ = ("wire", "version", "flags", "deferred_sync", "master_key", "entries", "txn_ids", "_unanswered")
+    __slots__ = (
+        "wire", "version", "flags", "deferred_sync", "master_key", "entries", "txn_ids", "contexts", "_unanswered",
+    )  # fmt: skip
 
     def __init__(
         self, wire: IReplyEncoding, version: int, flags: int, deferred_sync: bool, master_key: bytes, entries: Entries,
-        txn_ids: Sequence[int] = (),
+        txn_ids: Sequence[int] = (), contexts: "Contexts | None" = None,
     ) -> None:  # fmt: skip
         self.wire = wire
         self.version = version
@@ -106,6 +113,7 @@ class AddRun:
         self.master_key = master_key
         self.entries = entries
         self.txn_ids = txn_ids
+        self.contexts = contexts
         self._unanswered: dict[tuple[int, int], list[int]] | None = None
 
     def replies(self, status: Status, part: Entries | None = None) -> bytes:
@@ -135,13 +143,14 @@ class ReadRun:
     :ivar ledger_ids: the ledger id of each read.
     :ivar entry_ids: the entry id of each read; -1 for the last entry of the ledger.
     :ivar txn_ids: the txnIds in V3; empty in V2.
+    :ivar contexts: the pairs of text that requests carry, by ledger id and entry id; None if no request has any.
     """
 
-    __slots__ = ("wire", "version", "flags", "ledger_ids", "entry_ids", "txn_ids")
+    __slots__ = ("wire", "version", "flags", "ledger_ids", "entry_ids", "txn_ids", "contexts")
 
     def __init__(
         self, wire: IReplyEncoding, version: int, flags: int, ledger_ids: Sequence[int], entry_ids: Sequence[int],
-        txn_ids: Sequence[int] = (),
+        txn_ids: Sequence[int] = (), contexts: "Contexts | None" = None,
     ) -> None:  # fmt: skip
         self.wire = wire
         self.version = version
@@ -149,6 +158,7 @@ class ReadRun:
         self.ledger_ids = ledger_ids
         self.entry_ids = entry_ids
         self.txn_ids = txn_ids
+        self.contexts = contexts
 
     def __len__(self) -> int:
         return len(self.entry_ids)
@@ -180,17 +190,18 @@ class BatchRead:
     :ivar master_key: the master key; None if the request has none.
     :ivar previous_lac, timeout_ms: the long poll of V3: the bookie waits until the LAC is above ``previous_lac``, at
         most ``timeout_ms`` milliseconds; None if not sent.
+    :ivar context: the pairs of text that the request carries, in V3 only; None or empty if it has none.
     """
 
     __slots__ = (
         "wire", "version", "flags", "ledger_id", "first", "request_id", "max_count", "max_size", "master_key",
-        "previous_lac", "timeout_ms",
+        "previous_lac", "timeout_ms", "context",
     )  # fmt: skip
 
     def __init__(
         self, wire: IReplyEncoding, version: int, flags: int, ledger_id: int, first: int, request_id: int,
         max_count: int, max_size: int, master_key: bytes | None = None, previous_lac: int | None = None,
-        timeout_ms: int | None = None,
+        timeout_ms: int | None = None, context: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self.wire = wire
         self.version = version
@@ -203,10 +214,15 @@ class BatchRead:
         self.master_key = master_key
         self.previous_lac = previous_lac
         self.timeout_ms = timeout_ms
+        self.context = context
 
     def wait(self, timeout_ms: int) -> None:
         """Make this read a V3 long poll: the bookie waits up to ``timeout_ms`` until the first entry is confirmed."""
         self.previous_lac, self.timeout_ms = self.first - 1, timeout_ms
+
+    def carry(self, context: Mapping[str, str]) -> None:
+        """Give this read pairs of text for the bookie's log and traces; V2 does not send them."""
+        self.context = context
 
     def failure(self, status: Status) -> bytes:
         """Encode a reply that reports an error.

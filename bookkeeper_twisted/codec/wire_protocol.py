@@ -4,7 +4,7 @@ Each call processes many requests, all of a received chunk or of a turn of the r
 would be slow.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from zope.interface import Attribute
@@ -44,11 +44,14 @@ class IWireProtocol(IReplyEncoding):
         :raises bookkeeper_twisted.errors.CodecError: the protocol cannot express the adds.
         """
 
-    def encode_reads(ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:
+    def encode_reads(
+        ledger_id: int, entry_ids: Sequence[int], first_number: int, context: Mapping[str, str] | None = None
+    ) -> bytes:
         """Encode the frames of plain reads of entries of one ledger.
 
         :param first_number: the number of the first request; the others count up from it.  Ignored by a protocol
             without numbers.
+        :param context: pairs of text that the first of the requests carries; ignored by V2, which cannot carry any.
         """
 
     def batch_read(

@@ -1,6 +1,6 @@
 """The two wire protocols of BookKeeper, V2 and V3, as implementations of :class:`~.wire_protocol.IWireProtocol`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from zope.interface import implementer
 
@@ -22,6 +22,7 @@ from .v3 import replies_in as v3_replies_in
 from .v3 import replies_out as v3_replies_out
 from .v3 import requests_in as v3_requests_in
 from .v3 import requests_out as v3_requests_out
+from .v3.request_context import set_apart, with_context
 from .wire_protocol import IWireProtocol
 
 _V2_OPERATIONS = {
@@ -55,7 +56,9 @@ class V2Protocol:
     def __repr__(self) -> str:
         return "V2"
 
-    def encode_reads(self, ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:
+    def encode_reads(
+        self, ledger_id: int, entry_ids: Sequence[int], first_number: int, context: Mapping[str, str] | None = None
+    ) -> bytes:
         """Encode the V2 frames of plain reads of entries of one ledger."""
         return v2_requests_out.encode_reads(ledger_id, entry_ids)
 
@@ -181,18 +184,28 @@ class V3Protocol:
         See :meth:`.IWireProtocol.encode_adds` for parameters and errors.
         """
         key, flags, entries = adds.master_key, adds.flags, adds.entries()
+        contexts = adds.contexts or {}
+        parts: Iterable[tuple[int, int]] = stretches(adds.entry_ids, adds.ledger_ids)
         frames = [
-            v3_requests_out.encode_adds(
-                key, adds.ledger_ids[start], adds.entry_ids[start], entries[start:end], flags, adds.deferred_sync,
-                first_number + start,
+            with_context(
+                v3_requests_out.encode_adds(
+                    key, adds.ledger_ids[start], adds.entry_ids[start], entries[start:end], flags, adds.deferred_sync,
+                    first_number + start,
+                ),
+                contexts.get(start),
             )
-            for start, end in stretches(adds.entry_ids, adds.ledger_ids)
+            for start, end in (set_apart(parts, contexts) if contexts else parts)
         ]  # fmt: skip
         return b"".join(frames), b""
 
-    def encode_reads(self, ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:
-        """Encode the V3 frames of plain reads of entries of one ledger, numbered from ``first_number`` on."""
-        return v3_requests_out.encode_reads(ledger_id, entry_ids, 0, first_number)
+    def encode_reads(
+        self, ledger_id: int, entry_ids: Sequence[int], first_number: int, context: Mapping[str, str] | None = None
+    ) -> bytes:
+        """Encode the V3 frames of plain reads of entries of one ledger, numbered from ``first_number`` on.
+
+        See :meth:`.IWireProtocol.encode_reads` for parameters.
+        """
+        return v3_requests_out.encode_reads(ledger_id, entry_ids, 0, first_number, context)
 
     def batch_read(
         self, ledger_id: int, first: int, number: int, max_count: int, max_size: int, flags: int = 0,

@@ -2,7 +2,6 @@
 
 import attrs
 
-from ..errors import ConfigError
 from .fields import BOOLEAN, TEXT, TEXTS, decimal, fields_of, one_of, setting
 from .tls import TlsConfig
 
@@ -115,14 +114,6 @@ class AuthenticationConfig(TlsConfig):
     def _is_default(self, name: str) -> bool:
         value = getattr(self, name)
         return value == fields_of(type(self))[name].default or str(value).lower() in _OFF
-
-    def error(self, name: str, reason: str) -> ConfigError:
-        """Return the error for a configuration value that an authentication plugin cannot use; the caller raises it.
-
-        :param name: name of the attribute with this value.
-        :param reason: why the plugin cannot use the value.
-        """
-        return self._error(name, reason)
 
 
 def _names_one(provider: str) -> bool:

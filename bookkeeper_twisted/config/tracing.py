@@ -2,6 +2,7 @@
 
 import attrs
 
+from ..errors import ConfigError
 from .fields import BOOLEAN, WORD, decimal, setting
 from .settings import Config
 
@@ -22,3 +23,11 @@ class TracingConfig(Config):
         "preserveMdcForTaskExecution", False, BOOLEAN,
         "a bookie's lines about a request have the pairs of its requestContext as the field request_context",
     )  # fmt: skip
+
+    def error(self, name: str, reason: str) -> ConfigError:
+        """Return the error for a configuration value that a plugin cannot use; the caller raises it.
+
+        :param name: name of the attribute with this value.
+        :param reason: why the plugin cannot use the value.
+        """
+        return self._error(name, reason)

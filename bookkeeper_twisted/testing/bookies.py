@@ -1,6 +1,6 @@
 """Bookies in memory, for tests of the client: a test sets their delays and failures."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import groupby, pairwise
 from typing import Any, TypeVar, cast
@@ -94,7 +94,9 @@ class MemoryBookies:
         bookie = self[bookie_id]
         return self._answer(bookie_id, "read", ledger_id, entry_id, 1, look)
 
-    def read_many(self, bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
+    def read_many(
+        self, bookie_id: str, ledger_id: int, entry_ids: Sequence[int], context: Mapping[str, str] | None = None
+    ) -> "Deferred[list[ReadReply]]":
         """Read several entries from a bookie by requests that are sent in one write.
 
         See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_many` for parameters and errors.
@@ -117,7 +119,7 @@ class MemoryBookies:
 
     def read_batch(
         self, bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
-        master_key: bytes | None = None, patience: float | None = None,
+        master_key: bytes | None = None, patience: float | None = None, context: Mapping[str, str] | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
         """Read one or more consecutive entries, beginning with ``first``, from a bookie in one request.
 

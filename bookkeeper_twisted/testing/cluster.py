@@ -16,6 +16,7 @@ from ..metadata.embedded.memory import MemoryStore
 from ..metadata.interfaces import IRegistration
 from ..model import BookieServiceInfo
 from ..shared_result import SharedResult
+from ..tracing.plugins import tracer_of
 from .bookies import MemoryBookies
 from .streams import stream
 
@@ -61,7 +62,10 @@ class MemoryCluster:
         driver = self._store.driver(self._clock)
         await driver.open()
         bookies = self.bookies.open_flow()
-        return BookKeeper(self._clock, driver, bookies, self._chance, config, threads=self._threads())
+        tracer = tracer_of(config or ClientConfig(), self._clock.seconds)
+        return BookKeeper(
+            self._clock, driver, bookies, self._chance, config, threads=self._threads(), tracer=tracer
+        )
 
     def _threads(self) -> Threads:
         """Return the thread operations for a client; if the clock is no reactor, calls from threads are delayed calls.

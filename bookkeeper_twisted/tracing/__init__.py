@@ -6,8 +6,8 @@ done.
 
 The client decides when an operation is called, on the caller's thread: the operation of a caller that has a sampled
 span is traced as its child, that of a caller with a span that is not sampled is not, and of all others a share of
-``traceSampleRatio`` is.  A :class:`~.spans.Span` is a few numbers until it ends; objects of OpenTelemetry are made then,
-because its own spans would cost an append of one in a hundred more than everything else that is done for it.
+``traceSampleRatio`` is.  A :class:`~.spans.Span` is a few numbers until it ends.  Objects of OpenTelemetry are made
+then: its own spans would cost more than all else that is done for an append of one in a hundred.
 
 Each request to a bookie for a traced operation is a span.  In V3 the request carries its ids as ``traceparent`` (W3C
 Trace Context), a pair of the field ``requestContext``, which Apache's bookie takes for its log.  V2 has no such field,

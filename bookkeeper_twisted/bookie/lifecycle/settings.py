@@ -20,6 +20,7 @@ from ...security.contexts import ServerTls, settings_of
 from ...storage.files.space_reserve import MOST_BYTES
 from ...storage.journal.files import JournalSettings
 from ...storage.ledger_storage import StorageSettings
+from ...tracing.plugins import tracer_of
 from ..bookie import BookieOptions
 from ..engine import EngineOptions
 from ..group_commit import CommitOptions
@@ -136,8 +137,8 @@ def engine_options(
 
     :param clock: the reactor's clock, by which TLS files and authorization rules are read again at intervals.
     :param metadata: the metadata driver; it is open when requests are served.
-    :raises ConfigError: the authentication provider is unknown or not allowed, TLS cannot be set up, or the rules of
-        authorization cannot be used.
+    :raises ConfigError: the authentication provider is unknown or not allowed, TLS cannot be set up, the rules of
+        authorization cannot be used, or the tracer cannot be made.
     """
     n_journals, n_readers = len(config.journal_directories), max(1, config.num_read_worker_threads)
     check_client_plugin(config)
@@ -174,6 +175,8 @@ def engine_options(
         authentication=bookie_authentication(config),
         encryption=_encryption(config, clock.seconds, instruments) if config.encrypts else None,
         access=access_control(config, clock, partial(custom_metadata, metadata), instruments),
+        tracer=tracer_of(config, clock.seconds),
+        keeps_context=config.preserve_mdc_for_task_execution,
     )
 
 

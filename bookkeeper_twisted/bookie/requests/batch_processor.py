@@ -233,22 +233,29 @@ class BatchProcessor:
         lac = self._context.bookie.last_add_confirmed(request.ledger_id) if request.wire.carries_lac else None
         pieces = request.success(gathering.runs, lac)
         session.connection.reply_pieces(pieces)
-        self._measure(session, gathering, began, metrics.success)
+        self._measure(session, gathering, began, metrics.success, None)
         metrics.size.record(sum(map(len, pieces)))
         metrics.entries.record(gathering.n_entries)
         session.answered(1)
 
-    def _measure(self, session: RequestSession, gathering: Gathering, began: float, series: Histogram) -> None:
-        """Record how long a batch read took; log it if it was slow, unless its peer asked it to wait for a LAC."""
+    def _measure(
+        self, session: RequestSession, gathering: Gathering, began: float, series: Histogram,
+        error: BaseException | None,
+    ) -> None:  # fmt: skip
+        """Record how long a batch read took; log it if it was slow, unless the peer asked it to wait for the LAC."""
         took, request = (self._context.clock.seconds() - began) * 1000, gathering.request
         series.record(took)
+        ids, peer = (request.ledger_id, request.first), session.connection.peer
         if took >= self._context.slow.threshold and request.timeout_ms is None:
-            ids, peer = (request.ledger_id, request.first), session.connection.peer
-            self._context.slow.say("BATCH_READ_ENTRY", peer, *ids, gathering.n_entries, took, gathering.waited_for)
+            waited_for, pairs = gathering.waited_for, request.context
+            self._context.slow.say("BATCH_READ_ENTRY", peer, *ids, gathering.n_entries, took, waited_for, pairs)
+        if request.context and self._context.traces is not None:
+            self._context.traces.answered("batch_read", request.context, peer, ids, began, error)
 
     def _refuse(self, session: RequestSession, gathering: Gathering, error: BaseException, began: float) -> None:
-        status, request = status_of(error), gathering.request
+        request = gathering.request
+        status = status_of(error, **self._context.slow.fields_of(request.context))
         assert status is not Status.EOK
         session.connection.reply(request.failure(status))
-        self._measure(session, gathering, began, self._context.metrics.batch_read.failure)
+        self._measure(session, gathering, began, self._context.metrics.batch_read.failure, error)
         session.answered(1)

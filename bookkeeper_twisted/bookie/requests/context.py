@@ -2,6 +2,7 @@
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from typing import Any
 
 import attrs
 from twisted.internet.defer import CancelledError, Deferred
@@ -14,6 +15,7 @@ from ...model import INVALID_ENTRY_ID
 from ..interfaces import IBookie
 from .read_ahead import SequentialReads
 from .slow_requests import SlowRequests
+from .traces import RequestTraces
 
 _log = Logger()
 
@@ -132,6 +134,7 @@ class RequestContext:
     :ivar disk_usage: measures the total and free bytes of the ledger directories' disks.
     :ivar polls: number of waiting long polls, by the address of the client.
     :ivar slow: logs requests that take long.
+    :ivar traces: makes the spans of traced requests; None if the bookie has no tracer.
     """
 
     bookie: IBookie
@@ -142,6 +145,7 @@ class RequestContext:
     read_ahead: SequentialReads = attrs.field(factory=SequentialReads)
     polls: Counter[str] = attrs.field(factory=Counter)
     slow: SlowRequests = attrs.field(default=attrs.Factory(lambda self: SlowRequests(self.clock), True))
+    traces: RequestTraces | None = None
     adds: Permits = attrs.field(init=False)
     reads: Permits = attrs.field(init=False)
     others: Permits = attrs.field(init=False)
@@ -177,11 +181,14 @@ def check_ids(ledger_id: int, entry_id: int) -> None:
         raise BadRequestError(ledger_id, entry_id)
 
 
-def status_of(error: BaseException) -> Status:
-    """Return the wire status of an ``error``.  An unexpected error is logged and becomes EBADREQ."""
+def status_of(error: BaseException, **fields: Any) -> Status:
+    """Return the wire status of an ``error``.  An unexpected error is logged and becomes EBADREQ.
+
+    :param fields: more fields of the logged line (:meth:`.SlowRequests.fields_of`).
+    """
     if isinstance(error, BookieError):
         return error.status
     if isinstance(error, StorageError | OSError | CancelledError):
         return Status.EIO
-    _log.error("unforeseen error: {error!r}", error=error)
+    _log.error("unforeseen error: {error!r}", error=error, **fields)
     return Status.EBADREQ

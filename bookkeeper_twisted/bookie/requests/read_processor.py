@@ -248,7 +248,7 @@ class ReadProcessor:
                 self._refuse(session, cursor, index, error)
             return
         session.connection.reply(reply, count)
-        self._done(session, cursor, start, count, True)
+        self._done(session, cursor, start, count)
 
     def _lacs(self, run: ReadRun, start: int, count: int) -> Sequence[int]:
         """Return the highest known LAC for each of ``count`` reads; empty if replies of the protocol contain no LAC."""
@@ -262,15 +262,27 @@ class ReadProcessor:
     def _refuse(self, session: RequestSession, cursor: ReadCursor, index: int, error: BaseException) -> None:
         run = cursor.run
         session.connection.reply(run.reply(index, status_of(error)))
-        self._done(session, cursor, index, 1, False)
+        self._done(session, cursor, index, 1, error)
 
-    def _done(self, session: RequestSession, cursor: ReadCursor, start: int, count: int, success: bool) -> None:
+    def _done(
+        self, session: RequestSession, cursor: ReadCursor, start: int, count: int, error: BaseException | None = None
+    ) -> None:
+        """Measure reads of a run that are answered now, log them if they were slow, make the spans of traced ones.
+
+        :param error: the error with which they are refused.
+        """
         metric, run = self._context.metrics.read, cursor.run
         elapsed = (self._context.clock.seconds() - cursor.began) * 1000
-        (metric.success if success else metric.failure).record(elapsed, count)
+        (metric.success if error is None else metric.failure).record(elapsed, count)
         if elapsed >= self._context.slow.threshold:
             ids, peer = (run.ledger_ids[start], run.entry_ids[start]), session.connection.peer
-            self._context.slow.say("READ_ENTRY", peer, *ids, count, elapsed, cursor.waited_for)
+            pairs = None if run.contexts is None else run.contexts.get(ids)
+            self._context.slow.say("READ_ENTRY", peer, *ids, count, elapsed, cursor.waited_for, pairs)
+        if run.contexts is not None and self._context.traces is not None:
+            for index in range(start, start + count):
+                ids = run.ledger_ids[index], run.entry_ids[index]
+                pairs = run.contexts.get(ids)
+                self._context.traces.answered("read", pairs, session.connection.peer, ids, cursor.began, error)
         session.answered(count)
 
     async def _load(

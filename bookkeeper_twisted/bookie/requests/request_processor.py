@@ -161,23 +161,27 @@ class RequestProcessor:
     async def _serve(self, session: RequestSession, request: Any, cold: _Cold) -> None:
         clock, turns = self._context.clock, session.connection.turns
         began = clock.seconds()
-        success, counts = True, False
+        failure, counts, pairs = None, False, request.header.context
         try:
             response = await cold.answer(session, request)
             await session.turn()  # one event may resume many requests: let other connections run in between
             counts = turns.begin()
             reply = self._encoded(request, response)
         except Exception as error:
-            success = False
-            reply = request.header.wire.encode_response(cold.refuse(request, status_of(error)))
+            failure = error
+            status = status_of(error, **self._context.slow.fields_of(pairs))
+            reply = request.header.wire.encode_response(cold.refuse(request, status))
         session.connection.reply(reply)
         if counts:
             turns.end()
         if cold.metric is not None:
             metric, took = cold.metric(request), (clock.seconds() - began) * 1000
-            (metric.success if success else metric.failure).record(took)
+            (metric.success if failure is None else metric.failure).record(took)
             if took >= self._context.slow.threshold:
                 self._say_slow(session, request, cold, took)
+        if pairs and self._context.traces is not None:
+            name, peer = cold.name.lower(), session.connection.peer
+            self._context.traces.answered(name, pairs, peer, _ids_of(request), began, failure)
         if cold.is_read:
             session.answered(1)
         else:
@@ -187,9 +191,9 @@ class RequestProcessor:
         """Log a rare request that took long, unless it waited for a LAC at the peer's request."""
         if getattr(request, "timeout_ms", None) is not None:
             return
-        ids = getattr(request, "ledger_id", -1), getattr(request, "entry_id", -1)
         waited_for = JOURNAL if getattr(request, "fence", False) else cold.waits_for
-        self._context.slow.say(cold.name, session.connection.peer, *ids, 1, took, waited_for)
+        peer, pairs = session.connection.peer, request.header.context
+        self._context.slow.say(cold.name, peer, *_ids_of(request), 1, took, waited_for, pairs)
 
     def _encoded(self, request: Any, response: object) -> bytes:
         """Encode the reply to a request.
@@ -233,6 +237,11 @@ class RequestProcessor:
             total if request.requested & _TOTAL_CAPACITY else None,
             free if request.requested & _FREE_SPACE else None,
         )
+
+
+def _ids_of(request: Any) -> tuple[int, int]:
+    """Return ledger id and entry id of a rare request, -1 for what it does not name."""
+    return getattr(request, "ledger_id", -1), getattr(request, "entry_id", -1)
 
 
 def _reject(session: RequestSession, request: RejectedRequest) -> bool:

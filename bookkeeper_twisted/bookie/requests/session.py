@@ -225,12 +225,15 @@ class RequestSession:
         context, count = self.context, part.count
         self._adds -= count
         self._add_bytes -= part.size
-        status = Status.EOK if error is None else status_of(error)
+        pairs = None if run.contexts is None else next(iter(run.contexts.values()))
+        status = Status.EOK if error is None else status_of(error, **context.slow.fields_of(pairs))
         series = context.metrics.add.success if error is None else context.metrics.add.failure
         took = (context.clock.seconds() - began) * 1000
         series.record(took, count)
         if took >= context.slow.threshold:
-            context.slow.say_add(self.connection.peer, *next(iter(part.ids())), count, took)
+            context.slow.say_add(self.connection.peer, *next(iter(part.ids())), count, took, pairs)
+        if pairs is not None and context.traces is not None:
+            context.traces.added(run, part, self.connection.peer, began, error)
         self.connection.reply(run.replies(status, part), count)
         context.adds.give(count)
         if self._backlog:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -64,7 +64,8 @@ class SlowRequests:
     :param room_since: tests whether an add has waited for room in the write cache or a journal's queue since a given
         time.
     :ivar threshold: milliseconds from which a request is logged; infinite if no request is logged.
-    :ivar recent: the newest slow requests, including those that were not logged because of the rate limit.
+    :ivar keeps_context: whether the lines have the pairs of text that the requests carry.
+    :ivar recent: the newest slow requests, also those whose lines were omitted.
     """
 
     _log = Logger()
@@ -74,6 +75,7 @@ class SlowRequests:
         room_since: Callable[[float], bool] = lambda began: False,
     ) -> None:  # fmt: skip
         self.threshold = math.inf
+        self.keeps_context = False
         self.recent: Ring[SlowRequest] = Ring(RECENT_REQUESTS)
         self._clock = clock
         self._waits = waits
@@ -97,16 +99,18 @@ class SlowRequests:
         self._loop.stop()
 
     def say(
-        self, operation: str, peer: str, ledger_id: int, entry_id: int, count: int, millis: float, waited_for: str
-    ) -> None:
-        """Log that a request took long; if too many lines were logged lately, only count the line as omitted.
+        self, operation: str, peer: str, ledger_id: int, entry_id: int, count: int, millis: float, waited_for: str,
+        context: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        """Log that a request took long, or count the line as omitted.
 
         :param operation: name of the operation, such as ``READ_ENTRY``.
         :param peer: host and port of the client.
         :param entry_id: id of the first entry; below 0 if the request names none.
-        :param count: number of entries, of all requests that were received together.
-        :param millis: duration of the request in milliseconds.
-        :param waited_for: the reason for most of this time, as far as it is known.
+        :param count: number of entries; requests that were received together have one line.
+        :param millis: how long the request took, in milliseconds.
+        :param waited_for: what took most of the time, as far as it is known.
+        :param context: the pairs of text that the request carries; of several requests, those of the first.
         """
         now = self._clock.seconds()
         if self._loop.late_since(now - millis / 1000) * 1000 > millis / 2:
@@ -119,10 +123,17 @@ class SlowRequests:
         )
         self._lines.log(
             self._log.warn, template, peer, operation=operation, ledger_id=ledger_id, entry_id=entry_id, count=count,
-            millis=millis, waited_for=waited_for,
+            millis=millis, waited_for=waited_for, **self.fields_of(context),
         )  # fmt: skip
 
-    def say_add(self, peer: str, ledger_id: int, entry_id: int, count: int, millis: float) -> None:
+    def fields_of(self, context: Mapping[str, str] | None) -> dict[str, Any]:
+        """Return the fields that the lines about a request have because of the pairs of text that it carries."""
+        return {"request_context": dict(context)} if context and self.keeps_context else {}
+
+    def say_add(
+        self, peer: str, ledger_id: int, entry_id: int, count: int, millis: float,
+        context: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
         """Log that an add took long, while it is being completed.
 
         The journal's queue returns how long the add waited for the journal.  If adds had to wait for room during this
@@ -131,10 +142,11 @@ class SlowRequests:
         :param peer: host and port of the client.
         :param entry_id: id of the first entry.
         :param count: number of entries.
-        :param millis: duration of the add in milliseconds.
+        :param millis: how long the add took, in milliseconds.
+        :param context: the pairs of text that the first request carries which has any.
         """
         waits = dict(self._waits(ledger_id))
         rest = max(millis / 1000 - sum(waits.values()), _LEAST)
         name = ROOM if self._room_since(self._clock.seconds() - millis / 1000) else LOOP
         waits[name] = waits.get(name, 0.0) + rest
-        self.say("ADD_ENTRY", peer, ledger_id, entry_id, count, millis, max(waits, key=waits.__getitem__))
+        self.say("ADD_ENTRY", peer, ledger_id, entry_id, count, millis, max(waits, key=waits.__getitem__), context)

@@ -10,7 +10,7 @@ adds with deferred sync: ``auto`` sends them over V3, ``v2`` refuses them
 A flow uses the same socket to a bookie until the socket is lost or the flow ends.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -135,7 +135,9 @@ class Flow:
             bookie_id, complete, lambda c: c.special_read(self._ids, ledger_id, entry_id, flags, master_key)
         ).addCallback(only)
 
-    def read_many(self, bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
+    def read_many(
+        self, bookie_id: str, ledger_id: int, entry_ids: Sequence[int], context: Mapping[str, str] | None = None
+    ) -> "Deferred[list[ReadReply]]":
         """Read several entries from a bookie by requests that are sent in one write.
 
         See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_many` for parameters and errors.
@@ -143,7 +145,7 @@ class Flow:
 
         def send(connection: ClientConnection) -> Deferred[list[ReadReply]]:
             if connection.can_read(ledger_id, entry_ids):
-                return connection.read(self._ids, ledger_id, entry_ids)
+                return connection.read(self._ids, ledger_id, entry_ids, context)
             return self._with(bookie_id, self.pool.wires.complete, send)
 
         replies = self._with(bookie_id, self.pool.wires.main, send)
@@ -151,7 +153,7 @@ class Flow:
 
     def read_batch(
         self, bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
-        master_key: bytes | None = None, patience: float | None = None,
+        master_key: bytes | None = None, patience: float | None = None, context: Mapping[str, str] | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
         """Read one or more consecutive entries, beginning with ``first``, from a bookie in one request.
 
@@ -159,7 +161,9 @@ class Flow:
         """
 
         def send(connection: ClientConnection) -> Deferred[BatchReply]:
-            return connection.read_batch(self._ids, ledger_id, first, max_count, max_size, flags, master_key, patience)
+            return connection.read_batch(
+                self._ids, ledger_id, first, max_count, max_size, flags, master_key, patience, context
+            )
 
         return self._with(bookie_id, self.pool.wires.main if patience is None else self.pool.wires.complete, send)
 

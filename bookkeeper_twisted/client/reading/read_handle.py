@@ -1,7 +1,8 @@
 """The reader of a ledger: reads single entries, ranges and batches, iterates, and follows an open ledger."""
 
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, succeed
 
@@ -11,12 +12,17 @@ from ...errors import BookKeeperError, ClientClosedError, MetadataError, ReadErr
 from ...ledger.entry_batch import EntryBatch
 from ...metadata.interfaces import Versioned
 from ...model import Entry, LedgerMetadata
+from ..traces import LEDGER, READ, READ_BATCH, TracedReads, end_with
 from .context import ReadingContext
 from .lac_reads import Confirmed, LacReads
 from .ledger_view import HANDLE_CLOSED, LedgerView
 from .read_ahead import ReadAhead
 from .replica_reads import ReplicaReader
 from .tailing import Tail
+
+T = TypeVar("T")
+Fetch = Callable[[int, int, int], Coroutine[Deferred[Any], Any, EntryBatch]]
+"""A function that reads consecutive entries: from an entry id, at most so many, at most so many bytes."""
 
 
 class LedgerReader:
@@ -48,6 +54,7 @@ class LedgerReader:
         self._replicas = ReplicaReader(context, digester, ledger_id, stored.value, self._view.confirmed)
         self._lac_reads = LacReads(context, digester, self._view, self._replicas.order)
         self._read_ahead_bytes = context.config.read_ahead_bytes
+        self._tracer = context.tracer
 
     @property
     def metadata(self) -> LedgerMetadata:
@@ -86,7 +93,7 @@ class LedgerReader:
         :raises bookkeeper_twisted.errors.ReadError: ``last`` is above the LAC.
         :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned one of the entries.
         """
-        return Deferred.fromCoroutine(self._read(first, last, self._view))
+        return self._traced(READ, lambda fetch: self._read(fetch, first, last, self._view))
 
     def read_entry(self, entry_id: int) -> "Deferred[Entry]":
         """Read one entry.
@@ -94,11 +101,11 @@ class LedgerReader:
         :param entry_id: id of the entry, from 0 to the LAC.
         :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned the entry, or its id is above the LAC.
         """
-        return Deferred.fromCoroutine(self._read_entry(entry_id))
+        return self._traced(READ, lambda fetch: self._read_entry(fetch, entry_id))
 
-    async def _read_entry(self, entry_id: int) -> Entry:
+    async def _read_entry(self, fetch: Fetch, entry_id: int) -> Entry:
         check_integer("entry_id", entry_id)
-        (entry,) = await self._read(entry_id, entry_id, self._view)
+        (entry,) = await self._read(fetch, entry_id, entry_id, self._view)
         return entry
 
     def read_unconfirmed(self, first: int, last: int) -> "Deferred[list[Entry]]":
@@ -111,7 +118,7 @@ class LedgerReader:
             above ``last``.
         :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned one of the entries.
         """
-        return Deferred.fromCoroutine(self._read(first, last, None))
+        return self._traced(READ, lambda fetch: self._read(fetch, first, last, None))
 
     def read_batch(self, start: int, max_count: int = 0, max_size: int = 0) -> "Deferred[EntryBatch]":
         """Read one or more consecutive entries from ``start`` upwards, perhaps fewer than requested.
@@ -123,41 +130,62 @@ class LedgerReader:
         :returns: the entries ``start .. batch.last``; the next read begins with ``batch.last + 1``.
         :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned the first entry, or it is above the LAC.
         """
-        return Deferred.fromCoroutine(self._read_batch(start, max_count, max_size))
+        return self._traced(READ_BATCH, lambda fetch: self._read_batch(fetch, start, max_count, max_size))
 
-    async def _read(self, first: int, last: int, limit: LedgerView | None) -> list[Entry]:
+    def _traced(
+        self, name: str, work: "Callable[[Fetch], Coroutine[Deferred[Any], Any, T]]"
+    ) -> "Deferred[T]":  # fmt: skip
+        """Begin a read, with the spans of its trace if it is sampled.
+
+        :param name: name of the span.
+        :param work: reads with the function that it is given.
+        """
+        tracer = self._tracer
+        span = None if tracer is None else tracer.begin(name)
+        if tracer is None or span is None:
+            return Deferred.fromCoroutine(work(self._fetch))
+        span.attributes[LEDGER] = self.ledger_id
+        reads = TracedReads(self._bookies, tracer, span)
+        reading = Deferred.fromCoroutine(work(partial(self._fetch, reads=reads)))
+        return reading.addBoth(partial(end_with, tracer, span))
+
+    async def _read(self, fetch: Fetch, first: int, last: int, limit: LedgerView | None) -> list[Entry]:
         check_integer("first", first)
         check_integer("last", last)
         if first > last:
             raise refusal("last", last, f"an entry id that is not below first = {first}")
         self._check_readable(last, limit)
-        begin = await self._fetch(first, last - first + 1, 0)
+        begin = await fetch(first, last - first + 1, 0)
         entries = list(begin)
-        async for batch in ReadAhead(self._fetch, begin.last + 1, last, self._read_ahead_bytes):
-            # convert each batch into entry objects at once, because the next replies arrive in this time
+        async for batch in ReadAhead(fetch, begin.last + 1, last, self._read_ahead_bytes):
+            # make the entry objects of this batch now, while the replies with the next batches are still arriving
             entries.extend(batch)
         return entries
 
-    async def _read_batch(self, start: int, max_count: int, max_size: int) -> EntryBatch:
+    async def _read_batch(self, fetch: Fetch, start: int, max_count: int, max_size: int) -> EntryBatch:
         check_integer("start", start)
         check_integer("max_count", max_count)
         check_integer("max_size", max_size, -LARGEST)
         self._check_readable(start, self._view)
         available = self.last_add_confirmed - start + 1
-        return await self._fetch(start, min(max_count, available) if max_count else available, max_size)
+        return await fetch(start, min(max_count, available) if max_count else available, max_size)
 
-    async def _fetch(self, first: int, max_count: int, max_size: int) -> EntryBatch:
+    async def _fetch(
+        self, first: int, max_count: int, max_size: int, reads: TracedReads | None = None
+    ) -> EntryBatch:  # fmt: skip
         self._view.check()
         replicas = self._replicas
         replicas.moved(self._view.metadata)
+        asked = replicas if reads is None else replicas.through(reads)
         try:
-            run = await replicas.fetch(first, max_count, max_size)
+            run = await asked.fetch(first, max_count, max_size)
         except ClientClosedError:
             raise
         except BookKeeperError:
             if not await self._moved(first):
                 raise
-            run = await replicas.fetch(first, max_count, max_size)
+            asked = replicas if reads is None else replicas.through(reads)
+            run = await asked.fetch(first, max_count, max_size)
         return EntryBatch(run, self._digester)
 
     async def _moved(self, entry_id: int) -> bool:

@@ -8,6 +8,7 @@ entry.
 """
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from itertools import chain, repeat
 from typing import Any, cast
@@ -28,6 +29,8 @@ from ...ledger.read_answers import (
 )
 from ...ledger.schedule import schedule_of
 from ...model import LedgerMetadata
+from ..interfaces import IBookieClient
+from ..traces import TracedReads
 from .context import ReadingContext
 from .speculation import Speculation
 
@@ -58,7 +61,7 @@ class ReplicaReader:
         """:param heard_lac: a function that is called with the LAC that a bookie's reply contains."""
         self.metadata = metadata
         self._clock = context.clock
-        self._bookies = context.bookies
+        self._bookies: IBookieClient | TracedReads = context.bookies
         self._digester = digester
         self._ledger_id = ledger_id
         self._heard_lac = heard_lac
@@ -116,6 +119,12 @@ class ReplicaReader:
         if reply.max_lac is not None:
             self._heard_lac(reply.max_lac)
         return run
+
+    def through(self, reads: TracedReads) -> "ReplicaReader":
+        """Return a reader of the same replicas that shares what is known of them, but asks them through ``reads``."""
+        other = copy(self)
+        other._bookies = reads
+        return other
 
     def moved(self, metadata: LedgerMetadata) -> None:
         """Replace the known metadata by newer ``metadata``, so that later reads go to the bookies in them."""

@@ -5,6 +5,7 @@ from twisted.internet.defer import Deferred, fail
 
 from ...arguments import as_bytes, check_integer
 from ...errors import DuplicateEntryIdError, IncorrectParameterError, TooManyRequestsError
+from ..traces import APPEND
 from .base_writer import BaseWriter
 from .context import OpenLedger
 
@@ -54,11 +55,14 @@ class AdvLedgerWriter(BaseWriter):
             return fail(error)
         size = len(data)
         if size > self._largest or self._quorum.in_flight + self._held_size > self._most_held:
-            return fail(self._refusal(size))
+            return self._refused(size)
         refusal = self._refusal_of(entry_id, size)
         if refusal is not None:
             return fail(refusal)
         waiter: Deferred[int] = Deferred()
+        traces = self._traces
+        if traces is not None and (span := traces.tracer.begin(APPEND)) is not None:
+            traces.begun(span, self.ledger_id, entry_id, 1, waiter)
         if entry_id > self.last_add_pushed + 1:
             self._later[entry_id] = _Later(data, waiter)
             self._later_size += len(data) + self._overhead

@@ -17,6 +17,7 @@ from ...arguments import as_bytes, refusal
 from ...codec.adds import Adds
 from ...errors import IncorrectParameterError
 from ...model import INVALID_ENTRY_ID
+from ..traces import APPEND, AppendTraces
 from .batch import COLUMNS, Batch, BatchSettings, Waiter
 from .quorum_writer import QuorumWriter
 
@@ -201,15 +202,19 @@ class AppendingWriter(Source):
 
     __slots__ = (
         "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
-        "_overhead", "_budget", "_most_held",
+        "_overhead", "_budget", "_most_held", "_traces",
     )  # fmt: skip
     # The slots are in the order in which an append uses them, so that it touches few cache lines.
 
-    def __init__(self, largest: int, max_in_flight: int, overhead: int, budget: ByteBudget) -> None:
-        """:param largest: maximum number of bytes of a payload that the writer accepts.
-        :param max_in_flight: maximum number of bytes of add requests in flight.  Appends are refused while the add
-            requests in flight and those that wait have more than twice as many bytes.
-        :param overhead: bytes of an add request without the payload.
+    def __init__(
+        self, largest: int, max_in_flight: int, overhead: int, budget: ByteBudget, traces: AppendTraces | None
+    ) -> None:
+        """
+        :param largest: maximum number of bytes of a payload that the writer accepts.
+        :param max_in_flight: maximum number of bytes of frames in flight.  In addition, frames of twice as many bytes
+            may wait.
+        :param overhead: bytes that the frame of an add request has in addition to the payload.
+        :param traces: the traces of the client's appends; None if it has no tracer.
         """
         super().__init__()
         self._quorum: QuorumWriter  # the subclass BaseWriter makes this object and the batcher
@@ -223,6 +228,14 @@ class AppendingWriter(Source):
         self._held_size = 0  # bytes of the add requests of the waiting entries
         self._overhead = overhead
         self._budget = budget
+        self._traces = traces
+
+    def _refused(self, size: int) -> "Deferred[Any]":
+        """Return the failed result of an append of ``size`` bytes that is refused."""
+        error = self._refusal(size)
+        if self._traces is not None:
+            self._traces.refused(self._quorum.ledger_id, error)
+        return fail(error)
 
     def _refusal(self, size: int) -> Exception:
         """Return the error with which an append of ``size`` bytes is refused now."""
@@ -347,8 +360,11 @@ class InOrderWriter(AppendingWriter):
                 return fail(error)
         size = len(data)
         if size > self._largest or self.joined_bytes - self._quorum.ended_bytes + self._held_size > self._most_held:
-            return fail(self._refusal(size))
+            return self._refused(size)
         waiter: Deferred[int] = Deferred()
+        traces = self._traces
+        if traces is not None and (span := traces.tracer.begin(APPEND)) is not None:
+            traces.begun(span, self._quorum.ledger_id, self.last_add_pushed + 1, 1, waiter)
         self._push(data, waiter)
         return waiter
 
@@ -370,8 +386,11 @@ class InOrderWriter(AppendingWriter):
         sizes = list(map(len, entries))
         largest = max(sizes)
         if largest > self._largest or self.joined_bytes - self._quorum.ended_bytes + self._held_size > self._most_held:
-            return fail(self._refusal(largest))
-        first, waiter = self.last_add_pushed + 1, Deferred[int]()
+            return self._refused(largest)
+        first, waiter, traces = self.last_add_pushed + 1, Deferred[int](), self._traces
+        if traces is not None and (span := traces.tracer.begin(APPEND)) is not None:
+            count = len(entries)
+            traces.begun(span, self._quorum.ledger_id, first + count - 1, count, waiter)
         self._push_many(entries, sum(sizes), waiter)
         return waiter.addCallback(lambda last: (first, last))
 

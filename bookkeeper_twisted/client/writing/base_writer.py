@@ -70,7 +70,7 @@ class BaseWriter(AppendingWriter):
             ledger.bookies, ledger.digester, ledger.schedule, deferred_sync=ledger.deferred_sync
         )
         largest = largest_payload(config.netty_max_frame_size_bytes, ledger.digester.size) - ledger.overhead
-        super().__init__(largest, config.max_in_flight_bytes, batcher.overhead, context.budget)
+        super().__init__(largest, config.max_in_flight_bytes, batcher.overhead, context.budget, context.traces)
         self.ledger_id = ledger.ledger_id
         self._ledger = ledger
         self._stored = StoredEnsembleChange(

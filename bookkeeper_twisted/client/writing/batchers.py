@@ -21,6 +21,7 @@ from ...errors import WriteError
 from ...ledger.schedule import Schedule
 from ...protocol.wire_protocols import client_wires
 from ..interfaces import IBookieClient
+from ..traces import AppendTraces
 from .appends import ByteBudget, Gatherer
 from .batch import COLUMNS, Batch, BatchSettings
 from .lac_notices import LacNotices
@@ -35,8 +36,10 @@ class SealSettings:
 
     :ivar notices: sends explicit LACs for idle writers; the batcher tells it which writers have sent entries.
     :ivar flags: the flags of the adds on the wire.
-    :ivar deferred_sync: whether bookies acknowledge entries before they sync them.
-    :ivar watches_time: whether there is a time limit for the ack quorum of an entry.
+    :ivar deferred_sync: whether bookies acknowledge before they sync.
+    :ivar watches_time: whether entries must get their ack quorum within a time limit.
+    :ivar traces: the traces of the client's appends; None if it has no tracer.
+    :ivar carries_context: whether the requests can carry the ids of spans to bookies.
     """
 
     clock: IReactorTime
@@ -45,6 +48,8 @@ class SealSettings:
     flags: int = 0
     deferred_sync: bool = False
     watches_time: bool = False
+    traces: AppendTraces | None = None
+    carries_context: bool = False
 
 
 class Batcher(Gatherer):
@@ -93,7 +98,12 @@ class Batcher(Gatherer):
             for writer in dict.fromkeys(writers):
                 writer.watch_time(batch)
         seals.notices.sent((first,) if of_one else writers)
-        batch.send(writers, entry_ids, lengths, waiters, adds, kept, of_one)
+        traces = seals.traces
+        if traces is None or not traces.waiting:
+            batch.send(writers, entry_ids, lengths, waiters, adds, kept, of_one)
+        else:
+            taken = traces.take(adds.ledger_ids, adds.entry_ids, seals.carries_context)
+            batch.send(writers, entry_ids, lengths, waiters, adds, kept, of_one, taken)
 
     def _seal(
         self, writers: Sequence[QuorumWriter], entry_ids: Sequence[int], lengths: Sequence[int],
@@ -146,15 +156,16 @@ class Batchers:
 
     def __init__(
         self, clock: IReactorTime, bookies: IBookieClient, budget: ByteBudget, notices: LacNotices,
-        config: ClientConfig,
+        config: ClientConfig, traces: AppendTraces | None = None,
     ) -> None:  # fmt: skip
+        self._traces = traces
         self._clock = clock
         self._bookies = bookies
         self._budget = budget
         self._notices = notices
         limit = config.max_connections_per_bookie
         self._shared = bool(limit)
-        wires = client_wires(config)
+        self._wires = wires = client_wires(config)
         self._spread = max(1, wires.sockets(wires.main, limit))
         self._watches_time = config.add_entry_quorum_timeout_sec >= 0
         self._turns = count()
@@ -201,5 +212,8 @@ class Batchers:
             reached=QuorumWriter.reached, failed=QuorumWriter.failed_at,
         )  # fmt: skip
         watches_time = self._watches_time and not flags
-        seals = SealSettings(self._clock, digester, self._notices, flags, deferred_sync, watches_time)
+        wire = self._wires.complete if deferred_sync else self._wires.main
+        seals = SealSettings(
+            self._clock, digester, self._notices, flags, deferred_sync, watches_time, self._traces, wire.numbered
+        )
         return Batcher(settings, self._budget, seals)

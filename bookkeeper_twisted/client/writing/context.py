@@ -12,6 +12,7 @@ from ..claims.terms import TermPool
 from ..claims.threads import Threads, system_threads
 from ..interfaces import IBookieClient
 from ..operation import OperationContext
+from ..traces import CONTEXT_ROOM, AppendTraces
 from .appends import ByteBudget
 from .batchers import Batchers
 from .lac_notices import LacNotices
@@ -25,16 +26,18 @@ class WritingContext(OperationContext):
     """The objects that a client makes once, and that the writers of all its ledgers use.
 
     :ivar budget: the limit on the bytes that all writers together have in flight.
-    :ivar terms: the pool of memory for claim logs.  A claim log is a queue that other threads fill with entries for the
-        reactor's thread to send.
-    :ivar batchers: collect the appends of one reactor turn, also of several ledgers, and send them together.
-    :ivar notices: sends explicit LACs for idle writers to bookies.
-    :ivar threads: the operations on threads and locks that claim logs need; tests may replace them.
+    :ivar terms: the pool of memory for claim logs.  A claim log is a queue that other threads fill with entries, and
+        from which the reactor thread sends them.
+    :ivar batchers: gather the appends of one turn of the reactor, also of several ledgers, to send them together.
+    :ivar notices: sends the last add confirmed of idle writers to bookies.
+    :ivar traces: the traces of appends; None if the client has no tracer.
+    :ivar threads: the operations on threads and locks that claim logs (see ``terms``) need; tests may replace them.
     """
 
     budget: ByteBudget = attrs.field(kw_only=True)
     terms: TermPool = attrs.field(kw_only=True, factory=TermPool)
     notices: LacNotices = attrs.field(kw_only=True)
+    traces: AppendTraces | None = attrs.field(kw_only=True)
     batchers: Batchers = attrs.field(kw_only=True)
     threads: Threads = attrs.field(kw_only=True)
 
@@ -48,7 +51,12 @@ class WritingContext(OperationContext):
 
     @batchers.default
     def _batchers(self) -> Batchers:
-        return Batchers(self.clock, self.bookies, self.budget, self.notices, self.config)
+        return Batchers(self.clock, self.bookies, self.budget, self.notices, self.config, self.traces)
+
+    @traces.default
+    def _traces(self) -> AppendTraces | None:
+        largest = self.config.netty_max_frame_size_bytes - CONTEXT_ROOM
+        return None if self.tracer is None else AppendTraces(self.tracer, largest)
 
     @threads.default
     def _threads(self) -> Threads:

@@ -1,7 +1,7 @@
 """The decoder of V3 requests, for bookies: it returns runs (of adds or of reads), other messages, and refusals."""
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...entries.entry_run import EntryRun
@@ -28,6 +28,7 @@ from .columns import MIN_SERIES, OPERATION_AT, FrameColumns, add_columns, after_
 from .forms import unlike_adds, unlike_reads
 from .layout import FLAG_FENCE, FLAG_PIGGYBACK, VERSION
 from .replies_out import encode_response
+from .request_context import NO_CONTEXT, decode_context
 
 _ADD = int(Operation.ADD)
 _READ = int(Operation.READ)
@@ -104,13 +105,18 @@ def _unlike_rows(data: bytes, at: int, limit: int, runs: "_RunBuilder") -> int:
 class _RunBuilder:
     """A builder of runs: it joins consecutive adds with one key and the same flags, or consecutive plain reads.
 
-    It fills one run at a time.  A request that cannot be in this run completes it.
+    It fills one run at a time.  A request that does not fit into this open run closes the run.
+
+    :ivar context: the pairs that the request which is being decoded carries.
     """
 
-    __slots__ = ("wire", "_items", "_key", "_bodies", "_flags", "_ledger_ids", "_entry_ids", "_txn_ids")
+    __slots__ = (
+        "wire", "context", "_items", "_key", "_bodies", "_flags", "_ledger_ids", "_entry_ids", "_txn_ids", "_contexts",
+    )  # fmt: skip
 
     def __init__(self, wire: IReplyEncoding, items: list[object]) -> None:
         self.wire = wire
+        self.context = NO_CONTEXT
         self._items = items
         self._key: tuple[int, bool, bytes] = (0, False, b"")
         self._bodies: list[bytes] = []
@@ -118,6 +124,7 @@ class _RunBuilder:
         self._ledger_ids: Sequence[int] = ()
         self._entry_ids: Sequence[int] = ()
         self._txn_ids: Sequence[int] = ()
+        self._contexts: dict[tuple[int, int], Mapping[str, str]] | None = None
 
     def other(self, item: object) -> None:
         """Complete the run that is being filled, and append an item that is not an add or a plain read."""
@@ -170,17 +177,21 @@ class _RunBuilder:
         self._ledger_ids = joined(self._ledger_ids, ledger_ids)
         self._entry_ids = joined(self._entry_ids, entry_ids)
         self._txn_ids = joined(self._txn_ids, txn_ids)
+        if self.context:  # only a request that is decoded alone has any
+            if self._contexts is None:
+                self._contexts = {}
+            self._contexts[ledger_ids[0], entry_ids[0]] = self.context
 
     def flush(self) -> None:
         """Complete the run that is being filled, and append it to the list of items."""
         if self._bodies:
             entries = _entries_of(self._ledger_ids, self._entry_ids, self._bodies)
-            self._items.append(AddRun(self.wire, VERSION, *self._key, entries, self._txn_ids))
+            self._items.append(AddRun(self.wire, VERSION, *self._key, entries, self._txn_ids, self._contexts))
             self._bodies = []
         elif self._txn_ids:
-            self._items.append(
-                ReadRun(self.wire, VERSION, self._flags, self._ledger_ids, self._entry_ids, self._txn_ids)
-            )
+            ids = self._ledger_ids, self._entry_ids, self._txn_ids
+            self._items.append(ReadRun(self.wire, VERSION, self._flags, *ids, self._contexts))
+        self._contexts = None
         self._ledger_ids = self._entry_ids = self._txn_ids = ()
 
 
@@ -222,12 +233,15 @@ def _entries_of(ledger_ids: Sequence[int], entry_ids: Sequence[int], bodies: Seq
 def _accept(request: wire_pb.Request, runs: _RunBuilder) -> None:
     head = request.header
     operation: int = head.operation
+    pairs = request.requestContext
+    runs.context = decode_context(pairs) if pairs else NO_CONTEXT
     if operation == _ADD and request.HasField("addRequest"):
         _add(request.addRequest, head, runs)
     elif operation == _READ and request.HasField("readRequest"):
         _read(request.readRequest, head, runs)
     else:
         _accept_cold(request, _header(head, runs), runs)
+    runs.context = NO_CONTEXT
 
 
 def _accept_cold(request: wire_pb.Request, header: Header, runs: _RunBuilder) -> None:
@@ -245,7 +259,7 @@ def _accept_cold(request: wire_pb.Request, header: Header, runs: _RunBuilder) ->
 
 
 def _header(head: wire_pb.BKPacketHeader, runs: _RunBuilder) -> Header:
-    return Header(runs.wire, head.version, head.operation, head.txnId, head.priority)
+    return Header(runs.wire, head.version, head.operation, head.txnId, head.priority, runs.context)
 
 
 def _flags(priority: int) -> int:
@@ -313,7 +327,7 @@ def _batch_read(request: wire_pb.BatchReadRequest, header: Header, runs: _RunBui
         runs.wire, header.version, flags, request.ledgerId, request.startEntryId, header.txn_id, request.maxCount,
         request.maxSize, request.masterKey if request.HasField("masterKey") else None,
         request.previousLAC if request.HasField("previousLAC") else None,
-        request.timeOut if request.HasField("timeOut") else None,
+        request.timeOut if request.HasField("timeOut") else None, header.context,
     )  # fmt: skip
     if header.version != VERSION:
         runs.other(RejectedRequest(header, Status.EBADVERSION, batch.failure(Status.EBADVERSION)))

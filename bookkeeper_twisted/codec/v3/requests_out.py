@@ -5,7 +5,7 @@ Adds, reads and batch reads are encoded without the protobuf library, for two re
 frequent.  The library encodes all other requests.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import CodecError
@@ -28,6 +28,7 @@ from .layout import (
     frame,
     header_field,
 )
+from .request_context import with_context
 
 
 def _priority(flags: int) -> int:
@@ -83,18 +84,25 @@ def _interleaved(heads: bytes, size: int, bodies: Sequence[bytes], last: bytes) 
     return parts
 
 
-def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first_txn_id: int = 0) -> bytes:
-    """Encode a plain read for each of ``entry_ids``, with consecutive txnIds.
+def encode_reads(
+    ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first_txn_id: int = 0,
+    context: Mapping[str, str] | None = None,
+) -> bytes:  # fmt: skip
+    """Encode one plain read for each of ``entry_ids``, entries of one ledger, with consecutive txnIds.
 
     :param entry_ids: ids of entries of the ledger; -1 for its last entry.
     :param flags: ``HIGH_PRIORITY``; other bits are ignored.
+    :param context: pairs of text that the first of the reads carries; None for none.
     """
     ledger = b"\x08" + varint(ledger_id) + b"\x10"
     priority = _priority(flags)
-    return b"".join([
+    frames = [
         frame(header_field(Operation.READ, txn_id, priority) + bytes_field(READ_KEY, ledger + varint(entry_id)))
         for txn_id, entry_id in enumerate(entry_ids, first_txn_id)
-    ])  # fmt: skip
+    ]
+    if context:
+        frames[0] = with_context(frames[0], context)
+    return b"".join(frames)
 
 
 def encode_batch_read(request: BatchRead) -> bytes:
@@ -113,7 +121,7 @@ def encode_batch_read(request: BatchRead) -> bytes:
         + number_field(b"\x38", request.timeout_ms)
     )
     header = header_field(Operation.BATCH_READ, request.request_id, _priority(request.flags))
-    return frame(header + bytes_field(BATCH_READ_KEY, body))
+    return with_context(frame(header + bytes_field(BATCH_READ_KEY, body)), request.context)
 
 
 # ---- rare requests -----------------------------------------------------------------------------------
@@ -133,7 +141,7 @@ def encode_request(message: object) -> bytes:
     request = wire_pb.Request()
     fill_header(request, message.header)  # type: ignore[attr-defined]
     fill(request, message)
-    return frame(request.SerializeToString())
+    return with_context(frame(request.SerializeToString()), message.header.context)  # type: ignore[attr-defined]
 
 
 def _read_request(message: m.ReadRequest) -> bytes:
@@ -148,7 +156,8 @@ def _read_request(message: m.ReadRequest) -> bytes:
     )
     header = message.header
     priority = header.priority or (V3_HIGH_PRIORITY if message.high_priority else 0)
-    return frame(header_field(Operation.READ, header.txn_id, priority, header.version) + bytes_field(READ_KEY, body))
+    fields = header_field(Operation.READ, header.txn_id, priority, header.version) + bytes_field(READ_KEY, body)
+    return with_context(frame(fields), header.context)
 
 
 def _fill_write_lac(field: Any, message: Any) -> None:

@@ -10,7 +10,7 @@ which the requests were made.  So an errback that repeats its request does not g
 leaves the connection, only its own requests fail, and late replies to them are dropped.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -167,11 +167,14 @@ class ClientConnection(Protocol):
             self.writer.queue.put(queue_id, frames, count)
         return True
 
-    def read(self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
-        """Send reads of entries of one ledger, all in one write; the reads have no flags.
+    def read(
+        self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int], context: Mapping[str, str] | None = None
+    ) -> "Deferred[list[ReadReply]]":
+        """Send reads of one ledger without flags, all in one write.
 
         :param entry_ids: the entries to read, at least one.  If the protocol has no request numbers, :meth:`can_read`
             must be True for them.
+        :param context: pairs of text that the first request carries, if the protocol has a place for them.
         :returns: fires with the replies in the order of ``entry_ids``; a reply may have an error status.  Fails with
             RequestTimeoutError if a reply is missing after the time limit, and with another error if the connection
             ends.  If the Deferred is cancelled, all of the reads are given up.
@@ -179,7 +182,7 @@ class ClientConnection(Protocol):
         if not self.wire.numbered:
             return self._read(ids, ledger_id, entry_ids, self.wire.encode_reads(ledger_id, entry_ids, 0))
         numbers = range(number := self._take_ids(ids, len(entry_ids)), number + len(entry_ids))
-        return self._read(ids, NUMBERED, numbers, self.wire.encode_reads(ledger_id, entry_ids, number))
+        return self._read(ids, NUMBERED, numbers, self.wire.encode_reads(ledger_id, entry_ids, number, context))
 
     def special_read(
         self, ids: RequestIds, ledger_id: int, entry_id: int, flags: int, master_key: bytes | None
@@ -217,7 +220,7 @@ class ClientConnection(Protocol):
 
     def read_batch(
         self, ids: RequestIds, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
-        master_key: bytes | None = None, patience: float | None = None,
+        master_key: bytes | None = None, patience: float | None = None, context: Mapping[str, str] | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
         """Read consecutive entries from ``first`` upwards.
 
@@ -227,11 +230,14 @@ class ClientConnection(Protocol):
         :param max_size: maximum number of bytes of the reply; each protocol counts them in its own way.
         :param flags: bits of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         :param patience: maximum number of seconds that the bookie waits until ``first`` is confirmed; needs V3.
+        :param context: pairs of text that the request carries, if the protocol has a place for them.
         """
         number = self._take_ids(ids, 1)
         request = self.wire.batch_read(ledger_id, first, number, max_count, max_size, flags, master_key)
         if patience is not None:
             request.wait(int(patience * 1000))
+        if context:
+            request.carry(context)
         frame = self.wire.encode_batch_read(request)
         return self._call(ids, number, frame, ledger_id, first, BatchReply, lambda reply: reply, patience or 0.0)
 

@@ -1,5 +1,6 @@
 """Writes the replies of each connection and batch by one ``transport.write``."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from twisted.logger import Logger
@@ -19,11 +20,12 @@ class Outbox:
     of requests, a read from disk) calls :meth:`flush`.
     """
 
-    __slots__ = ("_enrolled",)
+    __slots__ = ("_enrolled", "_after")
     _log = Logger()
 
     def __init__(self) -> None:
         self._enrolled: list[Flushable] = []
+        self._after: list[Callable[[], None]] = []
 
     def enrol(self, connection: Flushable) -> None:
         """Register a ``connection``, so that the next :meth:`flush` writes its replies.
@@ -31,6 +33,10 @@ class Outbox:
         It must not be registered already.
         """
         self._enrolled.append(connection)
+
+    def after_flush(self, call: Callable[[], None]) -> None:
+        """Register a function that is called once, at the end of the next :meth:`flush`; it must not raise."""
+        self._after.append(call)
 
     def flush(self) -> None:
         """Write the replies of every enrolled connection, in the order of enrolment.
@@ -46,3 +52,7 @@ class Outbox:
                 except Exception:
                     self._log.failure("the replies of a connection could not be written")
                     connection.abort()
+        if self._after:
+            after, self._after = self._after, []
+            for call in after:
+                call()
