@@ -103,6 +103,8 @@ class AppendTraces:
 def _place(ledger_ids: Sequence[int], entry_ids: Sequence[int], key: _Key) -> int | None:
     """Return the index of an entry in a batch; None if it is not there."""
     ledger_id, entry_id = key
+    if isinstance(entry_ids, range):  # all are of one ledger
+        return entry_ids.index(entry_id) if entry_id in entry_ids and ledger_ids[0] == ledger_id else None
     place = -1
     while True:
         try:

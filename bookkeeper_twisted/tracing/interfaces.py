@@ -10,7 +10,11 @@ from .traceparent import SpanIds
 
 
 class ITracer(Interface):
-    """A provider of traces.  A process without one has None instead; called on the thread of the reactor."""
+    """A provider of traces.  A process without one has None instead.
+
+    Called on the thread of the reactor.  No method raises, because appends and replies would fail: what goes wrong is
+    logged.
+    """
 
     def begin(name: str) -> Span | None:
         """Begin the first span of an operation that the program calls, if the operation is to be traced.
@@ -30,7 +34,7 @@ class ITracer(Interface):
         """
 
     def end(span: Span, error: BaseException | None = None, ended: float | None = None) -> None:
-        """Report a span that has ended.  Never raises: a failure to report is logged.
+        """Report a span that has ended.
 
         :param error: the error with which it ended; its class becomes ``error.type``.
         :param ended: seconds since the epoch; None for now.

@@ -78,7 +78,11 @@ class OpenTelemetryTracer:
     def _first(self, context: Context, name: str) -> Span | None:
         """Begin the first span of a trace, if the sampler of the provider agrees."""
         trace_id = self._ids.generate_trace_id()
-        decided = self._sampler.should_sample(context, trace_id, name, trace.SpanKind.INTERNAL)
+        try:
+            decided = self._sampler.should_sample(context, trace_id, name, trace.SpanKind.INTERNAL)
+        except Exception:  # a sampler may be the program's own, and must not fail an append
+            self._log.failure("the sampler of traces failed")
+            return None
         if decided.decision is not Decision.RECORD_AND_SAMPLE:
             return None
         ids = SpanIds(trace_id, self._ids.generate_span_id())

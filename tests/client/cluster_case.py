@@ -7,6 +7,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
 from bookkeeper_twisted.config.client import ClientConfig
@@ -70,13 +71,14 @@ class RealClusterCase(ClusterCase):
     """The whole path: client, connections, bookies, journals on simulated disks."""
 
     wire_protocol = "auto"
+    bookie_options = EngineOptions()
 
     def make_bookies(self) -> Any:
         """Starts four bookies."""
         self.network = MemoryNetwork()
         self.rigs = {}
         for bookie_id in BOOKIES:
-            self.rigs[bookie_id] = rig = Rig()
+            self.rigs[bookie_id] = rig = Rig(options=self.bookie_options)
             self.network.listeners[bookie_id.split(":")[0], 1] = rig.engine.factory
         addresses = BookieAddresses(self.cluster.registration, self.network.endpoint)
         return NetworkBookieClient(self.clock, addresses.resolve, ClientConfig(wire_protocol=self.wire_protocol))

@@ -13,7 +13,7 @@ from ...tracing.interfaces import ITracer
 from ...tracing.spans import Span, SpanKind
 from ...tracing.traceparent import TRACEPARENT, SpanIds, decode_traceparent
 
-JOURNAL_GROUP, REPLY, SERVED = "bookkeeper.journal_group", "bookkeeper.reply", "bookkeeper."
+JOURNAL_GROUP, REPLY, SERVED = "bookie.journal_group", "bookie.reply", "bookie."
 """The names of spans; the last is the begin of the name of a request's span, before that of its operation."""
 
 

@@ -1,0 +1,114 @@
+"""Traces that go to the SDK of OpenTelemetry."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import Any
+
+from bookkeeper_twisted.testing.contracts import tracer_contract
+from bookkeeper_twisted.testing.contracts.tracer_contract import Reported
+from bookkeeper_twisted.tracing.spans import SpanKind
+from bookkeeper_twisted.tracing.traceparent import SpanIds
+
+try:
+    from opentelemetry import context, trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+    from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+
+    from bookkeeper_twisted.tracing.open_telemetry import SCOPE, OpenTelemetryTracer
+
+    MISSING = ""
+except ImportError as error:
+    MISSING = f"needs the extra otel: {error}"
+
+
+def _ids(found: Any) -> SpanIds:
+    return SpanIds(found.trace_id, found.span_id, found.trace_flags.sampled)
+
+
+class OpenTelemetryTests(tracer_contract.TracerContract):
+    """The contract on it, and what the SDK decides."""
+
+    if MISSING:
+        skip = MISSING
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.exporter = InMemorySpanExporter()
+        self.provider = TracerProvider(shutdown_on_exit=False)
+        self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
+
+    def make(self, ratio: float) -> Any:
+        return OpenTelemetryTracer(self.provider, ratio, self.clock.seconds)
+
+    @contextmanager
+    def calling(self, ids: SpanIds) -> Iterator[None]:
+        flags = trace.TraceFlags(trace.TraceFlags.SAMPLED if ids.is_sampled else trace.TraceFlags.DEFAULT)
+        span = trace.NonRecordingSpan(trace.SpanContext(ids.trace_id, ids.span_id, True, flags))
+        token = context.attach(trace.set_span_in_context(span))
+        try:
+            yield
+        finally:
+            context.detach(token)
+
+    def reported(self) -> list[Reported]:
+        return [self._reported(span) for span in self.exporter.get_finished_spans()]
+
+    def _reported(self, span: Any) -> Reported:
+        attributes = dict(span.attributes)
+        attributes.pop("error.type", None)
+        return Reported(
+            span.name, _ids(span.context), None if span.parent is None else _ids(span.parent),
+            SpanKind[span.kind.name], span.start_time / 1e9, span.end_time / 1e9, attributes,
+            tuple(_ids(link.context) for link in span.links), span.status.description or "",
+        )  # fmt: skip
+
+    def test_ratio(self) -> None:
+        """One in a hundred is one in a hundred, each with the same chance: the gaps are not all alike."""
+        numbers = Random(5)
+
+        class Ids(RandomIdGenerator):
+            def generate_span_id(self) -> int:
+                return numbers.getrandbits(64)
+
+        self.provider = TracerProvider(id_generator=Ids(), shutdown_on_exit=False)
+        tracer = self.make(0.01)
+        sampled = [number for number in range(100_000) if tracer.begin("append") is not None]
+        self.assertTrue(800 < len(sampled) < 1200, len(sampled))
+        gaps = {after - before for before, after in zip(sampled, sampled[1:], strict=False)}
+        self.assertGreater(len(gaps), 100)
+
+    def test_sampler(self) -> None:
+        """What the share picks, the sampler of the provider may refuse."""
+        self.provider = TracerProvider(sampler=ALWAYS_OFF, shutdown_on_exit=False)
+        self.assertIsNone(self.make(1).begin("append"))
+
+    def test_broken_sampler(self) -> None:
+        """A sampler that fails is logged, and the operation is not traced."""
+        tracer = self.make(1)
+        self.patch(type(tracer._sampler), "should_sample", lambda *args: 1 // 0)
+        self.assertIsNone(tracer.begin("append"))
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+
+    def test_of_process(self) -> None:
+        """Spans have the resource of the provider and the scope of this package; the error's class is an attribute."""
+        tracer = self.make(1)
+        span = tracer.begin("append")
+        assert span is not None
+        tracer.end(span, KeyError("x"))
+        (found,) = self.exporter.get_finished_spans()
+        self.assertEqual((found.resource, found.instrumentation_scope.name), (self.provider.resource, SCOPE))
+        self.assertEqual((found.attributes["error.type"], found.status.is_ok), ("KeyError", False))
+        self.assertEqual(repr(tracer), "<OpenTelemetryTracer, 1 of operations without a span>")
+
+    def test_broken_processor(self) -> None:
+        """A processor that fails is logged, and fails nothing else."""
+        tracer = self.make(1)
+        self.patch(type(tracer._processor), "on_end", lambda *args: 1 // 0)
+        span = tracer.begin("append")
+        assert span is not None
+        tracer.end(span)
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
