@@ -44,6 +44,7 @@ COMMANDS = {
     "pool": Command("pool.pool", "many flows over few sockets", "2 min"),
     "doors": Command("pool.doors", "what a call of asyncio costs, by where the reactor runs", "1 min"),
     "writing": Command("writing.writing", "what appends cost a client, beside another source tree", "1 min"),
+    "tracing": Command("tracing.tracing", "what traces cost appends, at 0 %, 1 % and 100 %", "2 min"),
     "structure": Command("writing.structure", "the size of the code, and the way of an append", "10 s"),
     "following": Command("reading.following", "how soon an append reaches a reader that follows", "2 min"),
     "striped": Command("reading.striped", "ledgers of which each bookie has some entries only", "3 min"),

@@ -35,7 +35,7 @@ from .requests.context import RequestContext, RequestLimits
 from .requests.encryption import Encryption
 from .requests.request_processor import RequestProcessor
 from .requests.slow_requests import SlowRequests
-from .requests.traces import RequestTraces
+from .requests.traces import RequestTraces, WrittenGroup
 
 T = TypeVar("T")
 
@@ -120,7 +120,7 @@ class Engine:
                 clock, lambda ledger_id: self.commits[ledger_id % len(self.commits)].waits(),
                 self.bookie.lacked_room_since,
             ),
-            traces=self._traces(options.tracer),
+            traces=self._traces(options.tracer, clock.seconds),
         )  # fmt: skip
         self.context.slow.keeps_context = options.keeps_context
         self.access = options.access
@@ -132,11 +132,14 @@ class Engine:
         )  # fmt: skip
         self.factory.metrics.watch_principals(KINDS, self._count_principals)
 
-    def _traces(self, tracer: ITracer | None) -> RequestTraces | None:
+    def _traces(self, tracer: ITracer | None, seconds: Callable[[], float]) -> RequestTraces | None:
         if tracer is None:
             return None
-        commits = self.commits
-        return RequestTraces(tracer, lambda ledger: commits[ledger % len(commits)].completing, self.outbox.after_flush)
+
+        def group_of(ledger_id: int) -> WrittenGroup | None:
+            return self.commits[ledger_id % len(self.commits)].completing
+
+        return RequestTraces(tracer, seconds, group_of, self.outbox.after_flush)
 
     def _count_principals(self, kind: str) -> int:
         return sum([connection.principal.kind == kind for connection in self.factory.peers])

@@ -1,6 +1,6 @@
 """The two wire protocols of BookKeeper, V2 and V3, as implementations of :class:`~.wire_protocol.IWireProtocol`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from zope.interface import implementer
 
@@ -22,7 +22,7 @@ from .v3 import replies_in as v3_replies_in
 from .v3 import replies_out as v3_replies_out
 from .v3 import requests_in as v3_requests_in
 from .v3 import requests_out as v3_requests_out
-from .v3.request_context import set_apart, with_context
+from .v3.request_context import between
 from .wire_protocol import IWireProtocol
 
 _V2_OPERATIONS = {
@@ -184,17 +184,12 @@ class V3Protocol:
         See :meth:`.IWireProtocol.encode_adds` for parameters and errors.
         """
         key, flags, entries = adds.master_key, adds.flags, adds.entries()
-        contexts = adds.contexts or {}
-        parts: Iterable[tuple[int, int]] = stretches(adds.entry_ids, adds.ledger_ids)
         frames = [
-            with_context(
-                v3_requests_out.encode_adds(
-                    key, adds.ledger_ids[start], adds.entry_ids[start], entries[start:end], flags, adds.deferred_sync,
-                    first_number + start,
-                ),
-                contexts.get(start),
+            v3_requests_out.encode_adds(
+                key, adds.ledger_ids[start], adds.entry_ids[start], entries[start:end], flags, adds.deferred_sync,
+                first_number + start, adds.contexts and between(adds.contexts, start, end),
             )
-            for start, end in (set_apart(parts, contexts) if contexts else parts)
+            for start, end in stretches(adds.entry_ids, adds.ledger_ids)
         ]  # fmt: skip
         return b"".join(frames), b""
 

@@ -14,8 +14,8 @@ Trace Context), a pair of the field ``requestContext``, which Apache's bookie ta
 so traces over V2 end at the client, and their first span says so.  A traced add stays in its batch and in its run;
 only its frame is longer.
 
-A bookie makes its spans when it answers, from the times that it knows anyway: the add (or read), the journal group that
-made the add durable, and the write of the reply.  A group has entries of many adds: its span is a child of the first
+A bookie makes its spans when it answers, from the times that it knows anyway: the add (or read), which ends when its
+reply has been written, and the journal group that made the add durable.  A group has entries of many adds: its span is a child of the first
 traced add, and every traced add of the group has a link to it.
 
 The pairs of ``requestContext`` are of a stranger: the codec keeps few and short ones, without control characters.

@@ -21,10 +21,11 @@ class Span:
     :ivar parent: the ids of the span that it is a part of; None if it is the first of its trace.
     :ivar began: seconds since the epoch.
     :ivar attributes: facts about it by name; the owner adds them until the end.
+    :ivar events: moments in it, each a name and the seconds since the epoch.
     :ivar links: ids of spans of which it is no part, but that have to do with it.
     """
 
-    __slots__ = ("ids", "parent", "name", "kind", "began", "attributes", "links")
+    __slots__ = ("ids", "parent", "name", "kind", "began", "attributes", "events", "links")
 
     def __init__(self, ids: SpanIds, parent: SpanIds | None, name: str, kind: SpanKind, began: float) -> None:
         self.ids = ids
@@ -33,6 +34,7 @@ class Span:
         self.kind = kind
         self.began = began
         self.attributes: dict[str, str | int | bool] = {}
+        self.events: list[tuple[str, float]] = []
         self.links: list[SpanIds] = []
 
     @property

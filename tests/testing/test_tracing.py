@@ -22,7 +22,7 @@ class MemoryTracerTests(tracer_contract.TracerContract):
         return [
             Reported(
                 e.span.name, e.span.ids, e.span.parent, e.span.kind, e.span.began, e.ended, e.span.attributes,
-                tuple(e.span.links), "" if e.error is None else f"{type(e.error).__name__}: {e.error}",
+                tuple(e.span.events), tuple(e.span.links), "" if e.error is None else f"{type(e.error).__name__}: {e.error}",
             )
             for e in self.tracer.ended
         ]  # fmt: skip

@@ -63,6 +63,7 @@ class OpenTelemetryTests(tracer_contract.TracerContract):
         return Reported(
             span.name, _ids(span.context), None if span.parent is None else _ids(span.parent),
             SpanKind[span.kind.name], span.start_time / 1e9, span.end_time / 1e9, attributes,
+            tuple((event.name, event.timestamp / 1e9) for event in span.events),
             tuple(_ids(link.context) for link in span.links), span.status.description or "",
         )  # fmt: skip
 

@@ -13,8 +13,11 @@ from ...tracing.interfaces import ITracer
 from ...tracing.spans import Span, SpanKind
 from ...tracing.traceparent import TRACEPARENT, SpanIds, decode_traceparent
 
-JOURNAL_GROUP, REPLY, SERVED = "bookie.journal_group", "bookie.reply", "bookie."
+JOURNAL_GROUP, SERVED = "bookie.journal_group", "bookie."
 """The names of spans; the last is the begin of the name of a request's span, before that of its operation."""
+
+ANSWERED = "answered"
+"""The name of the event that the reply is made; the span ends when it has been written."""
 
 
 class WrittenGroup(Protocol):
@@ -35,19 +38,21 @@ class WrittenGroup(Protocol):
 class RequestTraces:
     """The spans of the requests of one bookie.
 
+    :param seconds: returns the time in seconds since the epoch.
     :param group_of: returns the journal group whose entries are being acknowledged now, if it is one of the journal of
         a ledger.
     :param after_flush: registers a function to be called once, when the replies have been written.
     """
 
     def __init__(
-        self, tracer: ITracer, group_of: Callable[[int], WrittenGroup | None],
+        self, tracer: ITracer, seconds: Callable[[], float], group_of: Callable[[int], WrittenGroup | None],
         after_flush: Callable[[Callable[[], None]], None],
     ) -> None:  # fmt: skip
         self._tracer = tracer
+        self._seconds = seconds
         self._group_of = group_of
         self._after_flush = after_flush
-        self._unwritten: list[tuple[Span, Span, BaseException | None]] = []
+        self._unwritten: list[tuple[Span, BaseException | None]] = []
 
     def added(self, run: AddRun, part: Entries, peer: str, began: float, error: Exception | None) -> None:
         """Make the spans of those adds of a ``run`` that are traced and are answered now.
@@ -102,10 +107,10 @@ class RequestTraces:
     def _end_later(self, span: Span, error: BaseException | None) -> None:
         if not self._unwritten:
             self._after_flush(self._flushed)
-        self._unwritten.append((span, self._tracer.child(span.ids, REPLY, SpanKind.INTERNAL), error))
+        span.events.append((ANSWERED, self._seconds()))
+        self._unwritten.append((span, error))
 
     def _flushed(self) -> None:
         unwritten, self._unwritten = self._unwritten, []
-        for span, reply, error in unwritten:
-            self._tracer.end(reply)
+        for span, error in unwritten:
             self._tracer.end(span, error)

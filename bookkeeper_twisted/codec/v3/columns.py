@@ -7,7 +7,7 @@ equal those of the first frame, its parts have the same offsets.  The protobuf l
 values are always those that the library would return.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from ..operations import HIGH_PRIORITY, RECOVERY_ADD
 from ..strides import row_ahead, same_columns
 from ..varints import MINUS_ONE, decode_column, decode_varint, fill_column, width
 from .layout import ADD_KEY, FLAG_KEY, READ_KEY, TXN_AT
+from .request_context import NO_CONTEXTS, lift_traceparents
 
 MIN_SERIES = 8
 """Least number of frames for which decoding by columns is faster than decoding one by one."""
@@ -45,24 +46,24 @@ T = TypeVar("T")
 
 
 def after_series(
-    data: bytes, at: int, stride: int, singles: int, decode: Callable[[bytes, int, int, T], int], found: T
+    data: bytes, at: int, stride: int, singles: int, decode: Callable[[bytes, int, int, T], tuple[int, int]], found: T
 ) -> tuple[int, int]:
     """Decode a series of frames (consecutive frames of one layout) at offset ``at``, if there is one.
 
     After a very short series, the next :data:`SINGLES` calls do not look for a series, because the search costs time.
 
     :param stride: bytes of the first frame with its length word.
-    :param singles: the second value that the previous call returned; 0 for the first call.
-    :param decode: called with ``data``, ``at``, ``stride`` and ``found``; it adds the decoded frames to ``found``, and
-        returns their number.
-    :returns: the offset after the series (``at`` if none was decoded), and ``singles`` for the next call.
+    :param singles: number of times that no series is looked for; at first 0.
+    :param decode: called with ``data``, ``at``, ``stride`` and ``found``, to which it adds what it has decoded; it
+        returns the number of frames and their bytes.
+    :returns: the offset after the series, which is ``at`` without one, and ``singles`` for the next call.
     """
     if singles:
         return at, singles - 1
     if not row_ahead(data, at, stride, LENGTH_SIZE):
         return at, 0
-    count = decode(data, at, stride, found)
-    return at + count * stride, SINGLES if count < MIN_SERIES else 0
+    count, size = decode(data, at, stride, found)
+    return at + size, SINGLES if count < MIN_SERIES else 0
 
 
 class UnusualError(Exception):
@@ -79,6 +80,8 @@ class FrameColumns:
     :ivar ledger_ids: the ledger id of each frame.
     :ivar txn_ids, entry_ids: the txnId and the entry id of each frame.
     :ivar bodies: the bodies of adds, empty byte strings for other operations.
+    :ivar contexts: the pairs of text that frames carry, by index.
+    :ivar context_size: bytes of these pairs.
     """
 
     flags: int
@@ -87,6 +90,8 @@ class FrameColumns:
     txn_ids: Sequence[int]
     entry_ids: Sequence[int]
     bodies: Sequence[bytes]
+    contexts: Mapping[int, Mapping[str, str]] = NO_CONTEXTS
+    context_size: int = 0
 
 
 class _FrameReader:
@@ -292,6 +297,10 @@ def _columns(
     edges = [at, at + TXN_AT, *cuts, at + stride - tail, at + stride]
     found = FrameColumns(flags, master_key, [], [], [], [])
     if _counts_up(data, stride, edges, found):
+        return found
+    lifted = lift_traceparents(data, at, stride) if cuts[-1] < at + stride else None  # an add, which has a body
+    if lifted is not None and _counts_up(lifted.frames, stride, [edge - at for edge in edges], found):
+        found.contexts, found.context_size = lifted.contexts, lifted.size
         return found
     sizes = tuple([end - start for start, end in pairwise(edges)])
     columns = same_columns(data, at, sizes, _FIXED)

@@ -53,17 +53,17 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
     return at
 
 
-def _rows(data: bytes, at: int, stride: int, items: list[object]) -> int:
-    """Decode a series of successful add replies or read replies, all of one layout; return the number of frames."""
-    operation = data[at + OPERATION_AT]
+def _rows(data: bytes, at: int, stride: int, items: list[object]) -> tuple[int, int]:
+    """Decode a series of successful replies of one layout to adds or reads; return the number and bytes of its frames."""
+    operation, count = data[at + OPERATION_AT], 0
     if operation == _ADD and (adds := add_reply_columns(data, at, stride)) is not None:
         AddReplies(Status.EOK, adds.ledger_ids, adds.entry_ids, adds.txn_ids).append_to(items)
-        return len(adds.txn_ids)
-    if operation == _READ and (reads := read_reply_columns(data, at, stride)) is not None:
+        count = len(adds.txn_ids)
+    elif operation == _READ and (reads := read_reply_columns(data, at, stride)) is not None:
         found, lac = reads
         _append_reads(items, found.ledger_ids, found.entry_ids, found.txn_ids, found.bodies, repeat(lac))
-        return len(found.txn_ids)
-    return 0
+        count = len(found.txn_ids)
+    return count, count * stride
 
 
 def _unlike_read_replies(data: bytes, at: int, limit: int, items: list[object]) -> int:

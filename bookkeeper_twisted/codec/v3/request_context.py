@@ -4,9 +4,9 @@ Bookies log them with the lines about the request, and a pair named ``traceparen
 bookie.  Whoever can send a request chooses the pairs, so a bookie keeps few and short ones, without control characters.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..protobuf import text
 from ..varints import bytes_field
@@ -22,6 +22,22 @@ _KEY = b"\xc2\x0c"  # field 200
 _NAME, _VALUE = b"\x0a", b"\x12"
 
 
+NO_CONTEXTS: Mapping[int, Mapping[str, str]] = MappingProxyType({})
+
+_TRACEPARENT = b"traceparent"
+_TRACEPARENT_SIZE = 55
+_TRACE_HEAD = b"%b\x46\x0a\x0b%b\x12\x37" % (_KEY, _TRACEPARENT)
+"""The bytes in front of the text of a traceparent, if it is the only pair of a request, as clients send it."""
+
+_TRACE_SIZE = len(_TRACE_HEAD) + _TRACEPARENT_SIZE
+
+
+def context_fields(pairs: Mapping[str, str]) -> bytes:
+    """Encode pairs of text as the last fields of a request."""
+    fields = [bytes_field(_NAME, name.encode()) + bytes_field(_VALUE, value.encode()) for name, value in pairs.items()]
+    return b"".join([bytes_field(_KEY, pair) for pair in fields])
+
+
 def with_context(frame: bytes, pairs: Mapping[str, str] | None) -> bytes:
     """Return the ``frame`` of one request with pairs of text at its end.
 
@@ -29,27 +45,49 @@ def with_context(frame: bytes, pairs: Mapping[str, str] | None) -> bytes:
     """
     if not pairs:
         return frame
-    fields = [bytes_field(_NAME, name.encode()) + bytes_field(_VALUE, value.encode()) for name, value in pairs.items()]
-    message = b"".join([frame[LENGTH.size :], *(bytes_field(_KEY, pair) for pair in fields)])
+    message = frame[LENGTH.size :] + context_fields(pairs)
     return LENGTH.pack(len(message)) + message
 
 
-def set_apart(parts: Iterable[tuple[int, int]], indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Divide ranges of adds so that each of some adds is a range of its own, because its frame has another layout.
+def between(contexts: Mapping[int, Mapping[str, str]], start: int, end: int) -> Mapping[int, Mapping[str, str]]:
+    """Return the pairs of the adds with the indexes ``start .. end - 1``, by their indexes in that range."""
+    return {index - start: pairs for index, pairs in contexts.items() if start <= index < end}
 
-    :param parts: start and end of each range, ascending.
-    :param indexes: the adds that are set apart.
+
+class Lifted(NamedTuple):
+    """Frames of one size, out of which the traceparents of some have been taken.
+
+    :ivar frames: the frames without traceparents, all of one size.
+    :ivar contexts: the pairs that were taken out, by the index of the frame.
+    :ivar size: bytes of the traceparents.
     """
-    cuts = sorted(indexes)
-    for start, end in parts:
-        for index in cuts:
-            if start <= index < end:
-                if start < index:
-                    yield start, index
-                yield index, index + 1
-                start = index + 1
-        if start < end:
-            yield start, end
+
+    frames: bytes
+    contexts: Mapping[int, Mapping[str, str]]
+    size: int
+
+
+def lift_traceparents(data: bytes, at: int, stride: int) -> Lifted | None:
+    """Take the traceparents out of frames that without them have the size of the first one.
+
+    So one append of a hundred that is traced does not keep a bookie from decoding all of them together.
+
+    :param at: offset of the first frame, which has none.
+    :param stride: bytes of each frame without a traceparent.
+    :returns: None if no frame has a traceparent, or one has another size than expected.
+    """
+    contexts: dict[int, Mapping[str, str]] = {}
+    parts, done, n_before = list[bytes](), at, 0
+    word, longer = data[at : at + LENGTH.size], LENGTH.pack(stride - LENGTH.size + _TRACE_SIZE)
+    while (found := data.find(_TRACE_HEAD, done + stride)) >= 0:
+        start, end = found - stride, found + _TRACE_SIZE
+        if (start - done) % stride or end > len(data) or data[start : start + LENGTH.size] != longer:
+            return None
+        n_before += (start - done) // stride
+        contexts[n_before] = {_TRACEPARENT.decode(): _printable(data[end - _TRACEPARENT_SIZE : end])}
+        parts += (data[done:start], word, data[start + LENGTH.size : found])
+        done, n_before = end, n_before + 1
+    return Lifted(b"".join([*parts, data[done:]]), contexts, len(contexts) * _TRACE_SIZE) if contexts else None
 
 
 def decode_context(pairs: Any) -> Mapping[str, str]:

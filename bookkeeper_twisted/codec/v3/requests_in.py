@@ -73,16 +73,20 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
     return at, True
 
 
-def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> int:
-    """Decode consecutive adds or plain reads of one layout; return their number, 0 if no such series begins here."""
+def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> tuple[int, int]:
+    """Decode a series of adds or plain reads of one layout.
+
+    :returns: the number of its frames, 0 without a series, and their bytes.
+    """
     operation = data[at + OPERATION_AT]
     if operation == _ADD and (found := add_columns(data, at, stride)) is not None:
         runs.add_columns(found)
     elif operation == _READ and (found := read_columns(data, at, stride)) is not None:
         runs.reads(found.flags, found.ledger_ids, found.entry_ids, found.txn_ids)
     else:
-        return 0
-    return len(found.txn_ids)
+        return 0, 0
+    count = len(found.txn_ids)
+    return count, count * stride + found.context_size
 
 
 def _unlike_rows(data: bytes, at: int, limit: int, runs: "_RunBuilder") -> int:
@@ -136,6 +140,8 @@ class _RunBuilder:
         key = (found.flags, False, found.master_key)
         if _are_entries(found):
             self._adds(key, found.ledger_ids, found.entry_ids, found.txn_ids, found.bodies)
+            for index, pairs in found.contexts.items():
+                self._carried(found.ledger_ids[index], found.entry_ids[index], pairs)
             return
         for add in zip(found.txn_ids, found.ledger_ids, found.entry_ids, found.bodies, strict=True):
             self.add(key, *add)
@@ -178,9 +184,12 @@ class _RunBuilder:
         self._entry_ids = joined(self._entry_ids, entry_ids)
         self._txn_ids = joined(self._txn_ids, txn_ids)
         if self.context:  # only a request that is decoded alone has any
-            if self._contexts is None:
-                self._contexts = {}
-            self._contexts[ledger_ids[0], entry_ids[0]] = self.context
+            self._carried(ledger_ids[0], entry_ids[0], self.context)
+
+    def _carried(self, ledger_id: int, entry_id: int, pairs: Mapping[str, str]) -> None:
+        if self._contexts is None:
+            self._contexts = {}
+        self._contexts[ledger_id, entry_id] = pairs
 
     def flush(self) -> None:
         """Complete the run that is being filled, and append it to the list of items."""
@@ -327,7 +336,7 @@ def _batch_read(request: wire_pb.BatchReadRequest, header: Header, runs: _RunBui
         runs.wire, header.version, flags, request.ledgerId, request.startEntryId, header.txn_id, request.maxCount,
         request.maxSize, request.masterKey if request.HasField("masterKey") else None,
         request.previousLAC if request.HasField("previousLAC") else None,
-        request.timeOut if request.HasField("timeOut") else None, header.context,
+        request.timeOut if request.HasField("timeOut") else None, header.context or None,
     )  # fmt: skip
     if header.version != VERSION:
         runs.other(RejectedRequest(header, Status.EBADVERSION, batch.failure(Status.EBADVERSION)))

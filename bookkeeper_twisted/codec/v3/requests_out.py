@@ -21,6 +21,7 @@ from .layout import (
     FLAG_KEY,
     FLAG_PIGGYBACK,
     FLAG_RECOVERY,
+    LENGTH,
     READ_KEY,
     TXN_AT,
     fill_auth,
@@ -28,7 +29,7 @@ from .layout import (
     frame,
     header_field,
 )
-from .request_context import with_context
+from .request_context import NO_CONTEXTS, context_fields, with_context
 
 
 def _priority(flags: int) -> int:
@@ -40,7 +41,7 @@ def _priority(flags: int) -> int:
 
 def encode_adds(
     master_key: bytes, ledger_id: int, first: int, entries: Sequence[bytes], flags: int, deferred_sync: bool,
-    first_txn_id: int,
+    first_txn_id: int, contexts: Mapping[int, Mapping[str, str]] | None = None,
 ) -> bytes:  # fmt: skip
     """Encode add requests for consecutive entries of one ledger, with consecutive txnIds.
 
@@ -48,7 +49,9 @@ def encode_adds(
     :param entries: header, digest and payload of each entry, at least one.
     :param flags: ``RECOVERY_ADD`` and ``HIGH_PRIORITY``; other bits are ignored.
     :param deferred_sync: whether the bookie acknowledges the adds before it syncs.
+    :param contexts: pairs of text that some adds carry, by the index of the entry; None or empty for none.
     """
+    contexts = contexts or NO_CONTEXTS
     count, size = len(entries), len(entries[0])
     txn_ids = range(first_txn_id, first_txn_id + count)
     flag = FLAG_RECOVERY if flags & RECOVERY_ADD else None
@@ -60,7 +63,8 @@ def encode_adds(
         for i, body in enumerate(entries):
             ids = before_id + varint(first + i) + after_id
             header = header_field(Operation.ADD, first_txn_id + i, _priority(flags))
-            parts.append(frame(header + bytes_field(ADD_KEY, ids + bytes_field(b"\x22", body) + last)))
+            add = frame(header + bytes_field(ADD_KEY, ids + bytes_field(b"\x22", body) + last))
+            parts.append(with_context(add, contexts.get(i)))
         return b"".join(parts)
     after_id += b"\x22" + varint(size)
     frames: list[bytes] = []
@@ -74,7 +78,19 @@ def encode_adds(
         fill_column(heads, TXN_AT, len(head), txn_ids[start:end], txn_size)
         fill_column(heads, id_at, len(head), range(first + start, first + end), id_size)
         frames += _interleaved(bytes(heads), len(head), entries[start:end], last)
+    for index, pairs in contexts.items():
+        _lengthen(frames, 3 * index, context_fields(pairs))
     return b"".join(frames)
+
+
+def _lengthen(parts: list[bytes], at: int, fields: bytes) -> None:
+    """Append fields to a frame that is three items of a list: its head, its body and its end.
+
+    :param at: index of the head.
+    """
+    size = sum(map(len, parts[at : at + 3])) - LENGTH.size + len(fields)
+    parts[at] = LENGTH.pack(size) + parts[at][LENGTH.size :]
+    parts[at + 2] += fields
 
 
 def _interleaved(heads: bytes, size: int, bodies: Sequence[bytes], last: bytes) -> list[bytes]:

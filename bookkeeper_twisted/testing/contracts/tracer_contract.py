@@ -32,6 +32,7 @@ class Reported:
     began: float
     ended: float
     attributes: Mapping[str, Any]
+    events: tuple[tuple[str, float], ...]
     links: tuple[SpanIds, ...]
     error: str
 
@@ -99,19 +100,17 @@ class TracerContract(SynchronousTestCase):
         span = tracer.child(CALLER, "add", SpanKind.SERVER)
         other = tracer.begin("append")
         span.attributes.update({"text": "a", "number": 3, "fact": True})
+        span.events.append(("half", 1_000_000.625))
         span.links.append(other.ids)
         self.assertEqual(self.reported(), [])
         self.clock.advance(0.25)
         tracer.end(span)
         tracer.end(other, ended=1_000_001.0)
         first, second = self.reported()
-        attributes = {"text": "a", "number": 3, "fact": True}
-        self.assertEqual(
-            first,
-            Reported(
-                "add", span.ids, CALLER, SpanKind.SERVER, 1_000_000.5, 1_000_000.75, attributes, (other.ids,), "",
-            ),
-        )  # fmt: skip
+        attributes, events = {"text": "a", "number": 3, "fact": True}, (("half", 1_000_000.625),)
+        times = 1_000_000.5, 1_000_000.75
+        expected = Reported("add", span.ids, CALLER, SpanKind.SERVER, *times, attributes, events, (other.ids,), "")
+        self.assertEqual(first, expected)
         self.assertEqual((second.parent, second.ended, second.kind), (None, 1_000_001.0, SpanKind.INTERNAL))
 
     def test_error(self) -> None:

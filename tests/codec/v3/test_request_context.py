@@ -17,7 +17,6 @@ from bookkeeper_twisted.codec.v3.request_context import (
     MOST_CHARACTERS,
     MOST_PAIRS,
     decode_context,
-    set_apart,
     with_context,
 )
 from bookkeeper_twisted.codec.wires import V2, V3
@@ -61,12 +60,6 @@ class FrameTests(SynchronousTestCase):
         """Without pairs a frame is as ever."""
         self.assertIs(with_context(frame := b"\0\0\0\0", None), frame)
         self.assertIs(with_context(frame, {}), frame)
-
-    def test_set_apart(self) -> None:
-        """Each add with pairs is a range of its own; the others stay together."""
-        self.assertEqual(list(set_apart([(0, 10)], [3, 4, 9])), [(0, 3), (3, 4), (4, 5), (5, 9), (9, 10)])
-        self.assertEqual(list(set_apart([(0, 2), (2, 5)], [2])), [(0, 2), (2, 3), (3, 5)])
-        self.assertEqual(list(set_apart([(0, 1), (1, 2)], [0])), [(0, 1), (1, 2)])
 
 
 class RunTests(SynchronousTestCase):

@@ -1,0 +1,1 @@
+"""Measures what traces cost appends."""

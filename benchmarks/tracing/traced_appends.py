@@ -1,0 +1,130 @@
+"""A bookie or a client of ``python -m benchmarks tracing``, of the source tree that ``PYTHONPATH`` names first.
+
+``bookie URI DIRECTORY`` serves until its standard input ends.  ``client URI`` appends on request: a line as ``{"ratio":
+0.01, "count": 30000}`` is answered by the seconds that it took.
+"""
+
+import gc
+import json
+import sys
+import time
+from typing import Any
+
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+from twisted.internet.stdio import StandardIO
+from twisted.protocols.basic import LineOnlyReceiver
+from twisted.python.failure import Failure
+
+from bookkeeper_twisted.client import BookKeeper
+from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.client import ClientConfig
+from bookkeeper_twisted.embedding.production import make_bookie
+
+_reactor: Any = reactor
+_PAYLOAD = bytes(100)
+_IN_FLIGHT = 200
+
+
+class Dropping(SpanExporter):
+    """An exporter that drops all spans, so that nothing is measured but what is done here."""
+
+    def export(self, spans: object) -> SpanExportResult:
+        """Succeed."""
+        return SpanExportResult.SUCCESS
+
+
+def _tracing() -> dict[str, Any]:
+    """The keys of a process with a tracer; none in a tree that has no traces."""
+    provider = TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(Dropping()))
+    trace.set_tracer_provider(provider)
+    try:
+        import bookkeeper_twisted.tracing  # noqa: F401
+    except ImportError:
+        return {}
+    return {"tracer": "opentelemetry"}
+
+
+class Answers(LineOnlyReceiver):
+    """Takes a line for each round, and answers with one; the end of the input ends the process."""
+
+    delimiter = b"\n"
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+        self._tracing = _tracing()
+        self._writers: dict[float, Any] = {}
+
+    async def _writer(self, ratio: float) -> Any:
+        if ratio not in self._writers:
+            keys = {**self._tracing, "trace_sample_ratio": ratio} if ratio >= 0 else {}
+            client = await BookKeeper.connect(_reactor, self._uri, ClientConfig(wire_protocol="v3", **keys))
+            self._writers[ratio] = await client.create_ledger(3, 3, 2)
+        return self._writers[ratio]
+
+    async def _round(self, ratio: float, count: int) -> float:
+        writer, end, running, left = await self._writer(ratio), Deferred[None](), _IN_FLIGHT, count
+
+        def again(_: object) -> None:
+            nonlocal running, left
+            if left:
+                left -= 1
+                writer.append(_PAYLOAD).addCallback(again)
+            else:
+                running -= 1
+                if not running:
+                    end.callback(None)
+
+        gc.collect()
+        begun = time.perf_counter()
+        for _ in range(_IN_FLIGHT):
+            again(None)
+        await end
+        return time.perf_counter() - begun
+
+    def lineReceived(self, line: bytes) -> None:
+        """Measure a round."""
+        work = Deferred.fromCoroutine(self._round(**json.loads(line)))
+        work.addCallbacks(lambda wall: self.sendLine(json.dumps({"wall": wall}).encode()), self._broken)
+
+    def _broken(self, failure: Failure) -> None:
+        failure.printTraceback()
+        _reactor.stop()
+
+    def connectionLost(self, reason: object = None) -> None:
+        """End."""
+        if _reactor.running:
+            _reactor.stop()
+
+
+def main() -> None:
+    """Be what the arguments say."""
+    role, uri, *more = sys.argv[1:]
+    answers = Answers(uri)
+
+    async def begin() -> None:
+        if role == "bookie":
+            (directory,) = more
+            config = BookieConfig(
+                bookie_port=0, listening_interface="lo", allow_loopback=True, metadata_service_uri=uri,
+                journal_directories=(f"{directory}/journal",), ledger_directories=(f"{directory}/ledgers",),
+                journal_pre_alloc_size_mb=16, journal_max_size_mb=256, **answers._tracing,
+            )  # fmt: skip
+            await make_bookie(_reactor, config).start()
+        StandardIO(answers)
+        answers.sendLine(b"ready")
+
+    def failed(failure: Failure) -> None:
+        failure.printTraceback()
+        _reactor.stop()
+
+    _reactor.callWhenRunning(lambda: Deferred.fromCoroutine(begin()).addErrback(failed))
+    _reactor.run()
+
+
+if __name__ == "__main__":
+    main()
