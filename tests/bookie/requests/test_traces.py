@@ -1,0 +1,184 @@
+"""The spans of a bookie, and the pairs of text that a request carries in its lines of the log."""
+
+import json
+from typing import Any
+
+from twisted.internet.address import IPv4Address
+from twisted.logger import capturedLogs
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.bookie import BookieOptions
+from bookkeeper_twisted.bookie.engine import EngineOptions
+from bookkeeper_twisted.codec.adds import stored_adds
+from bookkeeper_twisted.codec.messages import ForceLedgerRequest, Header, ReadRequest
+from bookkeeper_twisted.codec.operations import Operation
+from bookkeeper_twisted.codec.wires import V3
+from bookkeeper_twisted.errors import LedgerFencedError, NoSuchEntryError
+from bookkeeper_twisted.logs.json_lines import json_line
+from bookkeeper_twisted.testing.tracing import EndedSpan, MemoryTracer
+from bookkeeper_twisted.tracing.traceparent import SpanIds
+
+from ..rig import KEY, Peer, Rig, run
+
+CALLER = SpanIds(5, 6)
+TRACED = {"traceparent": CALLER.text, "tenant": "acme"}
+
+
+class TracedBookieCase(SynchronousTestCase):
+    """A bookie with a tracer, and a client at 10.0.0.7."""
+
+    options: dict[str, Any] = {}
+
+    def setUp(self) -> None:
+        self.tracer = MemoryTracer(lambda: self.rig.clock.seconds(), 0)
+        self.rig = Rig(options=EngineOptions(tracer=self.tracer, **self.options))
+        self.rig.engine.context.slow.limit(100)
+        self.peer = Peer(self.rig.engine.factory.buildProtocol(IPv4Address("TCP", "10.0.0.7", 5)))
+
+    def add(self, first: int, count: int, *carrying: int, pairs: dict[str, str] = TRACED, key: bytes = KEY) -> None:
+        """Sends adds to ledger 1, some of which carry pairs."""
+        adds = stored_adds(key, run(1, first, count))
+        self.peer.send(V3.encode_adds(adds.carrying(dict.fromkeys(carrying, pairs)), 1)[0])
+
+    def named(self, name: str) -> list[EndedSpan]:
+        """The spans with a name."""
+        return [each for each in self.tracer.ended if each.span.name == name]
+
+
+class SpanTests(TracedBookieCase):
+    """The spans of requests."""
+
+    def test_times(self) -> None:
+        """An add lasts from its arrival to the write of its reply, its group from the queue to the sync."""
+        self.add(0, 20, 3, 17)
+        self.rig.clock.advance(0.25)
+        self.assertEqual(self.tracer.ended, [])
+        self.rig.drain()
+        first, second = self.named("bookie.add")
+        self.assertEqual([each.span.attributes for each in (first, second)], [
+            {"bookkeeper.ledger.id": 1, "bookkeeper.entry.id": entry_id, "network.peer": "10.0.0.7:5"}
+            for entry_id in (3, 17)
+        ])  # fmt: skip
+        self.assertEqual((first.span.parent, first.span.began, first.ended), (CALLER, 0.0, 0.25))
+        self.assertEqual(first.span.events, [("answered", 0.25)])
+        (group,) = self.named("bookie.journal_group")
+        self.assertEqual((group.span.began, group.ended, group.span.parent), (0.25, 0.25, first.span.ids))
+        self.assertEqual((first.span.links, second.span.links), ([group.span.ids],) * 2)
+        self.assertTrue(self.peer.replies())
+
+    def test_refused(self) -> None:
+        """An add that is refused ends with the error, and with no group."""
+        self.add(0, 1)
+        self.rig.drain()
+        self.rig.bookie.fence(1, KEY)
+        self.rig.drain()
+        self.add(1, 2, 1)
+        (refused,) = self.named("bookie.add")
+        self.assertIsInstance(refused.error, LedgerFencedError)
+        self.assertEqual(refused.span.links, [])
+
+    def test_not_sampled(self) -> None:
+        """A trace that is not sampled, or no valid one, has no spans, and is no error."""
+        for text in (CALLER._replace(is_sampled=False).text, CALLER.text + "0", "", "\N{SNOWMAN}" * 55):
+            self.add(0, 10, 5, pairs={"traceparent": text})
+        self.add(0, 10, 5, pairs={"tenant": "acme"})
+        self.rig.drain()
+        self.assertEqual((self.tracer.ended, self.peer.ended), ([], False))
+
+    def test_gone_peer(self) -> None:
+        """The adds of a peer that is gone are done, and so are their spans."""
+        self.add(0, 1, 0)
+        self.peer.leave()
+        self.rig.drain()
+        self.assertEqual(len(self.named("bookie.add")), 1)
+
+    def test_rare(self) -> None:
+        """Any other request of V3 that carries a traceparent has a span, too, with the error that it ends with."""
+        self.add(0, 1)
+        self.rig.drain()
+        force = ForceLedgerRequest(Header(V3, 3, Operation.FORCE_LEDGER, 7, 0, TRACED), 1)
+        fencing = ReadRequest(Header(V3, 3, Operation.READ, 8, 0, TRACED), 1, 99, True, master_key=KEY)
+        self.peer.send(V3.encode_request(force) + V3.encode_request(fencing))
+        self.rig.drain()
+        (forced,), (read,) = self.named("bookie.force_ledger"), self.named("bookie.read_entry")
+        self.assertEqual((forced.error, forced.span.parent), (None, CALLER))
+        self.assertIsInstance(read.error, NoSuchEntryError)
+
+    def test_reads(self) -> None:
+        """Reads of one chunk have the spans of those that are traced: from memory, of a missing entry, of the last."""
+        self.add(0, 10)
+        self.rig.drain()
+        for number, entry_id in enumerate((3, 50, -1)):
+            self.peer.send(V3.encode_reads(1, [entry_id, 4], 10 * number, TRACED))
+        self.rig.drain()
+        found = {each.span.attributes["bookkeeper.entry.id"]: type(each.error) for each in self.named("bookie.read")}
+        self.assertEqual(found, {3: type(None), 50: NoSuchEntryError, -1: type(None)})
+
+
+class UnjournaledTests(TracedBookieCase):
+    """A bookie that does not write entries to a journal."""
+
+    options = {"bookie": BookieOptions(write_data=False)}
+
+    def test_add(self) -> None:
+        """An add has a span, and there is no group."""
+        self.add(0, 1, 0)
+        (add,) = self.tracer.ended
+        self.assertEqual((add.span.name, add.span.links), ("bookie.add", []))
+
+
+class LogCase(TracedBookieCase):
+    """Lines about requests."""
+
+    def slow(self, data: bytes) -> list[Any]:
+        """The fields of the lines about requests that take long, as a collector of logs gets them."""
+        with capturedLogs() as events:
+            self.peer.send(data)
+            self.rig.clock.advance(0.25)
+            self.rig.drain()
+        lines = [json_line(event) for event in events if "requests" in event["log_namespace"]]
+        return [json.loads(line)["fields"] for line in lines if line]
+
+
+class LogTests(LogCase):
+    """Those of a bookie with ``preserveMdcForTaskExecution``."""
+
+    options = {"keeps_context": True}
+
+    def test_slow(self) -> None:
+        """A slow request has the pairs as one field; one without pairs has no such field."""
+        adds = stored_adds(KEY, run(1, 0, 20))
+        (fields,) = self.slow(V3.encode_adds(adds.carrying({7: TRACED}), 1)[0])
+        self.assertEqual(fields["request_context"], TRACED)
+        force = ForceLedgerRequest(Header(V3, 3, Operation.FORCE_LEDGER, 7, 0, TRACED), 1)
+        (fields,) = self.slow(V3.encode_request(force))
+        self.assertEqual((fields["operation"], fields["request_context"]), ("FORCE_LEDGER", TRACED))
+
+    def test_forged(self) -> None:
+        """A stranger's pairs stay one field of one line, which cannot replace another field."""
+        forged = {"ledger_id": "9\n2026-11-26 all is well", "log_level": "\x1b[2J", "x" * 600: "y"}
+        adds = stored_adds(KEY, run(1, 0, 1))
+        (fields,) = self.slow(V3.encode_adds(adds.carrying({0: forged}), 1)[0])
+        expected = {"ledger_id": "9?2026-11-26 all is well", "log_level": "?[2J"}
+        self.assertEqual((fields["ledger_id"], fields["request_context"]), (1, expected))
+
+    def test_unforeseen(self) -> None:
+        """So does a line about an unforeseen error."""
+
+        def broken(*args: object) -> None:
+            raise RuntimeError("broken")
+
+        self.patch(self.rig.bookie, "force", broken)
+        force = ForceLedgerRequest(Header(V3, 3, Operation.FORCE_LEDGER, 7, 0, TRACED), 1)
+        (fields,) = [f for f in self.slow(V3.encode_request(force)) if "error" in f]
+        self.assertEqual(fields["request_context"], TRACED)
+
+
+class PlainLogTests(LogCase):
+    """Those of a bookie without that key, as by default."""
+
+    def test_slow(self) -> None:
+        """There are no pairs in the line about a slow request."""
+        adds = stored_adds(KEY, run(1, 0, 20))
+        (fields,) = self.slow(V3.encode_adds(adds.carrying({7: TRACED}), 1)[0])
+        self.assertNotIn("request_context", fields)
