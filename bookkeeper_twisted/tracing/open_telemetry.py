@@ -11,7 +11,7 @@ from collections.abc import Callable
 from opentelemetry import trace
 from opentelemetry.context import Context, get_current
 from opentelemetry.sdk.trace import Event, ReadableSpan, Tracer, TracerProvider
-from opentelemetry.sdk.trace.sampling import Decision
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON, DEFAULT_ON, Decision
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, Status, StatusCode, TraceFlags
 from twisted.logger import Logger
@@ -47,6 +47,7 @@ class OpenTelemetryTracer:
         tracer = provider.get_tracer(SCOPE)
         assert isinstance(tracer, Tracer)
         self._resource, self._processor, self._sampler = tracer.resource, tracer.span_processor, tracer.sampler
+        self._takes_all = self._sampler in (ALWAYS_ON, DEFAULT_ON)  # not asked, because it costs as much as two spans
         self._ids = tracer.id_generator
         self._scope = InstrumentationScope(SCOPE)
         self._ratio = ratio
@@ -77,17 +78,17 @@ class OpenTelemetryTracer:
     def _first(self, context: Context, name: str) -> Span | None:
         """Begin the first span of a trace, if the sampler of the provider agrees."""
         trace_id = self._ids.generate_trace_id()
+        if not self._takes_all and not self._takes(context, trace_id, name):
+            return None
+        return Span(SpanIds(trace_id, self._ids.generate_span_id()), None, name, SpanKind.INTERNAL, self._seconds())
+
+    def _takes(self, context: Context, trace_id: int, name: str) -> bool:
         try:
             decided = self._sampler.should_sample(context, trace_id, name, trace.SpanKind.INTERNAL)
         except Exception:  # a sampler may be the program's own, and must not fail an append
             self._log.failure("the sampler of traces failed")
-            return None
-        if decided.decision is not Decision.RECORD_AND_SAMPLE:
-            return None
-        ids = SpanIds(trace_id, self._ids.generate_span_id())
-        span = Span(ids, None, name, SpanKind.INTERNAL, self._seconds())
-        span.attributes.update(decided.attributes)  # type: ignore[arg-type]  # a sampler's are as plain
-        return span
+            return False
+        return decided.decision is Decision.RECORD_AND_SAMPLE
 
     def child(self, parent: SpanIds, name: str, kind: SpanKind, began: float | None = None) -> Span:
         ids = SpanIds(parent.trace_id, self._ids.generate_span_id())
