@@ -78,7 +78,10 @@ class AppendTraces:
         return end_with(self.tracer, span, result)
 
     def refused(self, ledger_id: int, error: Exception) -> None:
-        """Report an append that was refused with an ``error``, if it is sampled."""
+        """Report an append that was refused, if it is sampled.
+
+        :param error: the error that the caller gets.
+        """
         span = self.tracer.begin(APPEND)
         if span is not None:
             span.attributes[LEDGER] = ledger_id
@@ -165,11 +168,17 @@ class TracedReads:
         self._span = span
 
     def read_many(self, bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[Any]":
-        """Read several entries; see :meth:`.IBookieClient.read_many`."""
+        """Read several entries from a bookie.
+
+        See :meth:`.IBookieClient.read_many` for parameters and errors.
+        """
         return self._asked(bookie_id, ledger_id, entry_ids[0], self._bookies.read_many, entry_ids)
 
     def read_batch(self, bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int) -> "Deferred[Any]":
-        """Read consecutive entries; see :meth:`.IBookieClient.read_batch`."""
+        """Read consecutive entries from a bookie.
+
+        See :meth:`.IBookieClient.read_batch` for parameters and errors.
+        """
         return self._asked(bookie_id, ledger_id, first, self._bookies.read_batch, first, max_count, max_size)
 
     def _asked(

@@ -220,8 +220,11 @@ class BatchRead:
         """Make this read a V3 long poll: the bookie waits up to ``timeout_ms`` until the first entry is confirmed."""
         self.previous_lac, self.timeout_ms = self.first - 1, timeout_ms
 
-    def carry(self, context: Mapping[str, str]) -> None:
-        """Give this read pairs of text for the bookie's log and traces; V2 does not send them."""
+    def carry(self, context: Mapping[str, str] | None) -> None:
+        """Let this read carry pairs of text for the bookie's log and traces; V2 does not send them.
+
+        :param context: values by name; None for none.
+        """
         self.context = context
 
     def failure(self, status: Status) -> bytes:

@@ -7,7 +7,7 @@ from .traceparent import SpanIds
 
 
 class SpanKind(Enum):
-    """What a span is, in the words of OpenTelemetry."""
+    """The kind of a span: work inside a process, or a request as its client or its server sees it."""
 
     INTERNAL = "internal"
     CLIENT = "client"

@@ -127,7 +127,10 @@ class SlowRequests:
         )  # fmt: skip
 
     def fields_of(self, context: Mapping[str, str] | None) -> dict[str, Any]:
-        """Return the fields that the lines about a request have because of the pairs of text that it carries."""
+        """Return the fields that the lines about a request have because of the pairs of text that it carries.
+
+        :param context: the pairs; None if it carries none.
+        """
         return {"request_context": dict(context)} if context and self.keeps_context else {}
 
     def say_add(

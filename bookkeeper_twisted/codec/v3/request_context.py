@@ -33,7 +33,10 @@ _TRACE_SIZE = len(_TRACE_HEAD) + _TRACEPARENT_SIZE
 
 
 def context_fields(pairs: Mapping[str, str]) -> bytes:
-    """Encode pairs of text as the last fields of a request."""
+    """Encode pairs of text as the last fields of a request.
+
+    :param pairs: values by name.
+    """
     fields = [bytes_field(_NAME, name.encode()) + bytes_field(_VALUE, value.encode()) for name, value in pairs.items()]
     return b"".join([bytes_field(_KEY, pair) for pair in fields])
 
@@ -50,7 +53,10 @@ def with_context(frame: bytes, pairs: Mapping[str, str] | None) -> bytes:
 
 
 def between(contexts: Mapping[int, Mapping[str, str]], start: int, end: int) -> Mapping[int, Mapping[str, str]]:
-    """Return the pairs of the adds with the indexes ``start .. end - 1``, by their indexes in that range."""
+    """Return the pairs of the adds with the indexes ``start .. end - 1``, by their indexes in that range.
+
+    :param contexts: the pairs of adds, by the index of the add.
+    """
     return {index - start: pairs for index, pairs in contexts.items() if start <= index < end}
 
 

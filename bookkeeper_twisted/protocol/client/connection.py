@@ -119,8 +119,7 @@ class ClientConnection(Protocol):
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
         """Test whether replies to some reads can be distinguished from replies to other outstanding requests.
 
-        :param entry_ids: the entries to read; -1 stands for the last entry, as in a request.
-        :returns: always True if the protocol numbers its requests.
+        :param entry_ids: the entries to read; -1 for the last one.  With numbered requests the result is always True.
         """
         return self.in_flight.can_read(ledger_id, entry_ids)
 
@@ -174,7 +173,7 @@ class ClientConnection(Protocol):
 
         :param entry_ids: the entries to read, at least one.  If the protocol has no request numbers, :meth:`can_read`
             must be True for them.
-        :param context: pairs of text that the first request carries, if the protocol has a place for them.
+        :param context: pairs of text for the first request, if the protocol has a place for them.
         :returns: fires with the replies in the order of ``entry_ids``; a reply may have an error status.  Fails with
             RequestTimeoutError if a reply is missing after the time limit, and with another error if the connection
             ends.  If the Deferred is cancelled, all of the reads are given up.
@@ -189,8 +188,7 @@ class ClientConnection(Protocol):
     ) -> "Deferred[list[ReadReply]]":
         """Send one read with flags; needs V3.
 
-        V2 replies have no number: if a read with flags and a read without flags ask for the same entry, the client
-        could not tell which of the two a reply answers.
+        V2 replies have no number: it could not be told whether they answer this read or one without flags.
 
         :param flags: bits of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         :param master_key: required by a read that fences; None is not sent.
@@ -231,13 +229,13 @@ class ClientConnection(Protocol):
         :param flags: bits of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         :param patience: maximum number of seconds that the bookie waits until ``first`` is confirmed; needs V3.
         :param context: pairs of text that the request carries, if the protocol has a place for them.
+        :param context: pairs of text for the request.
         """
         number = self._take_ids(ids, 1)
         request = self.wire.batch_read(ledger_id, first, number, max_count, max_size, flags, master_key)
+        request.carry(context)
         if patience is not None:
             request.wait(int(patience * 1000))
-        if context:
-            request.carry(context)
         frame = self.wire.encode_batch_read(request)
         return self._call(ids, number, frame, ledger_id, first, BatchReply, lambda reply: reply, patience or 0.0)
 
@@ -474,10 +472,7 @@ class ClientConnection(Protocol):
             self.abort(error)
 
     def abort(self, error: Exception) -> None:
-        """Close the connection immediately, and fail all requests; written bytes that were not sent yet are lost.
-
-        :param error: the error that outstanding requests fail with.
-        """
+        """Close the connection immediately, and fail all requests with ``error``; bytes that were not sent are lost."""
         self._end_with(error)
         cast(ITCPTransport, self.transport).abortConnection()
 

@@ -35,7 +35,10 @@ class Outbox:
         self._enrolled.append(connection)
 
     def after_flush(self, call: Callable[[], None]) -> None:
-        """Register a function that is called once, at the end of the next :meth:`flush`; it must not raise."""
+        """Register a function for the end of the next :meth:`flush`.
+
+        :param call: called once; it must not raise.
+        """
         self._after.append(call)
 
     def flush(self) -> None:

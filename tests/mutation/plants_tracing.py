@@ -1,0 +1,60 @@
+"""Plants in traces: ids on the wire, spans of clients and bookies, pairs of strangers."""
+
+from .plant import Plant
+
+_CLIENT = ["tests.client.test_traces"]
+_CODEC = ["tests.codec.v3.test_request_context"]
+_BOOKIE = ["tests.bookie.requests.test_traces"]
+
+PLANTS = (
+    Plant(
+        "version 00 of traceparent may have more parts", "tracing/traceparent.py",
+        "match is None or (match[1] == \"00\" and len(text) != SIZE)", "match is None", ["tests.tracing.test_traceparent"],
+        where="decode_traceparent",
+    ),
+    Plant(
+        "the span of the caller does not decide", "tracing/open_telemetry.py", "not caller.trace_flags.sampled", "False",
+        ["tests.tracing.test_open_telemetry"], where="OpenTelemetryTracer.begin",
+    ),
+    Plant(
+        "the blocking door forgets who calls", "blocking/reactor_thread.py",
+        "reactor.callFromThread(copy_context().run, start)", "reactor.callFromThread(start)",
+        ["tests.integration.test_traces"], where="ReactorThread.begin",
+    ),
+    Plant(
+        "a part of the adds carries the pairs of another request", "codec/adds.py",
+        "other.contexts = contexts", "other.contexts = dict.fromkeys(range(len(self)), {})", _CODEC, where="Adds.carrying",
+    ),
+    Plant(
+        "the first of several traceparents in a series is taken for all", "codec/v3/request_context.py",
+        "n_before += (start - done) // stride", "pass", _CODEC, where="lift_traceparents",
+    ),
+    Plant(
+        "a stranger's pairs are kept however long they are", "codec/v3/request_context.py", "size > MOST_CHARACTERS",
+        "False", _CODEC, where="decode_context",
+    ),
+    Plant(
+        "control characters get into the log", "codec/v3/request_context.py", "found.isprintable()", "True", _CODEC,
+        where="_printable",
+    ),
+    Plant(
+        "a cancelled append stays among those that wait", "client/traces.py", "del self.waiting[key]", "pass", _CLIENT,
+        where="AppendTraces._ended",
+    ),
+    Plant(
+        "the largest entry is sent with ids for which its frame has no room", "client/traces.py",
+        "adds.sizes((index,))[0] <= self._largest", "True", _CLIENT, where="BatchTraces.send",
+    ),
+    Plant(
+        "each traced add makes a span of the group", "bookie/requests/traces.py",
+        "group.span or self._of_group(group, span)", "self._of_group(group, span)", _BOOKIE, where="RequestTraces.added",
+    ),
+    Plant(
+        "a trace that is not sampled has spans at the bookie", "bookie/requests/traces.py",
+        "parent is None or not parent.is_sampled", "parent is None", _BOOKIE, where="RequestTraces._begin",
+    ),
+    Plant(
+        "pairs are logged without the key that asks for it", "bookie/requests/slow_requests.py",
+        "context and self.keeps_context", "context", _BOOKIE, where="SlowRequests.fields_of",
+    ),
+)  # fmt: skip
