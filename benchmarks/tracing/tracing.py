@@ -2,8 +2,8 @@
 
 A client appends to three bookies over V3, every entry to all of them, synced.  Client and bookies are processes of
 their own, each with a provider of the SDK and an exporter that drops the spans.  The settings take turns in rounds on
-the same bookies, and what is compared is the median of the ratios of a round: of the rate, and of the appends in a second
-of the processor, which other programs on the machine disturb less.  With ``--against TREE`` a client and
+the same bookies, and what is compared is the median of the ratios of a round: of the rate, and of the appends in a
+second of the processor, which other programs on the machine disturb less.  With ``--against TREE`` a client and
 bookies of another source tree, from before there were traces, take part as well.
 """
 

@@ -15,8 +15,8 @@ so traces over V2 end at the client, and their first span says so.  A traced add
 only its frame is longer.
 
 A bookie makes its spans when it answers, from the times that it knows anyway: the add (or read), which ends when its
-reply has been written, and the journal group that made the add durable.  A group has entries of many adds: its span is a child of the first
-traced add, and every traced add of the group has a link to it.
+reply has been written, and the journal group that made the add durable.  A group has entries of many adds: its span is
+a child of the first traced add, and every traced add of the group has a link to it.
 
 The pairs of ``requestContext`` are of a stranger: the codec keeps few and short ones, without control characters.
 """

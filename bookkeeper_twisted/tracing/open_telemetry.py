@@ -1,8 +1,8 @@
 """The provider of traces that reports to the SDK of OpenTelemetry; needs the extra ``otel``.
 
 The spans go to the processors of a ``TracerProvider`` of the SDK when they have ended, and only then become objects of
-the SDK.  Its own spans do the same but cost three times as much, and an append that is traced has ten of them on a client
-and three bookies.  Processors do not see the begin of a span.
+the SDK.  Its own spans do the same but cost three times as much, and an append that is traced has ten of them on a
+client and three bookies.  Processors do not see the begin of a span.
 """
 
 import math

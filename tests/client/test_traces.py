@@ -57,7 +57,8 @@ class TracedCase(RealClusterCase):
 
     def create(self, *sizes: int, **more: Any) -> Any:
         """A new writer."""
-        return self.do(self.bk.create_ledger(*(sizes or (3, 3, 3)), **more))
+        ensemble, write_quorum, ack_quorum = sizes or (3, 3, 3)
+        return self.do(self.bk.create_ledger(ensemble, write_quorum, ack_quorum, **more))
 
 
 class AppendTests(TracedCase):

@@ -9,12 +9,13 @@ _BOOKIE = ["tests.bookie.requests.test_traces"]
 PLANTS = (
     Plant(
         "version 00 of traceparent may have more parts", "tracing/traceparent.py",
-        "match is None or (match[1] == \"00\" and len(text) != SIZE)", "match is None", ["tests.tracing.test_traceparent"],
-        where="decode_traceparent",
+        "match is None or (match[1] == \"00\" and len(text) != SIZE)", "match is None",
+        ["tests.tracing.test_traceparent"], where="decode_traceparent",
     ),
     Plant(
-        "the span of the caller does not decide", "tracing/open_telemetry.py", "not caller.trace_flags.sampled", "False",
-        ["tests.tracing.test_open_telemetry"], where="OpenTelemetryTracer.begin",
+        "the span of the caller does not decide", "tracing/open_telemetry.py",
+        "not caller.trace_flags.sampled", "False", ["tests.tracing.test_open_telemetry"],
+        where="OpenTelemetryTracer.begin",
     ),
     Plant(
         "the blocking door forgets who calls", "blocking/reactor_thread.py",
@@ -23,7 +24,8 @@ PLANTS = (
     ),
     Plant(
         "a part of the adds carries the pairs of another request", "codec/adds.py",
-        "other.contexts = contexts", "other.contexts = dict.fromkeys(range(len(self)), {})", _CODEC, where="Adds.carrying",
+        "other.contexts = contexts", "other.contexts = dict.fromkeys(range(len(self)), {})", _CODEC,
+        where="Adds.carrying",
     ),
     Plant(
         "the first of several traceparents in a series is taken for all", "codec/v3/request_context.py",
@@ -47,7 +49,8 @@ PLANTS = (
     ),
     Plant(
         "each traced add makes a span of the group", "bookie/requests/traces.py",
-        "group.span or self._of_group(group, span)", "self._of_group(group, span)", _BOOKIE, where="RequestTraces.added",
+        "group.span or self._of_group(group, span)", "self._of_group(group, span)", _BOOKIE,
+        where="RequestTraces.added",
     ),
     Plant(
         "a trace that is not sampled has spans at the bookie", "bookie/requests/traces.py",

@@ -21,8 +21,10 @@ class MemoryTracerTests(tracer_contract.TracerContract):
     def reported(self) -> list[Reported]:
         return [
             Reported(
-                e.span.name, e.span.ids, e.span.parent, e.span.kind, e.span.began, e.ended, e.span.attributes,
-                tuple(e.span.events), tuple(e.span.links), "" if e.error is None else f"{type(e.error).__name__}: {e.error}",
+                e.span.name, e.span.ids, e.span.parent, e.span.kind, e.span.began, e.ended,
+                e.span.attributes,
+                tuple(e.span.events), tuple(e.span.links),
+                "" if e.error is None else f"{type(e.error).__name__}: {e.error}",
             )
             for e in self.tracer.ended
         ]  # fmt: skip

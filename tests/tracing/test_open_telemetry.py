@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -79,7 +80,7 @@ class OpenTelemetryTests(tracer_contract.TracerContract):
         tracer = self.make(0.01)
         sampled = [number for number in range(100_000) if tracer.begin("append") is not None]
         self.assertTrue(800 < len(sampled) < 1200, len(sampled))
-        gaps = {after - before for before, after in zip(sampled, sampled[1:], strict=False)}
+        gaps = {after - before for before, after in pairwise(sampled)}
         self.assertGreater(len(gaps), 100)
 
     def test_sampler(self) -> None:

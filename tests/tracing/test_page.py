@@ -26,7 +26,8 @@ class PageTests(SynchronousTestCase):
         (example,) = [block.text for block in blocks(PAGE.read_text()) if block.language == "python"]
         with blocking_cluster() as cluster:
             names: dict[str, Any] = {
-                "cluster": cluster, "trace": trace, "provider": trace.get_tracer_provider(), "ClientConfig": ClientConfig,
+                "cluster": cluster, "trace": trace, "provider": trace.get_tracer_provider(),
+                "ClientConfig": ClientConfig,
             }  # fmt: skip
             exec(compile(example, str(PAGE), "exec"), names)
         spans = {span.name: span for span in exporter.get_finished_spans()}

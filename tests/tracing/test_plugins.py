@@ -46,8 +46,8 @@ class PluginTests(SynchronousTestCase):
         try:
             from opentelemetry import trace
             from opentelemetry.sdk.trace import TracerProvider
-        except ImportError as error:
-            raise SkipTest(f"needs the extra otel: {error}") from None
+        except ImportError as missing:
+            raise SkipTest(f"needs the extra otel: {missing}") from None
         self.patch(trace, "_TRACER_PROVIDER", None)
         error = self.assertRaises(ConfigError, self.tracer, tracer="opentelemetry")
         self.assertIn("set_tracer_provider", str(error))
