@@ -13,6 +13,7 @@ from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.protobuf import wire_pb
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.codec.v3 import requests_out
+from bookkeeper_twisted.codec.v3.columns import add_columns
 from bookkeeper_twisted.codec.v3.request_context import (
     MOST_CHARACTERS,
     MOST_PAIRS,
@@ -20,6 +21,7 @@ from bookkeeper_twisted.codec.v3.request_context import (
     with_context,
 )
 from bookkeeper_twisted.codec.wires import V2, V3
+from bookkeeper_twisted.tracing.traceparent import SpanIds
 
 from ...bookie.rig import KEY, run
 
@@ -65,20 +67,52 @@ class FrameTests(SynchronousTestCase):
 class RunTests(SynchronousTestCase):
     """Requests with pairs among others without."""
 
-    def adds(self, count: int, *carrying: int) -> Adds:
-        """Adds of ledger 5 from entry 100 on, some of which carry pairs."""
-        adds = stored_adds(KEY, run(5, 100, count))
-        return adds.carrying({index: {"n": str(index)} for index in carrying}) if carrying else adds
+    def adds(self, count: int, *carrying: int, pairs: dict[str, str] | None = None, data: bytes = b"payload") -> Adds:
+        """Adds of ledger 5 from entry 1000 on, whose ids have one size; some carry pairs."""
+        adds = stored_adds(KEY, run(5, 1000, count, data))
+        return adds.carrying(dict.fromkeys(carrying, pairs or PAIRS)) if carrying else adds
 
     def test_adds(self) -> None:
         """They are one run with the others, which knows who carries what; the entries are the same bytes."""
-        for places in ((0,), (59,), (7, 8, 40), tuple(range(60))):
-            (found,) = _received(V3.encode_adds(self.adds(60, *places), 1000)[0])
-            (plain,) = _received(V3.encode_adds(self.adds(60), 1000)[0])
-            self.assertIsInstance(found, AddRun)
-            self.assertEqual(found.contexts, {(5, 100 + place): {"n": str(place)} for place in places})
-            self.assertEqual((found.entries.data, list(found.txn_ids)), (plain.entries.data, list(plain.txn_ids)))
-            self.assertIsNone(plain.contexts)
+        trace = {"traceparent": SpanIds(7, 9).text}
+        for places in ((0,), (59,), (7, 8, 40), (1, 2, 3, 4, 5), (30, 58, 59), tuple(range(60))):
+            for pairs in (PAIRS, trace):
+                (found,) = _received(V3.encode_adds(self.adds(60, *places, pairs=pairs), 9000)[0])
+                (plain,) = _received(V3.encode_adds(self.adds(60), 9000)[0])
+                self.assertIsInstance(found, AddRun)
+                self.assertEqual(found.contexts, {(5, 1000 + place): pairs for place in places})
+                self.assertEqual(found.entries.data, plain.entries.data)
+                self.assertEqual(list(found.txn_ids), list(plain.txn_ids))
+                self.assertIsNone(plain.contexts)
+
+    def test_together(self) -> None:
+        """Adds that carry nothing but a traceparent are decoded together with the others, by columns."""
+        trace = {"traceparent": SpanIds(7, 9).text}
+        frames = V3.encode_adds(self.adds(60, 7, 8, 40, pairs=trace), 9000)[0]
+        found = add_columns(frames, 0, 4 + int.from_bytes(frames[:4], "big"))
+        assert found is not None
+        self.assertEqual((list(found.contexts), len(found.bodies)), ([7, 8, 40], 60))
+        self.assertEqual(found.context_size, len(frames) - len(V3.encode_adds(self.adds(60), 9000)[0]))
+
+    def test_pieces(self) -> None:
+        """Wherever the received bytes are cut, the same adds carry the same."""
+        frames = V3.encode_adds(self.adds(40, 9, 20, 39, pairs={"traceparent": SpanIds(7, 9).text}), 9000)[0]
+        for cut in range(1, len(frames), 7):
+            decoder = ServerDecoder()
+            runs = [*decoder.receive_all(frames[:cut]), *decoder.receive_all(frames[cut:])]
+            carried = [ids for each in runs for ids in each.contexts or ()]  # type: ignore[attr-defined]
+            self.assertEqual(carried, [(5, 1009), (5, 1020), (5, 1039)])
+            entries = b"".join([each.entries.data for each in runs])  # type: ignore[attr-defined]
+            self.assertEqual(entries, run(5, 1000, 40).data)
+
+    def test_alike(self) -> None:
+        """An entry that looks like a traceparent is an entry."""
+        head = with_context(b"\0\0\0\0", {"traceparent": SpanIds(7, 9).text})[4:]
+        for data in (head, b"x" * 20 + head, head[:20], head * 3):
+            (found,) = _received(V3.encode_adds(self.adds(60, data=data), 9000)[0])
+            self.assertEqual((found.contexts, found.entries.data), (None, run(5, 1000, 60, data).data))
+            (found,) = _received(V3.encode_adds(self.adds(60, 30, data=data), 9000)[0])
+            self.assertEqual((list(found.contexts), found.entries.data), ([(5, 1030)], run(5, 1000, 60, data).data))
 
     def test_v2(self) -> None:
         """V2 cannot carry them: it sends the same bytes as without, encoded once for all bookies."""
