@@ -210,7 +210,7 @@ class Batch(Generic[Owner]):
                 else:
                     self._send_traced(self.traces, request, some, settings.fresh)
 
-    def _send_traced(self, traces: BatchTraces, request: BatchRequest, adds: Adds, fresh: bool) -> None:
+    def _send_traced(self, traces: BatchTraces, request: BatchRequest, adds: Adds, fresh: bool = False) -> None:
         traces.send(self._settings.bookies, request.bookie_id, adds, request.places, request, fresh)
 
     # ---- answers -------------------------------------------------------------------------------------
@@ -379,7 +379,7 @@ class Batch(Generic[Owner]):
             if self.traces is None:
                 self._settings.bookies.add(request.bookie_id, some, request, False)
             else:
-                self._send_traced(self.traces, request, some, False)
+                self._send_traced(self.traces, request, some)
 
     def _take_back(self, bookie_id: str, places: int) -> None:
         for request in self._requests:
