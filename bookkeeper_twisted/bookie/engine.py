@@ -27,6 +27,7 @@ from ..protocol.wire_protocols import wire_protocols
 from ..security.principals import KINDS
 from ..storage.interfaces import IJournal, ILedgerStorage
 from ..tracing.interfaces import ITracer
+from ..tracing.records import TraceRecords
 from .bookie import Bookie, BookieOptions
 from .checkpointer import Checkpointer, LastCheckpoint, is_disk_full, is_out_of_files
 from .group_commit import CommitOptions, GroupCommit
@@ -120,7 +121,7 @@ class Engine:
                 clock, lambda ledger_id: self.commits[ledger_id % len(self.commits)].waits(),
                 self.bookie.lacked_room_since,
             ),
-            traces=self._traces(options.tracer, clock.seconds),
+            traces=self._traces(options.tracer, clock),
         )  # fmt: skip
         self.context.slow.keeps_context = options.keeps_context
         self.access = options.access
@@ -132,14 +133,14 @@ class Engine:
         )  # fmt: skip
         self.factory.metrics.watch_principals(KINDS, self._count_principals)
 
-    def _traces(self, tracer: ITracer | None, seconds: Callable[[], float]) -> RequestTraces | None:
+    def _traces(self, tracer: ITracer | None, clock: IReactorTime) -> RequestTraces | None:
         if tracer is None:
             return None
 
         def group_of(ledger_id: int) -> WrittenGroup | None:
             return self.commits[ledger_id % len(self.commits)].completing
 
-        return RequestTraces(tracer, seconds, group_of, self.outbox.after_flush)
+        return RequestTraces(TraceRecords(clock, tracer), group_of, self.outbox.after_flush)
 
     def _count_principals(self, kind: str) -> int:
         return sum([connection.principal.kind == kind for connection in self.factory.peers])
@@ -190,6 +191,8 @@ class Engine:
         await self.factory.end_all()
         for commit in self.commits:
             await commit.close()
+        if self.context.traces is not None:
+            self.context.traces.flush()
         await self.checkpointer.stop()
         if self.access is not None:
             await self.access.stop()

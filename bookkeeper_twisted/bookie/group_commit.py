@@ -18,8 +18,8 @@ from twisted.python.failure import Failure
 from ..errors import StorageFailedError
 from ..metrics import JournalGroup, JournalMetrics
 from ..storage.interfaces import IJournal, JournalPosition
-from ..tracing.traceparent import SpanIds
 from .interfaces import IStorageExecutor
+from .requests.traces import TracedGroup
 
 Done = Callable[[Exception | None], None]
 
@@ -72,10 +72,10 @@ class _CommitGroup:
     :ivar began: time in seconds at which the group was taken from the queue.
     :ivar written: time at which the records were written; the same as ``began`` if write and sync were one call.
     :ivar ended: time at which the group was complete.
-    :ivar span: the ids of its span, if an add in it is traced.
+    :ivar traced: what is noted of it for traces, if an add in it is traced.
     """
 
-    __slots__ = ("items", "durable", "synced", "began", "written", "ended", "failure", "span")
+    __slots__ = ("items", "durable", "synced", "began", "written", "ended", "failure", "traced")
 
     def __init__(self, items: Sequence[_Item], began: float) -> None:
         self.items = items
@@ -83,7 +83,7 @@ class _CommitGroup:
         self.durable = JournalPosition()
         self.synced = False
         self.failure: Failure | None = None
-        self.span: SpanIds | None = None
+        self.traced: TracedGroup | None = None
 
     @property
     def n_entries(self) -> int:

@@ -29,6 +29,7 @@ from ..protocol.authentication import AuthenticationDisabled
 from ..shared_result import SharedResult
 from ..tracing.interfaces import ITracer
 from ..tracing.plugins import tracer_of
+from ..tracing.records import TraceRecords
 from .claims.threads import Threads, system_threads
 from .connections.bookie_client import BookieAddresses, NetworkBookieClient
 from .connections.metrics import ClientMetrics
@@ -72,7 +73,7 @@ class BookKeeper:
         :param driver: an open metadata driver; kept as ``metadata``.
         :param quarantine: the counter of bookie errors, to which ``bookie_client`` reports the outcome of each request.
         :param threads: the operations on threads; by default those of the operating system.
-        :param tracer: begins and reports the spans of traces; None for no traces.
+        :param tracer: decides what is traced, and reports the spans; None for no traces.
         """
         self._clock = clock
         self.metadata = driver
@@ -87,7 +88,7 @@ class BookKeeper:
         self._context = ClientContext(
             clock, bookie_client, self._ledgers, self._watcher, chance, self._config,
             threads=threads or system_threads(clock), encryption=ledger_encryption(self._config),
-            tracer=tracer,
+            records=None if tracer is None else TraceRecords(clock, tracer),
         )  # fmt: skip
         self._closing: SharedResult[None] | None = None
 
@@ -154,8 +155,7 @@ class BookKeeper:
         client = NetworkBookieClient(
             reactor, addresses.resolve, config, answered, metrics, authentication, encryption, host_of
         )
-        tracer = tracer_of(config, reactor.seconds)
-        return cls(reactor, driver, client, chance, config, placement, quarantine, tracer=tracer)
+        return cls(reactor, driver, client, chance, config, placement, quarantine, tracer=tracer_of(config))
 
     @property
     def context(self) -> ClientContext:
@@ -338,6 +338,8 @@ class BookKeeper:
         try:
             await self._bookie_client.close()
         finally:
+            if self._context.records is not None:
+                self._context.records.flush()
             await self.metadata.close()
 
     async def __aenter__(self) -> "BookKeeper":

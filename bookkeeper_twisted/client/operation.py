@@ -9,7 +9,7 @@ from ..config.client import ClientConfig
 from ..ledger.placement import Chance
 from ..metadata.interfaces import ILedgerManager
 from ..placement.bookie_watcher import BookieWatcher
-from ..tracing.interfaces import ITracer
+from ..tracing.records import TraceRecords
 from .encryption import LedgerEncryption
 from .interfaces import IBookieClient
 
@@ -20,7 +20,7 @@ class OperationContext:
 
     :ivar bookies: makes the requests to bookies, for the whole client or for one ledger handle.
     :ivar encryption: the keys of encrypted ledgers; None if the client has none.
-    :ivar tracer: begins and reports the spans of traces; None if nothing is traced.
+    :ivar records: decides what is traced, and keeps it until its spans are made; None if nothing is traced.
     """
 
     clock: IReactorTime
@@ -30,7 +30,7 @@ class OperationContext:
     chance: Chance
     config: ClientConfig
     encryption: LedgerEncryption | None = attrs.field(default=None, kw_only=True)
-    tracer: ITracer | None = attrs.field(default=None, kw_only=True)
+    records: TraceRecords | None = attrs.field(default=None, kw_only=True)
 
     def with_flow(self) -> Self:
         """Return a copy of this context for one ledger handle, with ``bookies`` that serves this handle only.

@@ -2,20 +2,21 @@
 
 An append that is sampled is known by ledger and entry id until its batch is sent.  Then each bookie that is to keep it
 is one more span, whose ids the request carries (:mod:`~bookkeeper_twisted.tracing`).  The span of the append ends with
-the Deferred of its caller, those of the requests with the answers, which may come later.
+the Deferred of its caller, those of the requests with the answers, which may come later.  Meanwhile there are only the
+numbers of which :class:`.TraceRecords` makes spans afterwards.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import attrs
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from ..codec.adds import Adds
-from ..tracing.interfaces import ITracer
-from ..tracing.spans import Span, SpanKind
+from ..tracing.records import TraceRecords
+from ..tracing.spans import Begun, Span, SpanKind
+from ..tracing.traceparent import TRACEPARENT
 from .interfaces import IBookieClient
 
 if TYPE_CHECKING:
@@ -38,73 +39,154 @@ CONTEXT_ROOM = 256
 _Key = tuple[int, int]
 
 
-def end_with(tracer: ITracer, span: Span, result: T) -> T:
-    """End a span with the result of a Deferred: with the error, if it is a failure; return the result.
+class TracedOperation:
+    """An append or a read that is traced; when it has ended it is the record of its span.
 
-    :param tracer: the tracer that began the span.
+    :param records: gets the record.
+    :param begun: the ids of the span.
+    :param name: the name of the span.
+    :ivar ids: the ids of the span.
+    :ivar attributes: the attributes of the span, a ledger id among them.
+    :ivar n_requests: how many requests have been made for it.
     """
-    tracer.end(span, result.value if isinstance(result, Failure) else None)
-    return result
+
+    __slots__ = ("ids", "attributes", "n_requests", "records", "_parent", "_name", "_began", "_ended", "_error")
+
+    def __init__(self, records: TraceRecords, begun: Begun, name: str, attributes: dict[str, str | int | bool]) -> None:
+        self.ids, self._parent = begun
+        self.attributes = attributes
+        self.n_requests = 0
+        self.records = records
+        self._name = name
+        self._began = records.seconds()
+        self._ended = 0.0
+        self._error: BaseException | None = None
+
+    def end(self, error: BaseException | None) -> None:
+        """End the span.
+
+        :param error: the error that the caller gets; None if the operation has succeeded.
+        """
+        self._ended = self.records.seconds()
+        self._error = error
+        self.records.add(self)
+
+    def end_with(self, result: T) -> T:
+        """End the span with the result of a Deferred, with the error if it is a failure; return the result."""
+        self.end(result.value if isinstance(result, Failure) else None)
+        return result
+
+    def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
+        """Make the span."""
+        times = self._began, self._ended
+        return (Span(self.ids, self._parent, self._name, SpanKind.INTERNAL, *times, self.attributes, self._error),)
+
+
+class TracedRequest:
+    """A request to one bookie for a traced operation; when it was answered it is the record of its span."""
+
+    __slots__ = ("_operation", "_number", "_name", "_bookie_id", "_entry_id", "_began", "_ended", "_error")
+
+    def __init__(self, operation: TracedOperation, name: str, bookie_id: str, entry_id: int) -> None:
+        operation.n_requests += 1
+        self._operation = operation
+        self._number = operation.n_requests
+        self._name = name
+        self._bookie_id = bookie_id
+        self._entry_id = entry_id
+        self._began = operation.records.seconds()
+        self._ended = 0.0
+        self._error: BaseException | None = None
+
+    @property
+    def context(self) -> Mapping[str, str]:
+        """The pairs that the request carries, so that spans of the bookie become parts of this span."""
+        return {TRACEPARENT: self._operation.ids.part(self._number).text}
+
+    def end(self, error: BaseException | None) -> None:
+        """End the span.
+
+        :param error: the error of the request; None if it has succeeded.
+        """
+        records = self._operation.records
+        self._ended = records.seconds()
+        self._error = error
+        records.add(self)
+
+    def end_with(self, result: T) -> T:
+        """End the span with the result of a Deferred, with the error if it is a failure; return the result."""
+        self.end(result.value if isinstance(result, Failure) else None)
+        return result
+
+    def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
+        """Make the span."""
+        operation = self._operation
+        ids, times = operation.ids, (self._began, self._ended)
+        attributes = {LEDGER: operation.attributes[LEDGER], ENTRY: self._entry_id, BOOKIE: self._bookie_id}
+        part = ids.part(self._number)
+        return (Span(part, ids, self._name, SpanKind.CLIENT, *times, attributes, self._error),)
 
 
 class AppendTraces:
-    """The spans of the sampled appends of a client that have joined no sent batch yet.
+    """The sampled appends of a client that have joined no sent batch yet.
 
     :param largest: most bytes of an add's frame that can carry the ids of a span as well.
-    :ivar tracer: decides which appends are sampled.
-    :ivar waiting: spans of appends that were not sent yet, by ledger id and entry id.
+    :ivar begin: decides which appends are sampled, see :meth:`.ITracer.begin`.
+    :ivar waiting: traced appends that were not sent yet, by ledger id and entry id.
     """
 
-    def __init__(self, tracer: ITracer, largest: int) -> None:
-        self.tracer = tracer
-        self.waiting: dict[_Key, Span] = {}
+    def __init__(self, records: TraceRecords, largest: int) -> None:
+        self.begin = records.begin
+        self.waiting: dict[_Key, TracedOperation] = {}
+        self._records = records
         self._largest = largest
 
-    def begun(self, span: Span, ledger_id: int, entry_id: int, count: int, waiter: "Deferred[int]") -> None:
+    def follow(self, begun: Begun, ledger_id: int, entry_id: int, count: int, waiter: "Deferred[int]") -> None:
         """Follow a sampled append.
 
-        :param span: its span, which has begun.
+        :param begun: the ids of its span.
         :param entry_id: id of the last of its entries, whose request stands for all.
         :param count: number of its entries.
         :param waiter: fires when the append has ended; called back, failed or cancelled, it ends the span.
         """
-        span.attributes.update({LEDGER: ledger_id, ENTRY: entry_id, ENTRIES: count})
-        self.waiting[ledger_id, entry_id] = span
-        waiter.addBoth(partial(self._ended, span, (ledger_id, entry_id)))
+        attributes: dict[str, str | int | bool] = {LEDGER: ledger_id, ENTRY: entry_id, ENTRIES: count}
+        append = TracedOperation(self._records, begun, APPEND, attributes)
+        self.waiting[ledger_id, entry_id] = append
+        waiter.addBoth(partial(self._ended, append, (ledger_id, entry_id)))
 
-    def _ended(self, span: Span, key: _Key, result: T) -> T:
-        if isinstance(result, Failure) and self.waiting.get(key) is span:
+    def _ended(self, append: TracedOperation, key: _Key, result: T) -> T:
+        if isinstance(result, Failure) and self.waiting.get(key) is append:
             del self.waiting[key]  # if it is sent at all, nobody waits for it
-        return end_with(self.tracer, span, result)
+        return append.end_with(result)
 
     def refused(self, ledger_id: int, error: Exception) -> None:
         """Report an append that was refused, if it is sampled.
 
         :param error: the error that the caller gets.
         """
-        span = self.tracer.begin(APPEND)
-        if span is not None:
-            span.attributes[LEDGER] = ledger_id
-            self.tracer.end(span, error)
+        begun = self.begin(APPEND)
+        if begun is not None:
+            TracedOperation(self._records, begun, APPEND, {LEDGER: ledger_id}).end(error)
 
-    def take(self, ledger_ids: Sequence[int], entry_ids: Sequence[int], reaches_bookies: bool) -> "BatchTraces | None":
-        """Remove the spans of the appends of a batch that is about to be sent.
+    def through(
+        self, bookies: IBookieClient, ledger_ids: Sequence[int], entry_ids: Sequence[int], reaches_bookies: bool
+    ) -> "TracedAdds | None":
+        """Trace the sampled appends of a batch that is about to be sent.
 
+        :param bookies: sends the requests.
         :param ledger_ids: the ledger of each of ``entry_ids``.
         :param reaches_bookies: whether the requests can carry the ids of spans.
-        :returns: None if no append of the batch is sampled.
+        :returns: sends and traces the requests; None if no append of the batch is sampled.
         """
-        found: dict[int, Span] = {}
-        for key, span in list(self.waiting.items()):
-            place = _place(ledger_ids, entry_ids, key)
-            if place is not None:
-                span.attributes[REACHES_BOOKIES] = reaches_bookies
-                found[place] = self.waiting.pop(key)
-        return BatchTraces(self.tracer, found, self._largest) if found else None
+        found = [key for key in self.waiting if _place(ledger_ids, entry_ids, key) is not None]
+        appends = {key: self.waiting.pop(key) for key in found}
+        for append in appends.values():
+            append.attributes[REACHES_BOOKIES] = reaches_bookies
+        return TracedAdds(bookies, appends, self._largest) if appends else None
 
 
 def _place(ledger_ids: Sequence[int], entry_ids: Sequence[int], key: _Key) -> int | None:
-    """Return the index of an entry in a batch; None if it is not there."""
+    """Return the index of an entry among others; None if it is not there."""
     ledger_id, entry_id = key
     if isinstance(entry_ids, range):  # all are of one ledger
         return entry_ids.index(entry_id) if entry_id in entry_ids and ledger_ids[0] == ledger_id else None
@@ -118,54 +200,51 @@ def _place(ledger_ids: Sequence[int], entry_ids: Sequence[int], key: _Key) -> in
             return place
 
 
-@attrs.frozen(eq=False)
-class BatchTraces:
-    """The spans of the sampled appends of one batch, by index in the batch."""
+class TracedAdds:
+    """Sends the adds of a batch with sampled appends: their requests are spans, and carry the ids of these spans."""
 
-    _tracer: ITracer
-    _spans: Mapping[int, Span]
-    _largest: int
+    __slots__ = ("_bookies", "_appends", "_largest")
 
-    def send(
-        self, bookies: IBookieClient, bookie_id: str, adds: Adds, places: Sequence[int], done: "AddsDone", fresh: bool
-    ) -> None:  # fmt: skip
-        """Send adds to a bookie, with a span for each that is sampled.
+    def __init__(self, bookies: IBookieClient, appends: Mapping[_Key, TracedOperation], largest: int) -> None:
+        self._bookies = bookies
+        self._appends = appends
+        self._largest = largest
 
-        :param adds: the add requests of the entries at ``places`` of the batch.
-        :param done, fresh: see :meth:`.IBookieClient.add`.
-        """
-        spans = dict[int, Span]()
-        for place, append in self._spans.items():
-            if place in places:
-                index = places.index(place)
-                spans[index] = span = self._tracer.child(append.ids, ADD_REQUEST, SpanKind.CLIENT)
-                ids = {LEDGER: adds.ledger_ids[index], ENTRY: adds.entry_ids[index]}
-                span.attributes.update({**ids, BOOKIE: bookie_id})
-        if spans:
-            short = [index for index in spans if adds.sizes((index,))[0] <= self._largest]
-            contexts = {index: spans[index].context for index in short}
-            adds, done = adds.carrying(contexts), partial(self._answered, spans, done)
-        bookies.add(bookie_id, adds, done, fresh)
+    def add(self, bookie_id: str, adds: Adds, done: "AddsDone", fresh: bool) -> None:
+        """Send adds to a bookie; see :meth:`.IBookieClient.add` for parameters."""
+        requests = dict[int, TracedRequest]()
+        for key, append in self._appends.items():
+            index = _place(adds.ledger_ids, adds.entry_ids, key)
+            if index is not None:
+                requests[index] = TracedRequest(append, ADD_REQUEST, bookie_id, key[1])
+        if requests:
+            contexts = {
+                index: request.context for index, request in requests.items()
+                if adds.sizes((index,))[0] <= self._largest
+            }  # fmt: skip
+            adds, done = adds.carrying(contexts), partial(_answered, requests, done)
+        self._bookies.add(bookie_id, adds, done, fresh)
 
-    def _answered(
-        self, spans: dict[int, Span], done: "AddsDone", bookie_id: str, places: Sequence[int], error: Exception | None
-    ) -> None:  # fmt: skip
-        """End the spans of answered requests, then tell the batch."""
-        for index in [index for index in spans if index in places]:
-            self._tracer.end(spans.pop(index), error)
-        done(bookie_id, places, error)
+
+def _answered(
+    requests: dict[int, TracedRequest], done: "AddsDone", bookie_id: str, places: Sequence[int],
+    error: Exception | None,
+) -> None:  # fmt: skip
+    """End the spans of answered requests, then tell the batch."""
+    for index in [index for index in requests if index in places]:
+        requests.pop(index).end(error)
+    done(bookie_id, places, error)
 
 
 class TracedReads:
     """The requests of one traced read; each is a span, and carries the ids of that span if it goes over V3.
 
-    :param span: the span of the read.
+    :param read: the read.
     """
 
-    def __init__(self, bookies: IBookieClient, tracer: ITracer, span: Span) -> None:
+    def __init__(self, bookies: IBookieClient, read: TracedOperation) -> None:
         self._bookies = bookies
-        self._tracer = tracer
-        self._span = span
+        self._read = read
 
     def read_many(self, bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[Any]":
         """Read several entries from a bookie.
@@ -184,7 +263,5 @@ class TracedReads:
     def _asked(
         self, bookie_id: str, ledger_id: int, entry_id: int, ask: "Callable[..., Deferred[T]]", *arguments: Any
     ) -> "Deferred[T]":  # fmt: skip
-        span = self._tracer.child(self._span.ids, READ_REQUEST, SpanKind.CLIENT)
-        span.attributes.update({LEDGER: ledger_id, ENTRY: entry_id, BOOKIE: bookie_id})
-        asked = ask(bookie_id, ledger_id, *arguments, context=span.context)
-        return asked.addBoth(partial(end_with, self._tracer, span))
+        request = TracedRequest(self._read, READ_REQUEST, bookie_id, entry_id)
+        return ask(bookie_id, ledger_id, *arguments, context=request.context).addBoth(request.end_with)

@@ -62,7 +62,7 @@ class MemoryCluster:
         driver = self._store.driver(self._clock)
         await driver.open()
         bookies = self.bookies.open_flow()
-        tracer = tracer_of(config or ClientConfig(), self._clock.seconds)
+        tracer = tracer_of(config or ClientConfig())
         return BookKeeper(
             self._clock, driver, bookies, self._chance, config, threads=self._threads(), tracer=tracer
         )

@@ -1,14 +1,14 @@
 """A tracer that keeps the spans in memory, for tests without OpenTelemetry."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from zope.interface import implementer
 
 from ..tracing.interfaces import ITracer
-from ..tracing.spans import Span, SpanKind
-from ..tracing.traceparent import SpanIds
+from ..tracing.spans import Begun, Span
+from ..tracing.traceparent import PART_BITS, SpanIds
 
 _caller: ContextVar[SpanIds | None] = ContextVar("caller", default=None)
 
@@ -23,58 +23,34 @@ def called_in(ids: SpanIds) -> Iterator[None]:
         _caller.reset(token)
 
 
-class EndedSpan:
-    """A span that has ended.
-
-    :ivar span: the span.
-    :ivar error: the error with which it ended, or None.
-    :ivar ended: seconds since the epoch.
-    """
-
-    def __init__(self, span: Span, error: BaseException | None, ended: float) -> None:
-        self.span = span
-        self.error = error
-        self.ended = ended
-
-    def __repr__(self) -> str:
-        return f"<EndedSpan {self.span.name}>"
-
-
 @implementer(ITracer)
 class MemoryTracer:
     """A tracer whose spans stay in memory.
 
-    :param seconds: returns the time in seconds since the epoch.
     :ivar every: every how many operations of callers without a span one is traced; 0 for none.
-    :ivar ended: the spans that have ended, in the order of their ends.
+    :ivar ended: the reported spans, in order.
     """
 
-    def __init__(self, seconds: Callable[[], float], every: int = 1) -> None:
+    def __init__(self, every: int = 1) -> None:
         self.every = every
-        self.ended: list[EndedSpan] = []
-        self._seconds = seconds
+        self.ended: list[Span] = []
         self._last_id = self._calls = 0
 
     def _next_id(self) -> int:
         self._last_id += 1
-        return self._last_id
+        return self._last_id << PART_BITS
 
-    def begin(self, name: str) -> Span | None:
+    def begin(self, name: str) -> Begun | None:
         caller = _caller.get()
         if caller is not None:
-            return self.child(caller, name, SpanKind.INTERNAL) if caller.is_sampled else None
+            return Begun(SpanIds(caller.trace_id, self._next_id()), caller) if caller.is_sampled else None
         self._calls += 1
         if not self.every or self._calls % self.every:
             return None
-        ids = SpanIds(self._next_id(), self._next_id())
-        return Span(ids, None, name, SpanKind.INTERNAL, self._seconds())
+        return Begun(SpanIds(self._next_id(), self._next_id()), None)
 
-    def child(self, parent: SpanIds, name: str, kind: SpanKind, began: float | None = None) -> Span:
-        ids = SpanIds(parent.trace_id, self._next_id())
-        return Span(ids, parent, name, kind, self._seconds() if began is None else began)
-
-    def end(self, span: Span, error: BaseException | None = None, ended: float | None = None) -> None:
-        self.ended.append(EndedSpan(span, error, self._seconds() if ended is None else ended))
+    def report(self, spans: Sequence[Span]) -> None:
+        self.ended += spans
 
     def __repr__(self) -> str:
         return f"<MemoryTracer, {len(self.ended)} ended spans>"

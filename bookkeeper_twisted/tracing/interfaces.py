@@ -1,12 +1,11 @@
 """The interfaces of tracing: what a provider of traces does, and the plugin that makes it."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from zope.interface import Attribute, Interface
 
 from ..config.tracing import TracingConfig
-from .spans import Span, SpanKind
-from .traceparent import SpanIds
+from .spans import Begun, Span
 
 
 class ITracer(Interface):
@@ -16,29 +15,18 @@ class ITracer(Interface):
     logged.
     """
 
-    def begin(name: str) -> Span | None:
-        """Begin the first span of an operation that the program calls, if the operation is to be traced.
+    def begin(name: str) -> Begun | None:
+        """Decide whether an operation that the program calls is traced, and make its ids if it is.
 
-        The context of the caller (:mod:`contextvars`) decides if it has a span; else the sampler does.
+        The context of the caller (:mod:`contextvars`) decides if it has a span; else the sampler does.  The last
+        :data:`~.traceparent.PART_BITS` bits of the id of the span are 0.
 
         :param name: name of the operation.
-        :returns: the span; None if the operation is not traced, which is the usual case and costs little.
+        :returns: None if the operation is not traced, which is the usual case and costs little.
         """
 
-    def child(parent: SpanIds, name: str, kind: SpanKind, began: float | None = None) -> Span:
-        """Begin a span that is a part of another one.
-
-        :param parent: ids of the other span, perhaps of another process; it is sampled.
-        :param name: name of the part.
-        :param began: seconds since the epoch; None for now.
-        """
-
-    def end(span: Span, error: BaseException | None = None, ended: float | None = None) -> None:
-        """Report a span that has ended.
-
-        :param error: the error with which it ended; its class becomes ``error.type``.
-        :param ended: seconds since the epoch; None for now.
-        """
+    def report(spans: Sequence[Span]) -> None:
+        """Report spans that have ended, many at once."""
 
 
 class ITracerPlugin(Interface):
@@ -46,9 +34,8 @@ class ITracerPlugin(Interface):
 
     names: frozenset[str] = Attribute("Values of ``tracer`` it answers to.")
 
-    def make(config: TracingConfig, seconds: Callable[[], float]) -> ITracer | None:
+    def make(config: TracingConfig) -> ITracer | None:
         """Return the tracer of a client or a bookie; None for no traces.
 
-        :param seconds: returns the time in seconds since the epoch.
         :raises bookkeeper_twisted.errors.ConfigError: the plugin cannot use this configuration, or lacks a library.
         """

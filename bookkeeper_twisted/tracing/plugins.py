@@ -1,6 +1,6 @@
 """The plugins that make tracers, and how they are found by name."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from twisted.plugin import IPlugin, getPlugins
 from zope.interface import implementer
@@ -15,7 +15,7 @@ class UntracedPlugin:
 
     names = frozenset({"", "none"})
 
-    def make(self, config: TracingConfig, seconds: Callable[[], float]) -> ITracer | None:
+    def make(self, config: TracingConfig) -> ITracer | None:
         """Return None, which means no traces."""
         return None
 
@@ -26,8 +26,8 @@ class OpenTelemetryPlugin:
 
     names = frozenset({"opentelemetry"})
 
-    def make(self, config: TracingConfig, seconds: Callable[[], float]) -> ITracer | None:
-        """Return a tracer for the global provider; see :meth:`.ITracerPlugin.make` for parameters and errors."""
+    def make(self, config: TracingConfig) -> ITracer | None:
+        """Return a tracer for the global provider; see :meth:`.ITracerPlugin.make` for the errors."""
         try:
             from opentelemetry.sdk.trace import TracerProvider
             from opentelemetry.trace import get_tracer_provider
@@ -38,7 +38,7 @@ class OpenTelemetryPlugin:
         provider = get_tracer_provider()
         if not isinstance(provider, TracerProvider):
             raise config.error("tracer", "call opentelemetry.trace.set_tracer_provider with one of the SDK first")
-        return OpenTelemetryTracer(provider, config.trace_sample_ratio, seconds)
+        return OpenTelemetryTracer(provider, config.trace_sample_ratio)
 
 
 @implementer(IPlugin, ITracerPlugin)
@@ -50,8 +50,8 @@ class OtlpPlugin:
 
     names = frozenset({"otlp"})
 
-    def make(self, config: TracingConfig, seconds: Callable[[], float]) -> ITracer | None:
-        """Return a tracer with an exporter of its own; see :meth:`.ITracerPlugin.make` for parameters and errors."""
+    def make(self, config: TracingConfig) -> ITracer | None:
+        """Return a tracer with an exporter of its own; see :meth:`.ITracerPlugin.make` for the errors."""
         try:
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
             from opentelemetry.sdk.trace import TracerProvider
@@ -62,18 +62,17 @@ class OtlpPlugin:
             raise _missing(config, "otel and the package opentelemetry-exporter-otlp-proto-http", error) from None
         provider = TracerProvider()
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-        return OpenTelemetryTracer(provider, config.trace_sample_ratio, seconds)
+        return OpenTelemetryTracer(provider, config.trace_sample_ratio)
 
 
 def _missing(config: TracingConfig, needs: str, error: ImportError) -> Exception:
     return config.error("tracer", f"needs the extra {needs}: {error}")
 
 
-def tracer_of(config: TracingConfig, seconds: Callable[[], float]) -> ITracer | None:
+def tracer_of(config: TracingConfig) -> ITracer | None:
     """Return the tracer that ``tracer`` names; None if nothing is traced.
 
-    :param seconds: returns the time in seconds since the epoch.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name, or the plugin cannot use the configuration.
     """
     plugins: Iterable[ITracerPlugin] = getPlugins(ITracerPlugin)
-    return config.chosen("tracer", plugins, "tracer").make(config, seconds)
+    return config.chosen("tracer", plugins, "tracer").make(config)

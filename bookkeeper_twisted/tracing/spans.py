@@ -1,7 +1,8 @@
-"""A span while it lasts, and what a provider of traces makes of it at its end."""
+"""What a provider of traces is told: an operation that it begins, and spans that have ended."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
+from typing import NamedTuple, Protocol
 
 from .traceparent import SpanIds
 
@@ -14,33 +15,46 @@ class SpanKind(Enum):
     SERVER = "server"
 
 
-class Span:
-    """A part of a traced operation, while it lasts.
+class Begun(NamedTuple):
+    """The begin of an operation that is traced.
+
+    :ivar ids: the ids of its span.
+    :ivar parent: the ids of the caller's span; None if the operation is the first of its trace.
+    """
+
+    ids: SpanIds
+    parent: SpanIds | None
+
+
+class Span(NamedTuple):
+    """A part of a traced operation that has ended.
 
     :ivar ids: its own ids.
     :ivar parent: the ids of the span that it is a part of; None if it is the first of its trace.
-    :ivar began: seconds since the epoch.
-    :ivar attributes: facts about it by name; the owner adds them until the end.
+    :ivar began, ended: seconds since the epoch.
+    :ivar attributes: facts about it by name.
+    :ivar error: the error with which it ended, or None.
     :ivar events: moments in it, each a name and the seconds since the epoch.
     :ivar links: ids of spans of which it is no part, but that have to do with it.
     """
 
-    __slots__ = ("ids", "parent", "name", "kind", "began", "attributes", "events", "links")
+    ids: SpanIds
+    parent: SpanIds | None
+    name: str
+    kind: SpanKind
+    began: float
+    ended: float
+    attributes: Mapping[str, str | int | bool]
+    error: BaseException | None = None
+    events: tuple[tuple[str, float], ...] = ()
+    links: tuple[SpanIds, ...] = ()
 
-    def __init__(self, ids: SpanIds, parent: SpanIds | None, name: str, kind: SpanKind, began: float) -> None:
-        self.ids = ids
-        self.parent = parent
-        self.name = name
-        self.kind = kind
-        self.began = began
-        self.attributes: dict[str, str | int | bool] = {}
-        self.events: list[tuple[str, float]] = []
-        self.links: list[SpanIds] = []
 
-    @property
-    def context(self) -> Mapping[str, str]:
-        """The pairs that a request carries, so that spans of the bookie become children of this span."""
-        return {"traceparent": self.ids.text}
+class IRecord(Protocol):
+    """What is kept of a traced operation or request until its spans are made."""
 
-    def __repr__(self) -> str:
-        return f"<Span {self.name} {self.ids.text}>"
+    def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
+        """Make the spans of what has ended since the last call.
+
+        :param span_ids: new ids of spans.
+        """

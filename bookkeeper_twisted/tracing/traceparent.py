@@ -13,6 +13,8 @@ digits   part    value
 """
 
 import re
+from collections.abc import Iterator
+from random import SystemRandom
 from typing import NamedTuple
 
 TRACEPARENT = "traceparent"
@@ -21,7 +23,13 @@ TRACEPARENT = "traceparent"
 SIZE = 55
 """Number of characters of the text in version 00."""
 
+SPAN_BITS = 64
+PART_BITS = 12
+"""The bits of the id of a span, and the last of them, in which the requests of an operation are counted."""
+
+_AT_ONCE = 64
 _SAMPLED = 1
+_draw = SystemRandom().getrandbits
 _FORM = re.compile(r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-[^\s]*)?")
 
 
@@ -36,6 +44,13 @@ class SpanIds(NamedTuple):
     trace_id: int
     span_id: int
     is_sampled: bool = True
+
+    def part(self, number: int) -> "SpanIds":
+        """Return the ids of a part of this span, which has been numbered from 1 on.
+
+        After as many parts as there is room for, their numbers begin again.
+        """
+        return SpanIds(self.trace_id, self.span_id | number & (1 << PART_BITS) - 1)
 
     @property
     def text(self) -> str:
@@ -52,3 +67,18 @@ def decode_traceparent(text: str) -> SpanIds | None:
     if match is None or (match[1] == "00" and len(text) != SIZE):
         return None
     return SpanIds(int(match[2], 16), int(match[3], 16), bool(int(match[4], 16) & _SAMPLED))
+
+
+def new_span_ids() -> Iterator[int]:
+    """Return an endless iterator of random ids of spans, which reads random bytes of the system for many at once.
+
+    The last :data:`PART_BITS` bits of each are 0; the requests of an operation count there.
+    """
+    width = SPAN_BITS - PART_BITS
+    while True:
+        bits = _draw(width * _AT_ONCE)
+        for _ in range(_AT_ONCE):
+            found = bits & (1 << width) - 1
+            bits >>= width
+            if found:
+                yield found << PART_BITS

@@ -1,5 +1,6 @@
 """The spans of appends and reads: a client, its connections and its bookies, without threads and sockets."""
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -10,8 +11,8 @@ from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import IncorrectParameterError, LedgerClosedError, TooManyRequestsError
 from bookkeeper_twisted.model import WriteFlag
-from bookkeeper_twisted.testing.tracing import EndedSpan, MemoryTracer, called_in
-from bookkeeper_twisted.tracing.spans import SpanKind
+from bookkeeper_twisted.testing.tracing import MemoryTracer, called_in
+from bookkeeper_twisted.tracing.spans import Span, SpanKind
 from bookkeeper_twisted.tracing.traceparent import SpanIds
 
 from .cluster_case import ClusterCase, RealClusterCase
@@ -22,18 +23,28 @@ CALLER = SpanIds(77, 78)
 
 
 class Spans:
-    """The spans that a tracer has reported."""
+    """The spans of all that has ended.
 
-    def __init__(self, tracer: MemoryTracer) -> None:
-        self.ended = tracer.ended
+    :param flush: reports what was not reported yet.
+    """
 
-    def named(self, name: str) -> list[EndedSpan]:
+    def __init__(self, tracer: MemoryTracer, flush: Callable[[], None]) -> None:
+        self._tracer = tracer
+        self._flush = flush
+
+    @property
+    def ended(self) -> list[Span]:
+        """All of them, in the order of the reports."""
+        self._flush()
+        return self._tracer.ended
+
+    def named(self, name: str) -> list[Span]:
         """Those with a name."""
-        return [each for each in self.ended if each.span.name == name]
+        return [each for each in self.ended if each.name == name]
 
-    def below(self, parent: EndedSpan, name: str) -> list[EndedSpan]:
+    def below(self, parent: Span, name: str) -> list[Span]:
         """Those that are parts of another one."""
-        return [each for each in self.named(name) if each.span.parent == parent.span.ids]
+        return [each for each in self.named(name) if each.parent == parent.ids]
 
 
 class TracedCase(RealClusterCase):
@@ -42,10 +53,16 @@ class TracedCase(RealClusterCase):
     wire_protocol = "v3"
 
     def setUp(self) -> None:
-        self.tracer = MemoryTracer(lambda: 0.0)
+        self.tracer = MemoryTracer()
         self.bookie_options = EngineOptions(tracer=self.tracer)
         super().setUp()
-        self.spans = Spans(self.tracer)
+        self.spans = Spans(self.tracer, self.flush)
+
+    def flush(self) -> None:
+        """Report what has ended at the client and at the bookies."""
+        for each in (self.bk.context.records, *[rig.engine.context.traces for rig in self.rigs.values()]):
+            if each is not None:
+                each.flush()
 
     def client(self, bookies: Any = None, **config: Any) -> BookKeeper:
         driver = self.store.driver(self.clock)
@@ -70,27 +87,27 @@ class AppendTests(TracedCase):
         writer = self.create()
         self.do(writer.append(b"x"))
         (append,) = self.spans.named(APPEND)
-        self.assertIsNone(append.span.parent)
+        self.assertIsNone(append.parent)
         self.assertEqual(
-            append.span.attributes,
+            append.attributes,
             {
                 "bookkeeper.ledger.id": writer.ledger_id, "bookkeeper.entry.id": 0, "bookkeeper.entries": 1,
                 "bookkeeper.reaches_bookies": True,
             },
         )  # fmt: skip
         requests = self.spans.below(append, REQUEST)
-        asked = {each.span.attributes["bookkeeper.bookie.id"] for each in requests}
+        asked = {each.attributes["bookkeeper.bookie.id"] for each in requests}
         self.assertEqual(asked, set(writer.metadata.segments[0].bookies))
         for request in requests:
-            self.assertEqual(request.span.kind, SpanKind.CLIENT)
+            self.assertEqual(request.kind, SpanKind.CLIENT)
             (add,) = self.spans.below(request, ADD)
-            self.assertEqual((add.span.kind, add.error), (SpanKind.SERVER, None))
+            self.assertEqual((add.kind, add.error), (SpanKind.SERVER, None))
             (group,) = self.spans.below(add, GROUP)
-            self.assertEqual(add.span.links, [group.span.ids])
-            self.assertEqual((group.span.attributes["bookkeeper.entries"], group.error), (1, None))
-            self.assertEqual([name for name, _ in add.span.events], ["answered"])
+            self.assertEqual(add.links, (group.ids,))
+            self.assertEqual((group.attributes["bookkeeper.entries"], group.error), (1, None))
+            self.assertEqual([name for name, _ in add.events], ["answered"])
         self.assertEqual(len(self.spans.ended), 1 + 3 * 3)
-        self.assertEqual({each.span.ids.trace_id for each in self.spans.ended}, {append.span.ids.trace_id})
+        self.assertEqual({each.ids.trace_id for each in self.spans.ended}, {append.ids.trace_id})
 
     def test_among_others(self) -> None:
         """A sampled append keeps its place among the others of the turn: one batch, one run, one journal group."""
@@ -99,14 +116,14 @@ class AppendTests(TracedCase):
         appends = [writer.append(b"x%d" % number) for number in range(30)]
         self.settle()
         self.assertEqual([self.successResultOf(each) for each in appends], list(range(30)))
-        self.assertEqual([a.span.attributes["bookkeeper.entry.id"] for a in self.spans.named(APPEND)], [9, 19, 29])
+        self.assertEqual([a.attributes["bookkeeper.entry.id"] for a in self.spans.named(APPEND)], [9, 19, 29])
         adds, groups = self.spans.named(ADD), self.spans.named(GROUP)
         self.assertEqual((len(adds), len(groups)), (9, 3))
-        self.assertEqual({group.span.attributes["bookkeeper.entries"] for group in groups}, {30})
+        self.assertEqual({group.attributes["bookkeeper.entries"] for group in groups}, {30})
         for group in groups:  # of each bookie: all of its traced adds have a link to it, and it is a part of the first
-            linked = [add for add in adds if add.span.links == [group.span.ids]]
-            self.assertEqual(sorted(int(add.span.attributes["bookkeeper.entry.id"]) for add in linked), [9, 19, 29])
-            self.assertEqual(linked[0].span.ids, group.span.parent)
+            linked = [add for add in adds if add.links == (group.ids,)]
+            self.assertEqual(sorted(int(add.attributes["bookkeeper.entry.id"]) for add in linked), [9, 19, 29])
+            self.assertEqual(linked[0].ids, group.parent)
         self.do(writer.close())
         reader = self.do(self.bk.open_ledger(writer.ledger_id))
         self.assertEqual([each.data for each in self.do(reader.read(0, 29))], [b"x%d" % n for n in range(30)])
@@ -120,13 +137,13 @@ class AppendTests(TracedCase):
         self.settle()
         expected = sorted((w.ledger_id, entry_id) for w in writers for entry_id in range(2))
         for name, times in ((APPEND, 1), (REQUEST, 3), (ADD, 3)):
-            ids = [each.span.attributes for each in self.spans.named(name)]
+            ids = [each.attributes for each in self.spans.named(name)]
             found = sorted((int(a["bookkeeper.ledger.id"]), int(a["bookkeeper.entry.id"])) for a in ids)
             self.assertEqual(found, sorted(expected * times), name)
         for add in self.spans.named(ADD):
-            (request,) = [each for each in self.spans.named(REQUEST) if each.span.ids == add.span.parent]
+            (request,) = [each for each in self.spans.named(REQUEST) if each.ids == add.parent]
             for name in ("bookkeeper.ledger.id", "bookkeeper.entry.id"):
-                self.assertEqual(add.span.attributes[name], request.span.attributes[name])
+                self.assertEqual(add.attributes[name], request.attributes[name])
 
     def test_striped(self) -> None:
         """Only the bookies that keep an entry have a span of it."""
@@ -134,8 +151,8 @@ class AppendTests(TracedCase):
         for _ in range(4):
             self.do(writer.append(b"x"))
         for append in self.spans.named(APPEND):
-            asked = [each.span.attributes["bookkeeper.bookie.id"] for each in self.spans.below(append, REQUEST)]
-            at = int(append.span.attributes["bookkeeper.entry.id"])
+            asked = [each.attributes["bookkeeper.bookie.id"] for each in self.spans.below(append, REQUEST)]
+            at = int(append.attributes["bookkeeper.entry.id"])
             ensemble = writer.metadata.segments[0].bookies
             self.assertEqual(set(asked), {ensemble[at % 4], ensemble[(at + 1) % 4]})
         self.assertEqual(len(self.spans.named(ADD)), 8)
@@ -145,8 +162,8 @@ class AppendTests(TracedCase):
         writer = self.create()
         self.do(writer.append_many([b"x"] * 1500))
         (append,) = self.spans.named(APPEND)
-        self.assertEqual(append.span.attributes["bookkeeper.entries"], 1500)
-        self.assertEqual({add.span.attributes["bookkeeper.entry.id"] for add in self.spans.named(ADD)}, {1499})
+        self.assertEqual(append.attributes["bookkeeper.entries"], 1500)
+        self.assertEqual({add.attributes["bookkeeper.entry.id"] for add in self.spans.named(ADD)}, {1499})
 
     def test_ids_of_caller(self) -> None:
         """An entry that waits for a lower id is traced when it is sent."""
@@ -168,8 +185,8 @@ class AppendTests(TracedCase):
         self.settle()
         self.successResultOf(appended)
         (append,) = self.spans.named(APPEND)
-        self.assertEqual(append.span.parent, CALLER)
-        self.assertEqual({each.span.ids.trace_id for each in self.spans.ended}, {CALLER.trace_id})
+        self.assertEqual(append.parent, CALLER)
+        self.assertEqual({each.ids.trace_id for each in self.spans.ended}, {CALLER.trace_id})
         self.assertEqual(len(self.spans.named(ADD)), 3)
 
     def test_untraced(self) -> None:
@@ -211,7 +228,7 @@ class FailureTests(TracedCase):
         """The request to a bookie that is lost ends with its error; that to its substitute is one more."""
         writer = self.create()
         self.do(writer.append(b"x"))
-        self.tracer.ended.clear()
+        self.spans.ended.clear()
         gone = writer.metadata.segments[0].bookies[0]
         del self.network.listeners[gone.split(":")[0], 1]
         self.network.break_connections((gone.split(":")[0], 1))
@@ -220,7 +237,7 @@ class FailureTests(TracedCase):
         requests = self.spans.below(append, REQUEST)
         self.assertEqual(len(requests), 4)
         (failed,) = [each for each in requests if each.error is not None]
-        self.assertEqual(failed.span.attributes["bookkeeper.bookie.id"], gone)
+        self.assertEqual(failed.attributes["bookkeeper.bookie.id"], gone)
         self.assertEqual((append.error, len(self.spans.named(ADD))), (None, 3))
 
     def test_cancelled(self) -> None:
@@ -260,7 +277,7 @@ class FailureTests(TracedCase):
         """An add that the journal of a bookie fails ends with that error, without a group."""
         writer = self.create()
         self.do(writer.append(b"x"))
-        self.tracer.ended.clear()
+        self.spans.ended.clear()
         for rig in self.rigs.values():
             rig.fail("fdatasync", "/journal0")
             rig.fail("sync", "/journal0")
@@ -269,7 +286,7 @@ class FailureTests(TracedCase):
         self.settle()
         failed = [each for each in self.spans.named(ADD) if each.error is not None]
         self.assertTrue(failed)
-        self.assertEqual({tuple(each.span.links) for each in failed}, {()})
+        self.assertEqual({tuple(each.links) for each in failed}, {()})
         self.assertTrue(self.flushLoggedErrors())
 
 
@@ -283,7 +300,7 @@ class V2Tests(TracedCase):
         writer = self.create()
         self.do(writer.append(b"x"))
         (append,) = self.spans.named(APPEND)
-        self.assertIs(append.span.attributes["bookkeeper.reaches_bookies"], False)
+        self.assertIs(append.attributes["bookkeeper.reaches_bookies"], False)
         self.assertEqual((len(self.spans.below(append, REQUEST)), self.spans.named(ADD)), (3, []))
 
 
@@ -299,15 +316,15 @@ class ReadTests(TracedCase):
         self.reader = self.do(self.bk.open_ledger(writer.ledger_id))
         self.tracer.every = 1
 
-    def chain(self, read: str, served: str) -> list[EndedSpan]:
+    def chain(self, read: str, served: str) -> list[Span]:
         """The requests of the only read, each with what a bookie did for it."""
         (first,) = self.spans.named(read)
-        self.assertEqual(first.span.attributes, {"bookkeeper.ledger.id": self.reader.ledger_id})
+        self.assertEqual(first.attributes, {"bookkeeper.ledger.id": self.reader.ledger_id})
         requests = self.spans.below(first, "bookkeeper.read_request")
         for request in requests:
             (found,) = self.spans.below(request, served)
-            self.assertEqual((found.span.kind, found.error), (SpanKind.SERVER, None))
-            self.assertEqual([name for name, _ in found.span.events], ["answered"])
+            self.assertEqual((found.kind, found.error), (SpanKind.SERVER, None))
+            self.assertEqual([name for name, _ in found.events], ["answered"])
         return requests
 
     def test_batch(self) -> None:
@@ -323,7 +340,7 @@ class ReadTests(TracedCase):
         self.tracer.every = 1
         self.assertEqual(self.do(self.reader.read_entry(3)).data, b"3")
         (request,) = self.chain("bookkeeper.read", "bookie.read")
-        self.assertEqual(request.span.attributes["bookkeeper.entry.id"], 3)
+        self.assertEqual(request.attributes["bookkeeper.entry.id"], 3)
 
     def test_failed(self) -> None:
         """A read that fails ends its spans with the error, at the bookie, too."""
@@ -344,7 +361,7 @@ class ReadTests(TracedCase):
         reading = self.reader.read(0, 9)
         reading.cancel()
         self.failureResultOf(reading, CancelledError)
-        errors = {each.span.name: type(each.error) for each in self.spans.ended}
+        errors = {each.name: type(each.error) for each in self.spans.ended}
         self.assertEqual(errors, {"bookkeeper.read_request": CancelledError, "bookkeeper.read": CancelledError})
 
 
@@ -353,7 +370,7 @@ class MemoryBookieTests(ClusterCase):
 
     def test_append(self) -> None:
         """Spans of the client end with the errors of the bookies."""
-        tracer = MemoryTracer(self.clock.seconds)
+        tracer = MemoryTracer()
         driver = self.store.driver(self.clock)
         self.do(driver.open())
         client = BookKeeper(self.clock, driver, self.bookies, Random(3), tracer=tracer)
@@ -363,6 +380,7 @@ class MemoryBookieTests(ClusterCase):
         appended: Deferred[int] = writer.append(b"x")
         self.clock.pump([0.1] * 20)
         self.failureResultOf(appended)
+        self.do(client.close())
         errors = [each.error for each in tracer.ended]
         self.assertEqual(len(errors), 5)
         self.assertNotIn(None, errors)

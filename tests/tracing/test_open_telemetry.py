@@ -8,7 +8,7 @@ from typing import Any
 
 from bookkeeper_twisted.testing.contracts import tracer_contract
 from bookkeeper_twisted.testing.contracts.tracer_contract import Reported
-from bookkeeper_twisted.tracing.spans import SpanKind
+from bookkeeper_twisted.tracing.spans import Span, SpanKind
 from bookkeeper_twisted.tracing.traceparent import SpanIds
 
 try:
@@ -26,6 +26,9 @@ except ImportError as error:
     MISSING = f"needs the extra otel: {error}"
 
 
+ENDED = Span(SpanIds(1, 2), None, "append", SpanKind.INTERNAL, 1.0, 2.0, {})
+
+
 def _ids(found: Any) -> SpanIds:
     return SpanIds(found.trace_id, found.span_id, found.trace_flags.sampled)
 
@@ -37,13 +40,12 @@ class OpenTelemetryTests(tracer_contract.TracerContract):
         skip = MISSING
 
     def setUp(self) -> None:
-        super().setUp()
         self.exporter = InMemorySpanExporter()
         self.provider = TracerProvider(shutdown_on_exit=False)
         self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
 
     def make(self, ratio: float) -> Any:
-        return OpenTelemetryTracer(self.provider, ratio, self.clock.seconds)
+        return OpenTelemetryTracer(self.provider, ratio)
 
     @contextmanager
     def calling(self, ids: SpanIds) -> Iterator[None]:
@@ -103,19 +105,21 @@ class OpenTelemetryTests(tracer_contract.TracerContract):
     def test_of_process(self) -> None:
         """Spans have the resource of the provider and the scope of this package; the error's class is an attribute."""
         tracer = self.make(1)
-        span = tracer.begin("append")
-        assert span is not None
-        tracer.end(span, KeyError("x"))
+        tracer.report([ENDED._replace(error=KeyError("x"))])
         (found,) = self.exporter.get_finished_spans()
         self.assertEqual((found.resource, found.instrumentation_scope.name), (self.provider.resource, SCOPE))
         self.assertEqual((found.attributes["error.type"], found.status.is_ok), ("KeyError", False))
         self.assertEqual(repr(tracer), "<OpenTelemetryTracer, 1 of operations without a span>")
 
     def test_broken_processor(self) -> None:
-        """A processor that fails is logged, and fails nothing else."""
-        tracer = self.make(1)
-        self.patch(type(tracer._processor), "on_end", lambda *args: 1 // 0)
-        span = tracer.begin("append")
-        assert span is not None
-        tracer.end(span)
-        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+        """A processor that fails for some spans gets the others, and its failure is logged once for all of them."""
+        tracer, got = self.make(1), list[str]()
+
+        def on_end(processor: object, span: Any) -> None:
+            got.append(span.name)
+            assert span.name != "broken", "of the processor"
+
+        self.patch(type(tracer._processor), "on_end", on_end)
+        tracer.report([ENDED._replace(name=name) for name in ("broken", "broken", "sound")])
+        self.assertEqual(got, ["broken", "broken", "sound"])
+        self.assertEqual(len(self.flushLoggedErrors(AssertionError)), 1)

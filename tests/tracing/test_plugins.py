@@ -3,7 +3,6 @@
 import sys
 from typing import Any
 
-from twisted.internet.task import Clock
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from bookkeeper_twisted.config.bookie import BookieConfig
@@ -17,13 +16,13 @@ class PluginTests(SynchronousTestCase):
 
     def tracer(self, **keys: Any) -> Any:
         """The tracer of a client with these keys."""
-        return tracer_of(ClientConfig(**keys), Clock().seconds)
+        return tracer_of(ClientConfig(**keys))
 
     def test_none(self) -> None:
         """By default, and by name, nothing is traced."""
         self.assertIsNone(self.tracer())
         self.assertIsNone(self.tracer(tracer="none"))
-        self.assertIsNone(tracer_of(BookieConfig(), Clock().seconds))
+        self.assertIsNone(tracer_of(BookieConfig()))
 
     def test_unknown(self) -> None:
         """Another name is refused with those that there are."""

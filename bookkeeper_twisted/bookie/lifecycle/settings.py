@@ -175,7 +175,7 @@ def engine_options(
         authentication=bookie_authentication(config),
         encryption=_encryption(config, clock.seconds, instruments) if config.encrypts else None,
         access=access_control(config, clock, partial(custom_metadata, metadata), instruments),
-        tracer=tracer_of(config, clock.seconds),
+        tracer=tracer_of(config),
         keeps_context=config.preserve_mdc_for_task_execution,
     )
 

@@ -1,15 +1,17 @@
 """The spans of a bookie, for requests that carry the ids of a sampled span.
 
-They are made when a request is answered, from times that are known by then, and end when the replies have been written
-to the transport of the connection.
+When a request is answered, its times and its pairs are noted, and that its reply was written when the replies have
+been written to the transport of the connection.  All else is done afterwards (:class:`.TraceRecords`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
+
+import attrs
 
 from ...codec.runs import AddRun
 from ...entries.interfaces import Entries
-from ...tracing.interfaces import ITracer
+from ...tracing.records import TraceRecords
 from ...tracing.spans import Span, SpanKind
 from ...tracing.traceparent import TRACEPARENT, SpanIds, decode_traceparent
 
@@ -20,42 +22,101 @@ ANSWERED = "answered"
 """The name of the event that the reply is made; the span ends when it has been written."""
 
 
-class WrittenGroup(Protocol):
-    """A group of journal records whose entries are being acknowledged.
+@attrs.define(eq=False)
+class TracedGroup:
+    """A journal group with traced adds.
 
     :ivar began, ended: the seconds since the epoch at which it was taken from the queue, and complete.
-    :ivar span: the ids of its span; None until one is made.
+    :ivar ids: the ids of its span; None until that is made.
     """
 
     began: float
     ended: float
-    span: SpanIds | None
+    n_entries: int
+    ids: SpanIds | None = None
+
+    def span(self, parent: SpanIds, span_id: int) -> Span:
+        """Make the span.
+
+        :param parent: the ids of the span of the first traced add in the group.
+        """
+        self.ids = SpanIds(parent.trace_id, span_id)
+        attributes = {"bookkeeper.entries": self.n_entries}
+        return Span(self.ids, parent, JOURNAL_GROUP, SpanKind.INTERNAL, self.began, self.ended, attributes)
+
+
+class WrittenGroup(Protocol):
+    """A group of journal records whose entries are being acknowledged.
+
+    :ivar began, ended: as of :class:`TracedGroup`.
+    :ivar traced: what is noted of it for traces; None if no add in it is traced.
+    """
+
+    began: float
+    ended: float
+    traced: TracedGroup | None
 
     @property
     def n_entries(self) -> int: ...
 
 
-class RequestTraces:
-    """The spans of the requests of one bookie.
+@attrs.define(eq=False)
+class AnsweredRequest:
+    """The record of an answered request, of which its spans are made.
 
-    :param seconds: returns the time in seconds since the epoch.
+    :ivar traceparent: the text that the request carried.
+    :ivar ids: ledger id and entry id.
+    :ivar began, answered, written: the seconds since the epoch at which it arrived, and its reply was made and written.
+    :ivar group: the journal group of an add.
+    """
+
+    operation: str
+    traceparent: str
+    peer: str
+    ids: tuple[int, int]
+    began: float
+    answered: float
+    error: BaseException | None
+    group: TracedGroup | None = None
+    written: float = 0.0
+
+    def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
+        """Make the span of the request and, if it is the first of its journal group, of the group; none if the caller
+        does not sample."""
+        parent, group = decode_traceparent(self.traceparent), self.group
+        if parent is None or not parent.is_sampled:
+            return ()
+        ids = SpanIds(parent.trace_id, next(span_ids))
+        of_group = () if group is None or group.ids is not None else (group.span(ids, next(span_ids)),)
+        attributes = {
+            "bookkeeper.ledger.id": self.ids[0], "bookkeeper.entry.id": self.ids[1], "network.peer": self.peer
+        }  # fmt: skip
+        links = () if group is None or group.ids is None else (group.ids,)
+        return (*of_group, Span(
+            ids, parent, SERVED + self.operation, SpanKind.SERVER, self.began, self.written, attributes, self.error,
+            ((ANSWERED, self.answered),), links,
+        ))  # fmt: skip
+
+
+class RequestTraces:
+    """The traces of the requests of one bookie.
+
     :param group_of: returns the journal group whose entries are being acknowledged now, if it is one of the journal of
         a ledger.
     :param after_flush: registers a function to be called once, when the replies have been written.
     """
 
     def __init__(
-        self, tracer: ITracer, seconds: Callable[[], float], group_of: Callable[[int], WrittenGroup | None],
+        self, records: TraceRecords, group_of: Callable[[int], WrittenGroup | None],
         after_flush: Callable[[Callable[[], None]], None],
     ) -> None:  # fmt: skip
-        self._tracer = tracer
-        self._seconds = seconds
+        self._records = records
         self._group_of = group_of
         self._after_flush = after_flush
-        self._unwritten: list[tuple[Span, BaseException | None]] = []
+        self._unwritten: list[AnsweredRequest] = []
 
     def added(self, run: AddRun, part: Entries, peer: str, began: float, error: Exception | None) -> None:
-        """Make the spans of those adds of a ``run`` that are traced and are answered now.
+        """Note those adds of a ``run`` that are traced and are answered now.
 
         :param part: the entries of the answered adds.
         :param peer: the client's address.
@@ -63,18 +124,16 @@ class RequestTraces:
         """
         contexts = run.contexts or {}
         for ids in contexts if part is run.entries else contexts.keys() & set(part.ids()):
-            span = self._begin("add", contexts[ids], peer, ids, began)
-            if span is not None:
-                group = None if error is not None else self._group_of(ids[0])
-                if group is not None:
-                    span.links.append(group.span or self._of_group(group, span))
-                self._end_later(span, error)
+            group = None if error is not None else self._group_of(ids[0])
+            if group is not None and group.traced is None:
+                group.traced = TracedGroup(group.began, group.ended, group.n_entries)
+            self._note("add", contexts[ids], peer, ids, began, error, None if group is None else group.traced)
 
     def answered(
         self, operation: str, context: Mapping[str, str] | None, peer: str, ids: tuple[int, int], began: float,
         error: BaseException | None = None,
     ) -> None:  # fmt: skip
-        """Make the span of a request that is answered now, unless it is an add, if it is traced.
+        """Note a request that is answered now, unless it is an add, if it is traced.
 
         :param operation: name of the operation.
         :param context: the pairs that the request carries.
@@ -82,35 +141,27 @@ class RequestTraces:
         :param ids: ledger id and entry id.
         :param began: seconds since the epoch at which the request began.
         """
-        span = self._begin(operation, context, peer, ids, began) if context else None
-        if span is not None:
-            self._end_later(span, error)
+        if context:
+            self._note(operation, context, peer, ids, began, error, None)
 
-    def _begin(
-        self, operation: str, context: Mapping[str, str] | None, peer: str, ids: tuple[int, int], began: float
-    ) -> Span | None:
-        parent = decode_traceparent(context.get(TRACEPARENT, "")) if context else None
-        if parent is None or not parent.is_sampled:
-            return None
-        span = self._tracer.child(parent, SERVED + operation, SpanKind.SERVER, began)
-        span.attributes.update({"bookkeeper.ledger.id": ids[0], "bookkeeper.entry.id": ids[1], "network.peer": peer})
-        return span
-
-    def _of_group(self, group: WrittenGroup, add: Span) -> SpanIds:
-        """Make the span of a journal group, as a part of the first traced add in it."""
-        span = self._tracer.child(add.ids, JOURNAL_GROUP, SpanKind.INTERNAL, group.began)
-        span.attributes["bookkeeper.entries"] = group.n_entries
-        self._tracer.end(span, ended=group.ended)
-        group.span = span.ids
-        return span.ids
-
-    def _end_later(self, span: Span, error: BaseException | None) -> None:
-        if not self._unwritten:
-            self._after_flush(self._flushed)
-        span.events.append((ANSWERED, self._seconds()))
-        self._unwritten.append((span, error))
+    def _note(
+        self, operation: str, context: Mapping[str, str], peer: str, ids: tuple[int, int], began: float,
+        error: BaseException | None, group: TracedGroup | None,
+    ) -> None:  # fmt: skip
+        text = context.get(TRACEPARENT)
+        if text is not None:
+            if not self._unwritten:
+                self._after_flush(self._flushed)
+            now = self._records.seconds()
+            self._unwritten.append(AnsweredRequest(operation, text, peer, ids, began, now, error, group))
 
     def _flushed(self) -> None:
         unwritten, self._unwritten = self._unwritten, []
-        for span, error in unwritten:
-            self._tracer.end(span, error)
+        written = self._records.seconds()
+        for request in unwritten:
+            request.written = written
+            self._records.add(request)
+
+    def flush(self) -> None:
+        """Report what has ended; called when the bookie stops."""
+        self._records.flush()

@@ -12,7 +12,7 @@ from ...errors import BookKeeperError, ClientClosedError, MetadataError, ReadErr
 from ...ledger.entry_batch import EntryBatch
 from ...metadata.interfaces import Versioned
 from ...model import Entry, LedgerMetadata
-from ..traces import LEDGER, READ, READ_BATCH, TracedReads, end_with
+from ..traces import LEDGER, READ, READ_BATCH, TracedOperation, TracedReads
 from .context import ReadingContext
 from .lac_reads import Confirmed, LacReads
 from .ledger_view import HANDLE_CLOSED, LedgerView
@@ -54,7 +54,7 @@ class LedgerReader:
         self._replicas = ReplicaReader(context, digester, ledger_id, stored.value, self._view.confirmed)
         self._lac_reads = LacReads(context, digester, self._view, self._replicas.order)
         self._read_ahead_bytes = context.config.read_ahead_bytes
-        self._tracer = context.tracer
+        self._records = context.records
 
     @property
     def metadata(self) -> LedgerMetadata:
@@ -140,14 +140,13 @@ class LedgerReader:
         :param name: name of the span.
         :param work: reads with the function that it is given.
         """
-        tracer = self._tracer
-        span = None if tracer is None else tracer.begin(name)
-        if tracer is None or span is None:
+        records = self._records
+        begun = None if records is None else records.begin(name)
+        if records is None or begun is None:
             return Deferred.fromCoroutine(work(self._fetch))
-        span.attributes[LEDGER] = self.ledger_id
-        reads = TracedReads(self._bookies, tracer, span)
-        reading = Deferred.fromCoroutine(work(partial(self._fetch, reads=reads)))
-        return reading.addBoth(partial(end_with, tracer, span))
+        read = TracedOperation(records, begun, name, {LEDGER: self.ledger_id})
+        reading = Deferred.fromCoroutine(work(partial(self._fetch, reads=TracedReads(self._bookies, read))))
+        return reading.addBoth(read.end_with)
 
     async def _read(self, fetch: Fetch, first: int, last: int, limit: LedgerView | None) -> list[Entry]:
         check_integer("first", first)

@@ -61,8 +61,8 @@ class AdvLedgerWriter(BaseWriter):
             return fail(refusal)
         waiter: Deferred[int] = Deferred()
         traces = self._traces
-        if traces is not None and (span := traces.tracer.begin(APPEND)) is not None:
-            traces.begun(span, self.ledger_id, entry_id, 1, waiter)
+        if traces is not None and (begun := traces.begin(APPEND)) is not None:
+            traces.follow(begun, self.ledger_id, entry_id, 1, waiter)
         if entry_id > self.last_add_pushed + 1:
             self._later[entry_id] = _Later(data, waiter)
             self._later_size += len(data) + self._overhead

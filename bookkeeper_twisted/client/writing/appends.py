@@ -363,8 +363,8 @@ class InOrderWriter(AppendingWriter):
             return self._refused(size)
         waiter: Deferred[int] = Deferred()
         traces = self._traces
-        if traces is not None and (span := traces.tracer.begin(APPEND)) is not None:
-            traces.begun(span, self._quorum.ledger_id, self.last_add_pushed + 1, 1, waiter)
+        if traces is not None and (begun := traces.begin(APPEND)) is not None:
+            traces.follow(begun, self._quorum.ledger_id, self.last_add_pushed + 1, 1, waiter)
         self._push(data, waiter)
         return waiter
 
@@ -388,9 +388,9 @@ class InOrderWriter(AppendingWriter):
         if largest > self._largest or self.joined_bytes - self._quorum.ended_bytes + self._held_size > self._most_held:
             return self._refused(largest)
         first, waiter, traces = self.last_add_pushed + 1, Deferred[int](), self._traces
-        if traces is not None and (span := traces.tracer.begin(APPEND)) is not None:
+        if traces is not None and (begun := traces.begin(APPEND)) is not None:
             count = len(entries)
-            traces.begun(span, self._quorum.ledger_id, first + count - 1, count, waiter)
+            traces.follow(begun, self._quorum.ledger_id, first + count - 1, count, waiter)
         self._push_many(entries, sum(sizes), waiter)
         return waiter.addCallback(lambda last: (first, last))
 

@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred
 from ...codec.adds import Adds
 from ...ledger.tally import AckTally, items_at, leading, set_of
 from ..interfaces import IBookieClient
-from ..traces import BatchTraces
+from ..traces import TracedAdds
 
 COLUMNS = 5
 """Number of values for an entry in ``Batch.joined``: owner (writer), entry id, ledger length, payload, waiter."""
@@ -46,7 +46,7 @@ class BatchSettings(Generic[Owner]):
         for ``reached``), and the error.
     """
 
-    bookies: IBookieClient
+    bookies: IBookieClient | TracedAdds
     give_back: Callable[[int], None]
     write_quorum: int
     ack_quorum: int
@@ -98,12 +98,11 @@ class Batch(Generic[Owner]):
     :ivar owners: the owner (the writer) of each entry, by the entry's index in the batch.
     :ivar entry_ids: the id of each entry, by the same index.
     :ivar lengths: bytes of the ledger up to and including each entry, by the same index.
-    :ivar traces: the spans of the entries that are traced; None if there are none.
     :ivar everything: the set of all entries of the batch, as bits.
     """
 
     __slots__ = (
-        "joined", "size", "sent", "left", "adds", "only", "owners", "entry_ids", "lengths", "traces", "everything",
+        "joined", "size", "sent", "left", "adds", "only", "owners", "entry_ids", "lengths", "everything",
         "_settings", "_waiters", "_tally", "_requests", "_next", "_ended",
     )  # fmt: skip
 
@@ -117,7 +116,6 @@ class Batch(Generic[Owner]):
         self.owners: list[Owner]
         self.entry_ids: list[int]
         self.lengths: list[int]
-        self.traces: BatchTraces | None = None
         self.everything = 0
         self._settings = settings
         self._waiters: list[Waiter]
@@ -174,9 +172,16 @@ class Batch(Generic[Owner]):
 
     # ---- sending -------------------------------------------------------------------------------------
 
+    def trace(self, bookies: TracedAdds) -> None:
+        """Trace the requests of this batch.
+
+        :param bookies: sends them instead of the client's own connections.
+        """
+        self._settings = attrs.evolve(self._settings, bookies=bookies)
+
     def send(
         self, owners: list[Owner], entry_ids: list[int], lengths: list[int], waiters: list[Waiter], adds: Adds,
-        kept: Mapping[str, Sequence[int]], of_one: bool, traces: BatchTraces | None = None,
+        kept: Mapping[str, Sequence[int]], of_one: bool,
     ) -> None:  # fmt: skip
         """Send each bookie the entries of the batch that it must store.
 
@@ -186,11 +191,9 @@ class Batch(Generic[Owner]):
         :param adds: the add requests of the entries.
         :param kept: for each bookie id, the indexes in the batch of the entries that this bookie must store.
         :param of_one: whether all entries have the same owner.
-        :param traces: the spans of the entries that are traced; None if there are none.
         """
         self.owners, self.entry_ids, self.lengths, self._waiters = owners, entry_ids, lengths, waiters
         self.joined, self.sent, self.adds, self.size = [], True, adds, adds.offsets[-1]
-        self.traces = traces
         self.left = count = len(owners)
         if of_one and count > 1:
             self.only = owners[0]
@@ -205,13 +208,7 @@ class Batch(Generic[Owner]):
         for request in requests[:]:  # iterate over a copy, because replacing a bookie during this loop adds requests
             if tally.replaced is None or not tally.is_replaced(request.number, request.bits):
                 some = adds if request.bits == everything else adds.some(request.places)
-                if self.traces is None:
-                    settings.bookies.add(request.bookie_id, some, request, settings.fresh)
-                else:
-                    self._send_traced(self.traces, request, some, settings.fresh)
-
-    def _send_traced(self, traces: BatchTraces, request: BatchRequest, adds: Adds, fresh: bool = False) -> None:
-        traces.send(self._settings.bookies, request.bookie_id, adds, request.places, request, fresh)
+                settings.bookies.add(request.bookie_id, some, request, settings.fresh)
 
     # ---- answers -------------------------------------------------------------------------------------
 
@@ -375,11 +372,7 @@ class Batch(Generic[Owner]):
     def ask_again(self, request: BatchRequest) -> None:
         """Send a ``request`` that :meth:`replace` returned, with the same bytes as before."""
         if self.adds is not None and not self._tally.is_replaced(request.number, request.bits):
-            some = self.adds.some(request.places)
-            if self.traces is None:
-                self._settings.bookies.add(request.bookie_id, some, request, False)
-            else:
-                self._send_traced(self.traces, request, some)
+            self._settings.bookies.add(request.bookie_id, self.adds.some(request.places), request, False)
 
     def _take_back(self, bookie_id: str, places: int) -> None:
         for request in self._requests:

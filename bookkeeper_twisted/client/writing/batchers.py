@@ -99,11 +99,11 @@ class Batcher(Gatherer):
                 writer.watch_time(batch)
         seals.notices.sent((first,) if of_one else writers)
         traces = seals.traces
-        if traces is None or not traces.waiting:
-            batch.send(writers, entry_ids, lengths, waiters, adds, kept, of_one)
-        else:
-            taken = traces.take(adds.ledger_ids, adds.entry_ids, seals.carries_context)
-            batch.send(writers, entry_ids, lengths, waiters, adds, kept, of_one, taken)
+        if traces is not None and traces.waiting:
+            traced = traces.through(self._settings.bookies, adds.ledger_ids, adds.entry_ids, seals.carries_context)
+            if traced is not None:
+                batch.trace(traced)
+        batch.send(writers, entry_ids, lengths, waiters, adds, kept, of_one)
 
     def _seal(
         self, writers: Sequence[QuorumWriter], entry_ids: Sequence[int], lengths: Sequence[int],

@@ -56,7 +56,7 @@ class WritingContext(OperationContext):
     @traces.default
     def _traces(self) -> AppendTraces | None:
         largest = self.config.netty_max_frame_size_bytes - CONTEXT_ROOM
-        return None if self.tracer is None else AppendTraces(self.tracer, largest)
+        return None if self.records is None else AppendTraces(self.records, largest)
 
     @threads.default
     def _threads(self) -> Threads:

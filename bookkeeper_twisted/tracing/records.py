@@ -1,0 +1,66 @@
+"""Keeps records of what was traced, and makes the spans of many of them at once.
+
+Spans are made by code that runs seldom.  One at a time they would cost several times as much, because the processor
+has forgotten that code each time.
+"""
+
+from itertools import chain
+
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+
+from .interfaces import ITracer
+from .spans import IRecord
+from .traceparent import new_span_ids
+
+MOST_RECORDS = 128
+"""The records of which spans are made without waiting for the timer: about 4 ms of work."""
+
+INTERVAL = 0.5
+"""The most seconds for which a record is kept."""
+
+class TraceRecords:
+    """The records of a client or a bookie.
+
+    :param tracer: gets the spans.
+    :ivar begin: decides whether an operation is traced, see :meth:`.ITracer.begin`.
+    """
+
+    _log = Logger()
+
+    def __init__(self, clock: IReactorTime, tracer: ITracer) -> None:
+        self.begin = tracer.begin
+        self.seconds = clock.seconds
+        self._clock = clock
+        self._tracer = tracer
+        self._records: list[IRecord] = []
+        self._span_ids = new_span_ids()
+        self._timer: IDelayedCall | None = None
+
+    def add(self, record: IRecord) -> None:
+        """Keep a record until its spans are made."""
+        records = self._records
+        records.append(record)
+        if len(records) >= MOST_RECORDS:
+            self.flush()
+        elif self._timer is None:
+            self._timer = self._clock.callLater(INTERVAL, self._on_time)
+
+    def _on_time(self) -> None:
+        self._timer = None
+        self.flush()
+
+    def flush(self) -> None:
+        """Make the spans of all records, and report them."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        records, self._records = self._records, []
+        if not records:
+            return
+        try:
+            spans = list(chain.from_iterable([record.spans(self._span_ids) for record in records]))
+        except Exception:
+            self._log.failure("the spans of {count} records could not be made", count=len(records))
+        else:
+            self._tracer.report(spans)
