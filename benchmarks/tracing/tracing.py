@@ -4,7 +4,7 @@ A client appends to three bookies over V3, every entry to all of them, synced.  
 their own, each with a provider of the SDK and an exporter that drops the spans.  The settings take turns in rounds on
 the same bookies, and what is compared is the median of the ratios of a round: of the rate, and of the appends in a
 second of the processor, which other programs on the machine disturb less.  With ``--against TREE`` a client and
-bookies of another source tree, from before there were traces, take part as well.
+bookies of another source tree, from before there were traces, are compared with those of this one without a tracer.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from ..shared.processes import ROOT
 
 _PACKAGE = "bookkeeper_twisted"
 NONE, TREE = "none", "older tree"
-SETTINGS = {NONE: -1.0, "tracer, 0 %": 0.0, "tracer, 1 %": 0.01, "tracer, 100 %": 1.0}
+RATIOS = {NONE: -1.0, "tracer, 0 %": 0.0, "tracer, 1 %": 0.01, "tracer, 100 %": 1.0}
 """Name, and share of appends that are traced; below 0 without a tracer."""
 
 Figures = dict[str, float]
@@ -73,9 +73,9 @@ class Process:
 
     @property
     def cpu(self) -> float:
-        """The seconds of the processor that it has used."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """The seconds of the processor that its threads have used."""
+        threads = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
+        return sum([int(thread.read_text().split()[0]) for thread in threads]) / 1e9
 
     def line(self) -> str:
         """The next line that it says."""
@@ -94,6 +94,7 @@ class Cluster:
 
     def measure(self, ratio: float, count: int) -> Figures:
         """One round: appends a second, and those in a second of the processor, of all processes together."""
+        count //= 10 if ratio == 1 else 1  # all traced take about ten times as long
         before = sum(process.cpu for process in self._processes)
         wall = self._processes[-1].ask({"ratio": ratio, "count": count})["wall"]
         cpu = sum(process.cpu for process in self._processes) - before
@@ -102,7 +103,7 @@ class Cluster:
 
 def run(trees: dict[str, Path], rounds: int, count: int) -> dict[str, list[Figures]]:
     """By setting: the figures of each round."""
-    found: dict[str, list[Figures]] = {name: [] for name in (*SETTINGS, *(n for n in trees if n != NONE))}
+    found: dict[str, list[Figures]] = {name: [] for name in (trees if len(trees) > 1 else RATIOS)}
     with ExitStack() as stack:
         directory = Path(stack.enter_context(TemporaryDirectory(prefix="tracing-")))
         clusters = {n: stack.enter_context(cluster_of(t, directory / str(i))) for i, (n, t) in enumerate(trees.items())}
@@ -110,7 +111,7 @@ def run(trees: dict[str, Path], rounds: int, count: int) -> dict[str, list[Figur
             names = list(found)
             turn = number % len(names)
             for name in names[turn:] + names[:turn]:  # each setting is the first of a round in its turn
-                figures = clusters.get(name, clusters[NONE]).measure(SETTINGS.get(name, -1.0), count)
+                figures = clusters.get(name, clusters[NONE]).measure(RATIOS.get(name, -1.0), count)
                 if number:  # the first round warms up
                     found[name].append(figures)
     return found
@@ -122,6 +123,11 @@ def ratios(measured: dict[str, list[Figures]], key: str) -> dict[str, float]:
         name: median([a[key] / b[key] for a, b in zip(each, measured[NONE], strict=True)])
         for name, each in measured.items()
     }
+
+
+def best(each: list[Figures]) -> float:
+    """The appends in a second of the processor of the round that was disturbed least."""
+    return max([one["rate of CPU"] for one in each])
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -138,11 +144,13 @@ def main(arguments: Sequence[str]) -> int:
     trees = {NONE: ROOT} | ({TREE: options.against.resolve()} if options.against else {})
     measured = run(trees, options.rounds, options.count)
     rates, of_cpu = ratios(measured, "rate"), ratios(measured, "rate of CPU")
-    print(f"{'':16} {'appends/s':>10} {'ratio':>7}   {'of CPU/s':>10} {'ratio':>7}   limit")
+    print(f"{'':16} {'appends/s':>10} {'ratio':>7}   {'of CPU/s':>10} {'ratio':>7} {'of best':>7}   limit")
     for name, each in measured.items():
         rate, cpu = (median(one[key] for one in each) for key in ("rate", "rate of CPU"))
-        print(f"{name:16} {rate:10,.0f} {rates[name]:7.3f}   {cpu:10,.0f} {of_cpu[name]:7.3f}   {LIMITS.get(name, '')}")
+        least = best(each) / best(measured[NONE])
+        limit = LIMITS.get(name, "")
+        print(f"{name:16} {rate:10,.0f} {rates[name]:7.3f}   {cpu:10,.0f} {of_cpu[name]:7.3f} {least:7.3f}   {limit}")
     if options.json is not None:
         kept: dict[str, Any] = {"count": options.count, "limits": LIMITS, "rounds": measured}
         options.json.write_text(json.dumps({"ratios": rates, "ratios of CPU": of_cpu, **kept}, indent=1) + "\n")
-    return int(any(rates[name] < limit for name, limit in LIMITS.items()))
+    return int(any(rates[name] < limit for name, limit in LIMITS.items() if name in rates))

@@ -16,7 +16,7 @@ from twisted.python.failure import Failure
 from ..codec.adds import Adds
 from ..tracing.records import TraceRecords
 from ..tracing.spans import Begun, Span, SpanKind
-from ..tracing.traceparent import TRACEPARENT
+from ..tracing.traceparent import TRACEPARENT, part_text
 from .interfaces import IBookieClient
 
 if TYPE_CHECKING:
@@ -46,14 +46,16 @@ class TracedOperation:
     :param begun: the ids of the span.
     :param name: the name of the span.
     :ivar ids: the ids of the span.
+    :ivar text: the same as ``traceparent``.
     :ivar attributes: the attributes of the span, a ledger id among them.
     :ivar n_requests: how many requests have been made for it.
     """
 
-    __slots__ = ("ids", "attributes", "n_requests", "records", "_parent", "_name", "_began", "_ended", "_error")
+    __slots__ = ("ids", "text", "attributes", "n_requests", "records", "_parent", "_name", "_began", "_ended", "_error")
 
     def __init__(self, records: TraceRecords, begun: Begun, name: str, attributes: dict[str, str | int | bool]) -> None:
         self.ids, self._parent = begun
+        self.text = self.ids.text
         self.attributes = attributes
         self.n_requests = 0
         self.records = records
@@ -101,7 +103,7 @@ class TracedRequest:
     @property
     def context(self) -> Mapping[str, str]:
         """The pairs that the request carries, so that spans of the bookie become parts of this span."""
-        return {TRACEPARENT: self._operation.ids.part(self._number).text}
+        return {TRACEPARENT: part_text(self._operation.text, self._number)}
 
     def end(self, error: BaseException | None) -> None:
         """End the span.
@@ -169,8 +171,9 @@ class AppendTraces:
             TracedOperation(self._records, begun, APPEND, {LEDGER: ledger_id}).end(error)
 
     def through(
-        self, bookies: IBookieClient, ledger_ids: Sequence[int], entry_ids: Sequence[int], reaches_bookies: bool
-    ) -> "TracedAdds | None":
+        self, bookies: "IBookieClient | TracedAdds", ledger_ids: Sequence[int], entry_ids: Sequence[int],
+        reaches_bookies: bool,
+    ) -> "TracedAdds | None":  # fmt: skip
         """Trace the sampled appends of a batch that is about to be sent.
 
         :param bookies: sends the requests.
@@ -205,7 +208,9 @@ class TracedAdds:
 
     __slots__ = ("_bookies", "_appends", "_largest")
 
-    def __init__(self, bookies: IBookieClient, appends: Mapping[_Key, TracedOperation], largest: int) -> None:
+    def __init__(
+        self, bookies: "IBookieClient | TracedAdds", appends: Mapping[_Key, TracedOperation], largest: int
+    ) -> None:
         self._bookies = bookies
         self._appends = appends
         self._largest = largest

@@ -6,16 +6,17 @@ done.
 
 The client decides when an operation is called, on the caller's thread: the operation of a caller that has a sampled
 span is traced as its child, that of a caller with a span that is not sampled is not, and of all others a share of
-``traceSampleRatio`` is.  A :class:`~.spans.Span` is a few numbers until it ends.  Objects of OpenTelemetry are made
-then: its own spans would cost more than all else that is done for an append of one in a hundred.
+``traceSampleRatio`` is.  While the operation lasts, only its ids and times are noted.  :class:`~.records.TraceRecords`
+keeps these records, and makes a :class:`~.spans.Span` of each, and objects of OpenTelemetry of those, when there are
+many, twice a second, and when the client or the bookie stops.
 
-Each request to a bookie for a traced operation is a span.  In V3 the request carries its ids as ``traceparent`` (W3C
+Each request to a bookie for a traced operation is a span, whose id is that of the operation and a number.  In V3 the request carries its ids as ``traceparent`` (W3C
 Trace Context), a pair of the field ``requestContext``, which Apache's bookie takes for its log.  V2 has no such field,
 so traces over V2 end at the client, and their first span says so.  A traced add stays in its batch and in its run;
 only its frame is longer.
 
-A bookie makes its spans when it answers, from the times that it knows anyway: the add (or read), which ends when its
-reply has been written, and the journal group that made the add durable.  A group has entries of many adds: its span is
+A bookie makes its spans from the times that it knows when it answers: the add (or read), which ends when its reply has
+been written, and the journal group that made the add durable.  A group has entries of many adds: its span is
 a child of the first traced add, and every traced add of the group has a link to it.
 
 The pairs of ``requestContext`` are of a stranger: the codec keeps few and short ones, without control characters.

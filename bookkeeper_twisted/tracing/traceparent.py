@@ -27,6 +27,9 @@ SPAN_BITS = 64
 PART_BITS = 12
 """The bits of the id of a span, and the last of them, in which the requests of an operation are counted."""
 
+_PARTS = (1 << PART_BITS) - 1
+_FLAGS_AT = SIZE - len("-01")
+_PART_AT = _FLAGS_AT - PART_BITS // 4
 _AT_ONCE = 64
 _SAMPLED = 1
 _draw = SystemRandom().getrandbits
@@ -50,12 +53,21 @@ class SpanIds(NamedTuple):
 
         After as many parts as there is room for, their numbers begin again.
         """
-        return SpanIds(self.trace_id, self.span_id | number & (1 << PART_BITS) - 1)
+        return SpanIds(self.trace_id, self.span_id | number & _PARTS)
 
     @property
     def text(self) -> str:
         """The ids as ``traceparent``."""
         return f"00-{self.trace_id:032x}-{self.span_id:016x}-{self.is_sampled:02x}"
+
+
+def part_text(text: str, number: int) -> str:
+    """Return the ids of a part of a span as ``traceparent``, in less time than :meth:`SpanIds.part` needs.
+
+    :param text: the ids of the span itself.
+    :param number: the number of the part, see :meth:`SpanIds.part`.
+    """
+    return f"{text[:_PART_AT]}{number & _PARTS:03x}{text[_FLAGS_AT:]}"
 
 
 def decode_traceparent(text: str) -> SpanIds | None:

@@ -38,6 +38,7 @@ class ThreeBookiesTests(TestCase):
 
     def setUp(self) -> None:
         self.exporter = provider_of(self)
+        self.bookies: list[BookieService] = []
 
     async def start(self) -> str:
         """Start the bookies; return the URI of their metadata."""
@@ -54,6 +55,7 @@ class ThreeBookiesTests(TestCase):
             ))  # fmt: skip
             self.addCleanup(bookie.stop)
             await bookie.start()
+            self.bookies.append(bookie)
         return uri
 
     async def test_append_and_read(self) -> None:
@@ -73,6 +75,8 @@ class ThreeBookiesTests(TestCase):
             async with await client.open_ledger(writer.ledger_id) as reader:
                 with tracer.start_as_current_span("reading"):
                     await reader.read_batch(0)
+        for bookie in self.bookies:
+            await bookie.stop()
         spans = self.exporter.get_finished_spans()
         by_id = {span.context.span_id: span for span in spans}
         (program,) = [span for span in spans if span.name == "program"]

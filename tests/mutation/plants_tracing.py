@@ -45,16 +45,31 @@ PLANTS = (
     ),
     Plant(
         "the largest entry is sent with ids for which its frame has no room", "client/traces.py",
-        "adds.sizes((index,))[0] <= self._largest", "True", _CLIENT, where="BatchTraces.send",
+        "adds.sizes((index,))[0] <= self._largest", "True", _CLIENT, where="TracedAdds.add",
     ),
     Plant(
         "each traced add makes a span of the group", "bookie/requests/traces.py",
-        "group.span or self._of_group(group, span)", "self._of_group(group, span)", _BOOKIE,
-        where="RequestTraces.added",
+        "group is None or group.ids is not None", "group is None", _BOOKIE, where="AnsweredRequest.spans",
     ),
     Plant(
         "a trace that is not sampled has spans at the bookie", "bookie/requests/traces.py",
-        "parent is None or not parent.is_sampled", "parent is None", _BOOKIE, where="RequestTraces._begin",
+        "parent is None or not parent.is_sampled", "parent is None", _BOOKIE, where="AnsweredRequest.spans",
+    ),
+    Plant(
+        "all requests of an append have one id", "tracing/traceparent.py",
+        "{number & _PARTS:03x}", "001", _CLIENT, where="part_text",
+    ),
+    Plant(
+        "records wait for a timer however many there are", "tracing/records.py", "len(records) >= MOST_RECORDS",
+        "False", ["tests.tracing.test_records"], where="TraceRecords.add",
+    ),
+    Plant(
+        "a client that closes forgets its last spans", "client/bookkeeper.py", "self._context.records.flush()", "pass",
+        _CLIENT, where="BookKeeper._close",
+    ),
+    Plant(
+        "a bookie that stops forgets its last spans", "bookie/engine.py", "self.context.traces.flush()", "pass",
+        _BOOKIE, where="Engine.stop",
     ),
     Plant(
         "pairs are logged without the key that asks for it", "bookie/requests/slow_requests.py",

@@ -1,8 +1,10 @@
 """The text in which requests carry the ids of spans."""
 
+from itertools import islice
+
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.tracing.traceparent import SIZE, SpanIds, decode_traceparent
+from bookkeeper_twisted.tracing.traceparent import PART_BITS, SIZE, SpanIds, decode_traceparent, new_span_ids, part_text
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 IDS = SpanIds(0x0AF7651916CD43DD8448EB211C80319C, 0xB7AD6B7169203331)
@@ -42,3 +44,17 @@ class TraceparentTests(SynchronousTestCase):
             f"0\u0660-{TRACE}-{SPAN}-01", f"00-{TRACE}-{SPAN}-0\u0661",
         ):  # fmt: skip
             self.assertIsNone(decode_traceparent(text), text)
+
+    def test_parts(self) -> None:
+        """The parts of a span are numbered in its id; after 4095 the numbers begin again."""
+        ids = SpanIds(5, 0xABC << PART_BITS)
+        for number in (1, 2, 4095, 4097):
+            part = ids.part(number)
+            self.assertEqual((part.trace_id, part.span_id), (5, 0xABC000 + number % 4096))
+            self.assertEqual(part_text(ids.text, number), part.text)
+
+    def test_new_ids(self) -> None:
+        """New ids differ, none is 0, and each has room for its parts."""
+        found = list(islice(new_span_ids(), 1000))
+        self.assertEqual(len(set(found)), 1000)
+        self.assertTrue(all(0 < each < 1 << 64 and each % (1 << PART_BITS) == 0 for each in found))

@@ -88,7 +88,7 @@ class AnsweredRequest:
             return ()
         ids = SpanIds(parent.trace_id, next(span_ids))
         of_group = () if group is None or group.ids is not None else (group.span(ids, next(span_ids)),)
-        attributes = {
+        attributes: dict[str, str | int | bool] = {
             "bookkeeper.ledger.id": self.ids[0], "bookkeeper.entry.id": self.ids[1], "network.peer": self.peer
         }  # fmt: skip
         links = () if group is None or group.ids is None else (group.ids,)

@@ -92,7 +92,8 @@ class TracerContract(SynchronousTestCase):
         """A span is reported with all that it has."""
         tracer = self.make(1)
         begun = tracer.begin("append")
-        attributes, events = {"text": "a", "number": 3, "fact": True}, (("half", 1_000_000.625),)
+        attributes: dict[str, str | int | bool] = {"text": "a", "number": 3, "fact": True}
+        events = (("half", 1_000_000.625),)
         times, links = (1_000_000.5, 1_000_000.75), (begun.ids,)
         ids = SpanIds(CALLER.trace_id, 7)
         self.assertEqual(self.reported(), [])

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from twisted.internet.address import IPv4Address
+from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -91,6 +92,16 @@ class SpanTests(TracedBookieCase):
         self.add(0, 10, 5, pairs={"tenant": "acme"})
         self.rig.drain()
         self.assertEqual((self.ended(), self.peer.ended), ([], False))
+
+    def test_stopped(self) -> None:
+        """A bookie that stops reports all spans first, and leaves no timer."""
+        self.add(0, 1, 0)
+        self.rig.drain()
+        stopped = Deferred.fromCoroutine(self.rig.engine.stop())
+        self.rig.drain()
+        self.successResultOf(stopped)
+        self.assertEqual([each.name for each in self.tracer.ended], ["bookie.journal_group", "bookie.add"])
+        self.assertEqual(self.rig.clock.getDelayedCalls(), [])
 
     def test_gone_peer(self) -> None:
         """The adds of a peer that is gone are done, and so are their spans."""
