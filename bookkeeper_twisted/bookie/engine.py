@@ -117,13 +117,9 @@ class Engine:
         requests = RequestMetrics(self.instruments, labels)
         self.context = RequestContext(
             self.bookie, clock, requests, partial(self._flushed, disk_usage), options.requests,
-            slow=SlowRequests(
-                clock, lambda ledger_id: self.commits[ledger_id % len(self.commits)].waits(),
-                self.bookie.lacked_room_since,
-            ),
+            slow=self._slow(options.keeps_context, clock),
             traces=self._traces(options.tracer, clock),
         )  # fmt: skip
-        self.context.slow.keeps_context = options.keeps_context
         self.access = options.access
         self._executor = executor
         processor = RequestProcessor(self.context, options.authentication, options.encryption, options.access)
@@ -132,6 +128,14 @@ class Engine:
             options.tcp_no_delay, wire_protocols(),
         )  # fmt: skip
         self.factory.metrics.watch_principals(KINDS, self._count_principals)
+
+    def _slow(self, keeps_context: bool, clock: IReactorTime) -> SlowRequests:
+        def waits(ledger_id: int) -> Mapping[str, float]:
+            return self.commits[ledger_id % len(self.commits)].waits()
+
+        slow = SlowRequests(clock, waits, self.bookie.lacked_room_since)
+        slow.keeps_context = keeps_context
+        return slow
 
     def _traces(self, tracer: ITracer | None, clock: IReactorTime) -> RequestTraces | None:
         if tracer is None:

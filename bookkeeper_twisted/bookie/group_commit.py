@@ -19,7 +19,7 @@ from ..errors import StorageFailedError
 from ..metrics import JournalGroup, JournalMetrics
 from ..storage.interfaces import IJournal, JournalPosition
 from .interfaces import IStorageExecutor
-from .requests.traces import TracedGroup
+from .traced_group import TracedGroup
 
 Done = Callable[[Exception | None], None]
 

@@ -10,8 +10,8 @@ span is traced as its child, that of a caller with a span that is not sampled is
 keeps these records, and makes a :class:`~.spans.Span` of each, and objects of OpenTelemetry of those, when there are
 many, twice a second, and when the client or the bookie stops.
 
-Each request to a bookie for a traced operation is a span, whose id is that of the operation and a number.  In V3 the request carries its ids as ``traceparent`` (W3C
-Trace Context), a pair of the field ``requestContext``, which Apache's bookie takes for its log.  V2 has no such field,
+Each request to a bookie for a traced operation is a span, whose id is that of the operation and a number.  In V3 the
+request carries its ids as ``traceparent`` (W3C Trace Context), a pair of the field ``requestContext``, which Apache's bookie takes for its log.  V2 has no such field,
 so traces over V2 end at the client, and their first span says so.  A traced add stays in its batch and in its run;
 only its frame is longer.
 

@@ -57,7 +57,7 @@ PLANTS = (
     ),
     Plant(
         "all requests of an append have one id", "tracing/traceparent.py",
-        "{number & _PARTS:03x}", "001", _CLIENT, where="part_text",
+        "number & _PARTS", "1", _CLIENT, where="part_text",
     ),
     Plant(
         "records wait for a timer however many there are", "tracing/records.py", "len(records) >= MOST_RECORDS",

@@ -14,35 +14,13 @@ from ...entries.interfaces import Entries
 from ...tracing.records import TraceRecords
 from ...tracing.spans import Span, SpanKind
 from ...tracing.traceparent import TRACEPARENT, SpanIds, decode_traceparent
+from ..traced_group import TracedGroup
 
-JOURNAL_GROUP, SERVED = "bookie.journal_group", "bookie."
-"""The names of spans; the last is the begin of the name of a request's span, before that of its operation."""
+SERVED = "bookie."
+"""The begin of the name of a request's span, before that of its operation."""
 
 ANSWERED = "answered"
 """The name of the event that the reply is made; the span ends when it has been written."""
-
-
-@attrs.define(eq=False)
-class TracedGroup:
-    """A journal group with traced adds.
-
-    :ivar began, ended: the seconds since the epoch at which it was taken from the queue, and complete.
-    :ivar ids: the ids of its span; None until that is made.
-    """
-
-    began: float
-    ended: float
-    n_entries: int
-    ids: SpanIds | None = None
-
-    def span(self, parent: SpanIds, span_id: int) -> Span:
-        """Make the span.
-
-        :param parent: the ids of the span of the first traced add in the group.
-        """
-        self.ids = SpanIds(parent.trace_id, span_id)
-        attributes = {"bookkeeper.entries": self.n_entries}
-        return Span(self.ids, parent, JOURNAL_GROUP, SpanKind.INTERNAL, self.began, self.ended, attributes)
 
 
 class WrittenGroup(Protocol):

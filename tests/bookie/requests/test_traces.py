@@ -98,6 +98,7 @@ class SpanTests(TracedBookieCase):
         self.add(0, 1, 0)
         self.rig.drain()
         stopped = Deferred.fromCoroutine(self.rig.engine.stop())
+        self.peer.leave()
         self.rig.drain()
         self.successResultOf(stopped)
         self.assertEqual([each.name for each in self.tracer.ended], ["bookie.journal_group", "bookie.add"])
