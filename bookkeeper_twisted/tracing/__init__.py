@@ -11,9 +11,9 @@ keeps these records, and makes a :class:`~.spans.Span` of each, and objects of O
 many, twice a second, and when the client or the bookie stops.
 
 Each request to a bookie for a traced operation is a span, whose id is that of the operation and a number.  In V3 the
-request carries its ids as ``traceparent`` (W3C Trace Context), a pair of the field ``requestContext``, which Apache's bookie takes for its log.  V2 has no such field,
-so traces over V2 end at the client, and their first span says so.  A traced add stays in its batch and in its run;
-only its frame is longer.
+request carries its ids as ``traceparent`` (W3C Trace Context), a pair of the field ``requestContext``, which Apache's
+bookie takes for its log.  V2 has no such field, so traces over V2 end at the client, and their first span says so.  A
+traced add stays in its batch and in its run; only its frame is longer.
 
 A bookie makes its spans from the times that it knows when it answers: the add (or read), which ends when its reply has
 been written, and the journal group that made the add durable.  A group has entries of many adds: its span is
