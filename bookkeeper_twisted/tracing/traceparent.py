@@ -67,7 +67,8 @@ def part_text(text: str, number: int) -> str:
     :param text: the ids of the span itself.
     :param number: the number of the part, see :meth:`SpanIds.part`.
     """
-    return f"{text[:_PART_AT]}{number & _PARTS:03x}{text[_FLAGS_AT:]}"
+    part = number & _PARTS
+    return f"{text[:_PART_AT]}{part:03x}{text[_FLAGS_AT:]}"
 
 
 def decode_traceparent(text: str) -> SpanIds | None:

@@ -189,6 +189,13 @@ class AppendTests(TracedCase):
         self.assertEqual({each.ids.trace_id for each in self.spans.ended}, {CALLER.trace_id})
         self.assertEqual(len(self.spans.named(ADD)), 3)
 
+    def test_closed(self) -> None:
+        """A client that closes reports the spans of the last moment."""
+        writer = self.create()
+        self.do(writer.append(b"x"))
+        self.do(self.bk.close())
+        self.assertIn(APPEND, {span.name for span in self.tracer.ended})
+
     def test_untraced(self) -> None:
         """What is not sampled leaves nothing, at the client or at the bookies."""
         self.tracer.every = 0
