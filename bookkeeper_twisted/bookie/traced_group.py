@@ -1,4 +1,4 @@
-"""What is noted of a journal group in which adds are traced."""
+"""The record of a journal group in which adds are traced."""
 
 import attrs
 

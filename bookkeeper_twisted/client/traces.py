@@ -74,12 +74,15 @@ class TracedOperation:
         self.records.add(self)
 
     def end_with(self, result: T) -> T:
-        """End the span with the result of a Deferred, with the error if it is a failure; return the result."""
+        """End the span with the ``result`` of a Deferred, with the error if it is a failure; return the result."""
         self.end(result.value if isinstance(result, Failure) else None)
         return result
 
     def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
-        """Make the span."""
+        """Make the span.
+
+        See :meth:`.IRecord.spans` for the parameter.
+        """
         times = self._began, self._ended
         return (Span(self.ids, self._parent, self._name, SpanKind.INTERNAL, *times, self.attributes, self._error),)
 
@@ -116,12 +119,15 @@ class TracedRequest:
         records.add(self)
 
     def end_with(self, result: T) -> T:
-        """End the span with the result of a Deferred, with the error if it is a failure; return the result."""
+        """End the span with the ``result`` of a Deferred, with the error if it is a failure; return the result."""
         self.end(result.value if isinstance(result, Failure) else None)
         return result
 
     def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
-        """Make the span."""
+        """Make the span.
+
+        See :meth:`.IRecord.spans` for the parameter.
+        """
         operation = self._operation
         ids, times = operation.ids, (self._began, self._ended)
         attributes = {LEDGER: operation.attributes[LEDGER], ENTRY: self._entry_id, BOOKIE: self._bookie_id}
@@ -216,7 +222,10 @@ class TracedAdds:
         self._largest = largest
 
     def add(self, bookie_id: str, adds: Adds, done: "AddsDone", fresh: bool) -> None:
-        """Send adds to a bookie; see :meth:`.IBookieClient.add` for parameters."""
+        """Send adds to a bookie.
+
+        See :meth:`.IBookieClient.add` for parameters.
+        """
         requests = dict[int, TracedRequest]()
         for key, append in self._appends.items():
             index = _place(adds.ledger_ids, adds.entry_ids, key)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import count
 
 from zope.interface import implementer
 
@@ -34,20 +35,17 @@ class MemoryTracer:
     def __init__(self, every: int = 1) -> None:
         self.every = every
         self.ended: list[Span] = []
-        self._last_id = self._calls = 0
-
-    def _next_id(self) -> int:
-        self._last_id += 1
-        return self._last_id << PART_BITS
+        self.span_ids = (number << PART_BITS for number in count(1))
+        self._calls = 0
 
     def begin(self, name: str) -> Begun | None:
         caller = _caller.get()
         if caller is not None:
-            return Begun(SpanIds(caller.trace_id, self._next_id()), caller) if caller.is_sampled else None
+            return Begun(SpanIds(caller.trace_id, next(self.span_ids)), caller) if caller.is_sampled else None
         self._calls += 1
         if not self.every or self._calls % self.every:
             return None
-        return Begun(SpanIds(self._next_id(), self._next_id()), None)
+        return Begun(SpanIds(next(self.span_ids), next(self.span_ids)), None)
 
     def report(self, spans: Sequence[Span]) -> None:
         self.ended += spans

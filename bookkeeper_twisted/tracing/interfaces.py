@@ -1,6 +1,6 @@
 """The interfaces of tracing: what a provider of traces does, and the plugin that makes it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from zope.interface import Attribute, Interface
 
@@ -15,6 +15,8 @@ class ITracer(Interface):
     logged.
     """
 
+    span_ids: Iterator[int] = Attribute("New ids of spans, whose last bits are 0 (traceparent.PART_BITS).")
+
     def begin(name: str) -> Begun | None:
         """Decide whether an operation that the program calls is traced, and make its ids if it is.
 
@@ -26,7 +28,7 @@ class ITracer(Interface):
         """
 
     def report(spans: Sequence[Span]) -> None:
-        """Report spans that have ended, many at once."""
+        """Report ``spans`` that have ended, many at once."""
 
 
 class ITracerPlugin(Interface):

@@ -47,7 +47,7 @@ class OpenTelemetryTracer:
         self._resource, self._processor, self._sampler = tracer.resource, tracer.span_processor, tracer.sampler
         self._takes_all = self._sampler in (ALWAYS_ON, DEFAULT_ON)  # not asked, because it costs as much as two spans
         self._ids = tracer.id_generator
-        self._span_ids = new_span_ids()
+        self.span_ids = new_span_ids(self._ids.generate_span_id)
         self._scope = InstrumentationScope(SCOPE)
         self._ratio = ratio
         self._until_next = self._gap()
@@ -67,7 +67,7 @@ class OpenTelemetryTracer:
                 if not caller.trace_flags.sampled:
                     return None
                 parent = SpanIds(caller.trace_id, caller.span_id)
-                return Begun(SpanIds(caller.trace_id, next(self._span_ids)), parent)
+                return Begun(SpanIds(caller.trace_id, next(self.span_ids)), parent)
         if self._until_next > 0:
             self._until_next -= 1
             return None
@@ -75,7 +75,7 @@ class OpenTelemetryTracer:
         trace_id = self._ids.generate_trace_id()
         if not self._takes_all and not self._takes(context, trace_id, name):
             return None
-        return Begun(SpanIds(trace_id, next(self._span_ids)), None)
+        return Begun(SpanIds(trace_id, next(self.span_ids)), None)
 
     def _takes(self, context: Context, trace_id: int, name: str) -> bool:
         """Ask the sampler of the provider."""

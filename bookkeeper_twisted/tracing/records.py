@@ -9,7 +9,6 @@ from twisted.logger import Logger
 
 from .interfaces import ITracer
 from .spans import IRecord, Span
-from .traceparent import new_span_ids
 
 MOST_RECORDS = 256
 """The records of which spans are made without waiting for the timer: about 2 ms of work."""
@@ -33,11 +32,11 @@ class TraceRecords:
         self._clock = clock
         self._tracer = tracer
         self._records: list[IRecord] = []
-        self._span_ids = new_span_ids()
+        self._span_ids = tracer.span_ids
         self._timer: IDelayedCall | None = None
 
     def add(self, record: IRecord) -> None:
-        """Keep a record until its spans are made."""
+        """Keep a ``record`` until its spans are made."""
         records = self._records
         records.append(record)
         if len(records) >= MOST_RECORDS:

@@ -1,4 +1,4 @@
-"""What a provider of traces is told: an operation that it begins, and spans that have ended."""
+"""The values that a provider of traces takes and returns: begun operations, and spans that have ended."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
@@ -51,7 +51,7 @@ class Span(NamedTuple):
 
 
 class IRecord(Protocol):
-    """What is kept of a traced operation or request until its spans are made."""
+    """The record of a traced operation or request, kept until its spans are made."""
 
     def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
         """Make the spans of what has ended since the last call.

@@ -13,8 +13,7 @@ digits   part    value
 """
 
 import re
-from collections.abc import Iterator
-from random import SystemRandom
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 TRACEPARENT = "traceparent"
@@ -30,9 +29,7 @@ PART_BITS = 12
 _PARTS = (1 << PART_BITS) - 1
 _FLAGS_AT = SIZE - len("-01")
 _PART_AT = _FLAGS_AT - PART_BITS // 4
-_AT_ONCE = 64
 _SAMPLED = 1
-_draw = SystemRandom().getrandbits
 _FORM = re.compile(r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-[^\s]*)?")
 
 
@@ -49,7 +46,7 @@ class SpanIds(NamedTuple):
     is_sampled: bool = True
 
     def part(self, number: int) -> "SpanIds":
-        """Return the ids of a part of this span, which has been numbered from 1 on.
+        """Return the ids of the part ``number`` of this span; parts are numbered from 1 on.
 
         After as many parts as there is room for, their numbers begin again.
         """
@@ -82,16 +79,12 @@ def decode_traceparent(text: str) -> SpanIds | None:
     return SpanIds(int(match[2], 16), int(match[3], 16), bool(int(match[4], 16) & _SAMPLED))
 
 
-def new_span_ids() -> Iterator[int]:
-    """Return an endless iterator of random ids of spans, which reads random bytes of the system for many at once.
+def new_span_ids(draw: Callable[[], int]) -> Iterator[int]:
+    """Yield random ids of spans, whose last :data:`PART_BITS` bits are 0: the requests of an operation count there.
 
-    The last :data:`PART_BITS` bits of each are 0; the requests of an operation count there.
+    :param draw: returns a random number of :data:`SPAN_BITS` bits.
     """
-    width = SPAN_BITS - PART_BITS
     while True:
-        bits = _draw(width * _AT_ONCE)
-        for _ in range(_AT_ONCE):
-            found = bits & (1 << width) - 1
-            bits >>= width
-            if found:
-                yield found << PART_BITS
+        found = draw() & ~_PARTS
+        if found:
+            yield found

@@ -99,7 +99,7 @@ class RequestTests(SynchronousTestCase):
     def test_unusual_encodings(self) -> None:
         """Unknown fields, other field orders, logging context and repeated fields (the last counts) are read."""
         found = [flat([item])[0] for s, frame, item in _all_requests() if s.name == _UNUSUAL and frame.conn == 1]
-        plain = [("ReadRun", V3, 3, flags, (810010,), (entry,), (txn,)) for flags, entry, txn in _UNUSUAL_READS]
+        plain = [("ReadRun", V3, 3, flags, (810010,), (entry,), (txn,), None) for flags, entry, txn in _UNUSUAL_READS]
         self.assertEqual([item for item in found if isinstance(item, tuple)], plain)
         (fence,) = [item for item in found if isinstance(item, ReadRequest)]
         self.assertEqual((fence.header.txn_id, fence.fence, fence.entry_id), (3, True, -1))

@@ -59,8 +59,10 @@ class AnsweredRequest:
     written: float = 0.0
 
     def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
-        """Make the span of the request and, if it is the first of its journal group, of the group; none if the caller
-        does not sample."""
+        """Make the span of the request and, if it is the first of its journal group, of the group.
+
+        See :meth:`.IRecord.spans` for the parameter.  There are no spans if the caller does not sample.
+        """
         parent, group = decode_traceparent(self.traceparent), self.group
         if parent is None or not parent.is_sampled:
             return ()

@@ -54,7 +54,10 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _rows(data: bytes, at: int, stride: int, items: list[object]) -> tuple[int, int]:
-    """Decode a series of successful replies of one layout to adds or reads; return the number and bytes of its frames."""
+    """Decode a series of successful replies of one layout to adds or reads.
+
+    :returns: the number of its frames, 0 without a series, and their bytes.
+    """
     operation, count = data[at + OPERATION_AT], 0
     if operation == _ADD and (adds := add_reply_columns(data, at, stride)) is not None:
         AddReplies(Status.EOK, adds.ledger_ids, adds.entry_ids, adds.txn_ids).append_to(items)

@@ -54,5 +54,5 @@ class EncodingTests(SynchronousTestCase):
         """Reads go out in order."""
         self.assertEqual(
             flat(ServerDecoder().receive(requests_out.encode_reads(7, [5, 3, -1], 4))),
-            [("ReadRun", V2, 2, 4, (7,), (i,), ()) for i in (5, 3, -1)],
+            [("ReadRun", V2, 2, 4, (7,), (i,), (), None) for i in (5, 3, -1)],
         )
