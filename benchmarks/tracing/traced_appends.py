@@ -1,7 +1,7 @@
 """A bookie or a client of ``python -m benchmarks tracing``, of the source tree that ``PYTHONPATH`` names first.
 
 ``bookie URI DIRECTORY`` serves until its standard input ends.  ``client URI`` appends on request: a line as ``{"ratio":
-0.01, "count": 30000}`` is answered by the seconds that it took.
+0.01, "count": 30000}`` is answered by the seconds that it took, and those of the processor.
 """
 
 import gc
@@ -66,7 +66,7 @@ class Answers(LineOnlyReceiver):
             self._writers[ratio] = await client.create_ledger(3, 3, 2)
         return self._writers[ratio]
 
-    async def _round(self, ratio: float, count: int) -> float:
+    async def _round(self, ratio: float, count: int) -> dict[str, float]:
         writer, end, running, left = await self._writer(ratio), Deferred[None](), _IN_FLIGHT, count
 
         def again(_: object) -> None:
@@ -80,16 +80,16 @@ class Answers(LineOnlyReceiver):
                     end.callback(None)
 
         gc.collect()
-        begun = time.perf_counter()
+        begun, used = time.perf_counter(), time.process_time()
         for _ in range(_IN_FLIGHT):
             again(None)
         await end
-        return time.perf_counter() - begun
+        return {"wall": time.perf_counter() - begun, "cpu": time.process_time() - used}
 
     def lineReceived(self, line: bytes) -> None:
         """Measure a round."""
         work = Deferred.fromCoroutine(self._round(**json.loads(line)))
-        work.addCallbacks(lambda wall: self.sendLine(json.dumps({"wall": wall}).encode()), self._broken)
+        work.addCallbacks(lambda found: self.sendLine(json.dumps(found).encode()), self._broken)
 
     def _broken(self, failure: Failure) -> None:
         failure.printTraceback()

@@ -96,9 +96,9 @@ class Cluster:
         """One round: appends a second, and those in a second of the processor, of all processes together."""
         count //= 10 if ratio == 1 else 1  # all traced take about ten times as long
         before = sum(process.cpu for process in self._processes)
-        wall = self._processes[-1].ask({"ratio": ratio, "count": count})["wall"]
+        found = self._processes[-1].ask({"ratio": ratio, "count": count})
         cpu = sum(process.cpu for process in self._processes) - before
-        return {"rate": count / wall, "rate of CPU": count / cpu}
+        return {"rate": count / found["wall"], "rate of CPU": count / cpu, "client": count / found["cpu"]}
 
 
 def run(trees: dict[str, Path], rounds: int, count: int) -> dict[str, list[Figures]]:
