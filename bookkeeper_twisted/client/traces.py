@@ -139,12 +139,14 @@ class AppendTraces:
     """The sampled appends of a client that have joined no sent batch yet.
 
     :param largest: most bytes of an add's frame that can carry the ids of a span as well.
-    :ivar begin: decides which appends are sampled, see :meth:`.ITracer.begin`.
+    :ivar begin: decides which appends are sampled, see :meth:`.TraceRecords.begin`.
+    :ivar tracer: decides that, too, in the same way for those who do it themselves.
     :ivar waiting: traced appends that were not sent yet, by ledger id and entry id.
     """
 
     def __init__(self, records: TraceRecords, largest: int) -> None:
         self.begin = records.begin
+        self.tracer = records.tracer
         self.waiting: dict[_Key, TracedOperation] = {}
         self._records = records
         self._largest = largest

@@ -35,6 +35,8 @@ class MemoryTracer:
     def __init__(self, every: int = 1) -> None:
         self.every = every
         self.ended: list[Span] = []
+        self.left = -1  # never changed by begin(), which counts for itself
+        self.caller = _caller.get
         self.span_ids = (number << PART_BITS for number in count(1))
         self._calls = 0
 

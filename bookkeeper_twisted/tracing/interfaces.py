@@ -1,6 +1,6 @@
 """The interfaces of tracing: what a provider of traces does, and the plugin that makes it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from zope.interface import Attribute, Interface
 
@@ -15,16 +15,22 @@ class ITracer(Interface):
     logged.
     """
 
+    left: int = Attribute(
+        "Operations until the next that begin() is asked about because its turn has come; below 0 it is this one.  Who "
+        "begins operations counts down, begin() draws anew."
+    )
+    caller: Callable[[], object] = Attribute("Returns something true if begin() is asked because of the caller's span.")
     span_ids: Iterator[int] = Attribute("New ids of spans, whose last bits are 0 (traceparent.PART_BITS).")
 
     def begin(name: str) -> Begun | None:
         """Decide whether an operation that the program calls is traced, and make its ids if it is.
 
-        The context of the caller (:mod:`contextvars`) decides if it has a span; else the sampler does.  The last
-        :data:`~.traceparent.PART_BITS` bits of the id of the span are 0.
+        Called only if :attr:`left` is below 0 or :attr:`caller` returns something true, because a call for each append
+        would cost too much.  The context of the caller (:mod:`contextvars`) decides if it has a span; else the sampler
+        does.  The last :data:`~.traceparent.PART_BITS` bits of the id of the span are 0.
 
         :param name: name of the operation.
-        :returns: None if the operation is not traced, which is the usual case and costs little.
+        :returns: None if the operation is not traced.
         """
 
     def report(spans: Sequence[Span]) -> None:

@@ -8,7 +8,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from .interfaces import ITracer
-from .spans import IRecord, Span
+from .spans import Begun, IRecord, Span
 
 MOST_RECORDS = 256
 """The records of which spans are made without waiting for the timer: about 2 ms of work."""
@@ -21,19 +21,28 @@ class TraceRecords:
     """The records of a client or a bookie.
 
     :param tracer: gets the spans.
-    :ivar begin: decides whether an operation is traced, see :meth:`.ITracer.begin`.
+    :ivar tracer: the same.
     """
 
     _log = Logger()
 
     def __init__(self, clock: IReactorTime, tracer: ITracer) -> None:
-        self.begin = tracer.begin
+        self.tracer = tracer
         self.seconds = clock.seconds
         self._clock = clock
-        self._tracer = tracer
         self._records: list[IRecord] = []
         self._span_ids = tracer.span_ids
         self._timer: IDelayedCall | None = None
+
+    def begin(self, name: str) -> Begun | None:
+        """Decide whether an operation is traced, and make its ids if it is.
+
+        :param name: name of the operation.
+        :returns: None if the operation is not traced, which is the usual case.
+        """
+        tracer = self.tracer
+        tracer.left -= 1
+        return tracer.begin(name) if tracer.left < 0 or tracer.caller() else None
 
     def add(self, record: IRecord) -> None:
         """Keep a ``record`` until its spans are made."""
@@ -63,4 +72,4 @@ class TraceRecords:
                     self._log.failure("some spans of {count} records could not be made", count=len(records))
                 failed = True
         if spans:
-            self._tracer.report(spans)
+            self.tracer.report(spans)

@@ -1,18 +1,18 @@
 """The values that a provider of traces takes and returns: begun operations, and spans that have ended."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from enum import Enum
+from enum import IntEnum
 from typing import NamedTuple, Protocol
 
 from .traceparent import SpanIds
 
 
-class SpanKind(Enum):
+class SpanKind(IntEnum):
     """The kind of a span: work inside a process, or a request as its client or its server sees it."""
 
-    INTERNAL = "internal"
-    CLIENT = "client"
-    SERVER = "server"
+    INTERNAL = 0
+    CLIENT = 1
+    SERVER = 2
 
 
 class Begun(NamedTuple):

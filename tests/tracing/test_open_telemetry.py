@@ -80,15 +80,51 @@ class OpenTelemetryTests(tracer_contract.TracerContract):
 
         self.provider = TracerProvider(id_generator=Ids(), shutdown_on_exit=False)
         tracer = self.make(0.01)
-        sampled = [number for number in range(100_000) if tracer.begin("append") is not None]
+        sampled = [number for number in range(100_000) if tracer_contract.begin(tracer) is not None]
         self.assertTrue(800 < len(sampled) < 1200, len(sampled))
         gaps = {after - before for before, after in pairwise(sampled)}
         self.assertGreater(len(gaps), 100)
 
+    def test_cheap(self) -> None:
+        """The context of the caller is looked up in the variable of OpenTelemetry, not by its slower function."""
+        self.assertIsNot(self.make(1).caller, context.get_current)
+
+        def broken(*arguments: object) -> None:
+            raise AssertionError
+
+        tracer = self.make(0)
+        self.patch(tracer, "begin", broken)
+        self.assertEqual([tracer_contract.begin(tracer) for _ in range(3)], [None] * 3)
+
+    def test_without_variable(self) -> None:
+        """A version of OpenTelemetry without that variable costs more, and that is all."""
+        self.patch(context, "_RUNTIME_CONTEXT", object())
+        current = self.make(1).caller
+        self.assertIs(current, context.get_current)
+
+    def test_other_context(self) -> None:
+        """A caller whose context has no span, but something else, is one of the others."""
+        token = context.attach(context.set_value("fact", 1))
+        try:
+            self.assertIsNone(tracer_contract.begin(self.make(0)))
+            self.assertIsNotNone(tracer_contract.begin(self.make(1)))
+        finally:
+            context.detach(token)
+
+    def test_turn_of_caller(self) -> None:
+        """A turn that falls on a caller with a span is spent: it does not pass to the next operation."""
+        tracer = self.make(0.5)
+        tracer.left = 0
+        self.patch(tracer, "_gap", lambda: 5)
+        with self.calling(tracer_contract.CALLER._replace(is_sampled=False)):
+            self.assertIsNone(tracer_contract.begin(tracer))
+        self.assertEqual(tracer.left, 5)
+        self.assertEqual([tracer_contract.begin(tracer) is None for _ in range(6)], [True] * 5 + [False])
+
     def test_sampler(self) -> None:
         """What the share picks, the sampler of the provider may refuse."""
         self.provider = TracerProvider(sampler=ALWAYS_OFF, shutdown_on_exit=False)
-        self.assertIsNone(self.make(1).begin("append"))
+        self.assertIsNone(tracer_contract.begin(self.make(1)))
 
     def test_broken_sampler(self) -> None:
         """A sampler that fails is logged, and the operation is not traced."""
@@ -99,7 +135,7 @@ class OpenTelemetryTests(tracer_contract.TracerContract):
 
         self.provider = TracerProvider(sampler=Broken(Decision.DROP), shutdown_on_exit=False)
         tracer = self.make(1)
-        self.assertIsNone(tracer.begin("append"))
+        self.assertIsNone(tracer_contract.begin(tracer))
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
 
     def test_of_process(self) -> None:

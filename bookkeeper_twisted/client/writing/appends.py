@@ -362,9 +362,11 @@ class InOrderWriter(AppendingWriter):
         if size > self._largest or self.joined_bytes - self._quorum.ended_bytes + self._held_size > self._most_held:
             return self._refused(size)
         waiter: Deferred[int] = Deferred()
-        traces = self._traces
-        if traces is not None and (begun := traces.begin(APPEND)) is not None:
-            traces.follow(begun, self._quorum.ledger_id, self.last_add_pushed + 1, 1, waiter)
+        if self._traces is not None:  # here and not by AppendTraces.begin, because a call costs more than all of this
+            tracer = self._traces.tracer
+            tracer.left -= 1
+            if (tracer.left < 0 or tracer.caller()) and (begun := tracer.begin(APPEND)) is not None:
+                self._traces.follow(begun, self._quorum.ledger_id, self.last_add_pushed + 1, 1, waiter)
         self._push(data, waiter)
         return waiter
 

@@ -46,7 +46,7 @@ class BatchSettings(Generic[Owner]):
         for ``reached``), and the error.
     """
 
-    bookies: IBookieClient | TracedAdds
+    bookies: IBookieClient
     give_back: Callable[[int], None]
     write_quorum: int
     ack_quorum: int
@@ -103,7 +103,7 @@ class Batch(Generic[Owner]):
 
     __slots__ = (
         "joined", "size", "sent", "left", "adds", "only", "owners", "entry_ids", "lengths", "everything",
-        "_settings", "_waiters", "_tally", "_requests", "_next", "_ended",
+        "_settings", "_bookies", "_waiters", "_tally", "_requests", "_next", "_ended",
     )  # fmt: skip
 
     def __init__(self, settings: BatchSettings[Owner]) -> None:
@@ -118,6 +118,7 @@ class Batch(Generic[Owner]):
         self.lengths: list[int]
         self.everything = 0
         self._settings = settings
+        self._bookies: IBookieClient | TracedAdds = settings.bookies
         self._waiters: list[Waiter]
         self._tally: AckTally
         self._requests: list[BatchRequest] = []
@@ -177,7 +178,7 @@ class Batch(Generic[Owner]):
 
         :param bookies: sends them instead of the client's own connections.
         """
-        self._settings = attrs.evolve(self._settings, bookies=bookies)
+        self._bookies = bookies
 
     def send(
         self, owners: list[Owner], entry_ids: list[int], lengths: list[int], waiters: list[Waiter], adds: Adds,
@@ -208,7 +209,7 @@ class Batch(Generic[Owner]):
         for request in requests[:]:  # iterate over a copy, because replacing a bookie during this loop adds requests
             if tally.replaced is None or not tally.is_replaced(request.number, request.bits):
                 some = adds if request.bits == everything else adds.some(request.places)
-                settings.bookies.add(request.bookie_id, some, request, settings.fresh)
+                self._bookies.add(request.bookie_id, some, request, settings.fresh)
 
     # ---- answers -------------------------------------------------------------------------------------
 
@@ -372,7 +373,7 @@ class Batch(Generic[Owner]):
     def ask_again(self, request: BatchRequest) -> None:
         """Send a ``request`` that :meth:`replace` returned, with the same bytes as before."""
         if self.adds is not None and not self._tally.is_replaced(request.number, request.bits):
-            self._settings.bookies.add(request.bookie_id, self.adds.some(request.places), request, False)
+            self._bookies.add(request.bookie_id, self.adds.some(request.places), request, False)
 
     def _take_back(self, bookie_id: str, places: int) -> None:
         for request in self._requests:

@@ -25,6 +25,7 @@ _NAME, _VALUE = b"\x0a", b"\x12"
 NO_CONTEXTS: Mapping[int, Mapping[str, str]] = MappingProxyType({})
 
 _TRACEPARENT = b"traceparent"
+_TRACEPARENT_NAME = _TRACEPARENT.decode()
 _TRACEPARENT_SIZE = 55
 _TRACE_HEAD = b"%b\x46\x0a\x0b%b\x12\x37" % (_KEY, _TRACEPARENT)
 """The bytes in front of the text of a traceparent, if it is the only pair of a request, as clients send it."""
@@ -37,6 +38,8 @@ def context_fields(pairs: Mapping[str, str]) -> bytes:
 
     :param pairs: values by name.
     """
+    if len(pairs) == 1 and len(value := pairs.get(_TRACEPARENT_NAME, "")) == _TRACEPARENT_SIZE and value.isascii():
+        return _TRACE_HEAD + value.encode()
     fields = [bytes_field(_NAME, name.encode()) + bytes_field(_VALUE, value.encode()) for name, value in pairs.items()]
     return b"".join([bytes_field(_KEY, pair) for pair in fields])
 
@@ -90,7 +93,7 @@ def lift_traceparents(data: bytes, at: int, stride: int) -> Lifted | None:
         if (start - done) % stride or end > len(data) or data[start : start + LENGTH.size] != longer:
             return None
         n_before += (start - done) // stride
-        contexts[n_before] = {_TRACEPARENT.decode(): _printable(data[end - _TRACEPARENT_SIZE : end])}
+        contexts[n_before] = {_TRACEPARENT_NAME: _printable(data[end - _TRACEPARENT_SIZE : end])}
         parts += (data[done:start], word, data[start + LENGTH.size : found])
         done, n_before = end, n_before + 1
     return Lifted(b"".join([*parts, data[done:]]), contexts, len(contexts) * _TRACE_SIZE) if contexts else None

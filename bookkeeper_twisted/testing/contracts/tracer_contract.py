@@ -8,16 +8,23 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import attrs
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from ...errors import LedgerFencedError
 from ...tracing.interfaces import ITracer
+from ...tracing.records import TraceRecords
 from ...tracing.spans import Span, SpanKind
 from ...tracing.traceparent import PART_BITS, SpanIds
 
 CALLER = SpanIds((1 << 128) - 1, (1 << 64) - 1)
 """The largest ids of a span."""
+
+
+def begin(tracer: ITracer) -> Any:
+    """Begin an operation as a client does: the provider is only asked if it wants to be."""
+    return TraceRecords(Clock(), tracer).begin("append")
 
 
 @attrs.frozen
@@ -58,7 +65,7 @@ class TracerContract(SynchronousTestCase):
     def test_first(self) -> None:
         """An operation of a caller without a span begins a trace, and the next one another."""
         tracer = self.make(1)
-        begun, other = tracer.begin("append"), tracer.begin("append")
+        begun, other = begin(tracer), begin(tracer)
         self.assertIsNone(begun.parent)
         self.assertTrue(begun.ids.trace_id and begun.ids.span_id and begun.ids.is_sampled)
         self.assertNotEqual(begun.ids.trace_id, other.ids.trace_id)
@@ -67,31 +74,31 @@ class TracerContract(SynchronousTestCase):
     def test_not_sampled(self) -> None:
         """An operation that is not sampled has no span."""
         tracer = self.make(0)
-        self.assertEqual([tracer.begin("append") for _ in range(3)], [None] * 3)
+        self.assertEqual([begin(tracer) for _ in range(3)], [None] * 3)
 
     def test_of_caller(self) -> None:
         """The span of the caller decides, whatever the share: one that is sampled becomes the parent."""
         tracer = self.make(0)
         with self.calling(CALLER):
-            begun = tracer.begin("append")
+            begun = begin(tracer)
         self.assertEqual((begun.parent, begun.ids.trace_id), (CALLER, CALLER.trace_id))
-        self.assertIsNone(tracer.begin("append"))
+        self.assertIsNone(begin(tracer))
         tracer = self.make(1)
         with self.calling(CALLER._replace(is_sampled=False)):
-            self.assertIsNone(tracer.begin("append"))
+            self.assertIsNone(begin(tracer))
 
     def test_parts(self) -> None:
         """The ids of the parts of a span have room in its own id."""
         tracer = self.make(1)
         with self.calling(CALLER):
-            of_caller = tracer.begin("append")
-        for begun in (tracer.begin("append"), of_caller):
+            of_caller = begin(tracer)
+        for begun in (begin(tracer), of_caller):
             self.assertEqual(begun.ids.span_id % (1 << PART_BITS), 0)
 
     def test_report(self) -> None:
         """A span is reported with all that it has."""
         tracer = self.make(1)
-        begun = tracer.begin("append")
+        begun = begin(tracer)
         attributes: dict[str, str | int | bool] = {"text": "a", "number": 3, "fact": True}
         events = (("half", 1_000_000.625),)
         times, links = (1_000_000.5, 1_000_000.75), (begun.ids,)
