@@ -43,7 +43,7 @@ class BookKeeper(Connection[client.BookKeeper]):
     async def create_ledger(
         self, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2, password: bytes = b"",
         digest_type: DigestType | str = DigestType.CRC32C, custom_metadata: Mapping[str, bytes] | None = None,
-        write_flags: WriteFlag = WriteFlag.NONE,
+        write_flags: WriteFlag = WriteFlag.NONE, logger_context: Mapping[str, str] | None = None,
     ) -> LedgerWriter:  # fmt: skip
         """Create an empty ledger.
 
@@ -52,9 +52,10 @@ class BookKeeper(Connection[client.BookKeeper]):
         :param ack_quorum: number of bookies that must have an entry on disk before its append succeeds.
         :param password: bytes that readers need; bookies get a key that is derived from it.
         :param digest_type: the digest that protects entries: a type or its name.
-        :param custom_metadata: names and values (bytes) that are stored in the ledger's metadata, unchanged.
-        :param write_flags: with DEFERRED_SYNC, appends succeed before entries are on disk, and only ``force`` advances
-            the last add confirmed.  The failure of a bookie then ends the writer.
+        :param custom_metadata: names and bytes that are kept in the ledger's metadata, unchanged.
+        :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; only ``force`` moves the last
+            add confirmed, and the failure of a bookie ends the writer.
+        :param logger_context: names and values, as of a tenant, for the log lines about this ledger; None for none.
         :returns: the only writer of the ledger.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or ensemble size >=
             write quorum >= ack quorum >= 1 does not hold.
@@ -63,13 +64,14 @@ class BookKeeper(Connection[client.BookKeeper]):
             a MetadataOutcomeUnknownError, the ledger may have been created, empty.
         """
         return LedgerWriter(await result_of(self._inner.create_ledger(
-            ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags
+            ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags, logger_context
         )))
 
     async def create_ledger_adv(
         self, ledger_id: int | None = None, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2,
         password: bytes = b"", digest_type: DigestType | str = DigestType.CRC32C,
         custom_metadata: Mapping[str, bytes] | None = None, write_flags: WriteFlag = WriteFlag.NONE,
+        logger_context: Mapping[str, str] | None = None,
     ) -> AdvLedgerWriter:  # fmt: skip
         """Create an empty ledger whose entries are numbered by the caller.
 
@@ -80,10 +82,14 @@ class BookKeeper(Connection[client.BookKeeper]):
         :raises bookkeeper_twisted.errors.LedgerExistsError: the id is taken.
         """
         return AdvLedgerWriter(await result_of(self._inner.create_ledger_adv(
-            ledger_id, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags
-        )))
+            ledger_id, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags,
+            logger_context
+        )))  # fmt: skip
 
-    async def open_ledger(self, ledger_id: int, password: bytes | None = b"", recover: bool = True) -> LedgerReader:
+    async def open_ledger(
+        self, ledger_id: int, password: bytes | None = b"", recover: bool = True,
+        logger_context: Mapping[str, str] | None = None,
+    ) -> LedgerReader:  # fmt: skip
         """Open a ledger for reading.
 
         A ledger that is not closed is recovered first: a writer that is still alive can write no more, and the ledger
@@ -95,6 +101,7 @@ class BookKeeper(Connection[client.BookKeeper]):
         :param password: the password with which the ledger was created; None to use the password in the metadata, as
             administrators' tools do.
         :param recover: False to let the writer of an unclosed ledger continue.
+        :param logger_context: names and values, as of a tenant, for the log lines about this ledger; None for none.
         :returns: a reader, which the caller must close.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or the id is
             negative.
@@ -104,16 +111,17 @@ class BookKeeper(Connection[client.BookKeeper]):
         :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed; any client may try again.
         :raises bookkeeper_twisted.errors.ReadError: with ``recover=False``, too few bookies answered.
         """
-        return LedgerReader(await result_of(self._inner.open_ledger(ledger_id, password, recover)))
+        return LedgerReader(await result_of(self._inner.open_ledger(ledger_id, password, recover, logger_context)))
 
-    async def delete_ledger(self, ledger_id: int) -> None:
+    async def delete_ledger(self, ledger_id: int, logger_context: Mapping[str, str] | None = None) -> None:
         """Delete a ledger.  Its bookies free the space when they next collect garbage.
 
         :param ledger_id: id of the ledger.
+        :param logger_context: names and values, as of a tenant, for the log lines about this ledger; None for none.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer, or is negative.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
-        await result_of(self._inner.delete_ledger(ledger_id))
+        await result_of(self._inner.delete_ledger(ledger_id, logger_context))
 
     def list_ledgers(self) -> AsyncGenerator[int, None]:
         """Iterate over the ids of all ledgers in ascending order; raise an error if some ids cannot be listed.

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
+from twisted.logger import Logger
 
 from ..arguments import check_custom_metadata, check_password, check_type, refusal
 from ..authentication.plugins import client_authentication
@@ -36,6 +37,7 @@ from .connections.metrics import ClientMetrics
 from .context import ClientContext
 from .encryption import NewKey, check_names, is_encrypted, ledger_encryption
 from .interfaces import IBookieClient
+from .logger_context import checked_context, logger_in
 from .production import local_host_name, rack_resolver, system_chance, tcp_endpoints, tls_to_bookies
 from .reading.decryption import DecryptingDigester
 from .reading.read_handle import LedgerReader
@@ -62,6 +64,8 @@ class BookKeeper:
     """
 
     _recovery_rules = RecoveryRules
+
+    _log = Logger()
 
     def __init__(
         self, clock: IReactorTime, driver: IMetadataDriver, bookie_client: IBookieClient, chance: Chance,
@@ -167,7 +171,7 @@ class BookKeeper:
     def create_ledger(
         self, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2, password: bytes = b"",
         digest_type: DigestType | str = DigestType.CRC32C, custom_metadata: Mapping[str, bytes] | None = None,
-        write_flags: WriteFlag = WriteFlag.NONE,
+        write_flags: WriteFlag = WriteFlag.NONE, logger_context: Mapping[str, str] | None = None,
     ) -> "Deferred[LedgerWriter]":  # fmt: skip
         """Create an empty ledger.
 
@@ -176,9 +180,10 @@ class BookKeeper:
         :param ack_quorum: number of bookies that must have an entry on disk before its append succeeds.
         :param password: bytes that readers need; bookies get a key that is derived from it.
         :param digest_type: the digest that protects entries: a type or its name.
-        :param custom_metadata: names and values (bytes) that are stored in the ledger's metadata, unchanged.
-        :param write_flags: with DEFERRED_SYNC, appends succeed before entries are on disk, and only ``force`` advances
-            the last add confirmed.  The failure of a bookie then ends the writer.
+        :param custom_metadata: names and bytes that are kept in the ledger's metadata, unchanged.
+        :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; only ``force`` moves the last
+            add confirmed, and the failure of a bookie ends the writer.
+        :param logger_context: names and values, as of a tenant, for the log lines about this ledger; None for none.
         :returns: the only writer of the ledger.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or ensemble size >=
             write quorum >= ack quorum >= 1 does not hold.
@@ -187,7 +192,8 @@ class BookKeeper:
             a MetadataOutcomeUnknownError, the ledger may have been created, empty.
         """
         created = self._create(
-            None, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags
+            None, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags,
+            logger_context,
         )
         return self._run("create a ledger", created).addCallback(writer_of)
 
@@ -195,6 +201,7 @@ class BookKeeper:
         self, ledger_id: int | None = None, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2,
         password: bytes = b"", digest_type: DigestType | str = DigestType.CRC32C,
         custom_metadata: Mapping[str, bytes] | None = None, write_flags: WriteFlag = WriteFlag.NONE,
+        logger_context: Mapping[str, str] | None = None,
     ) -> "Deferred[AdvLedgerWriter]":  # fmt: skip
         """Create an empty ledger whose entries are numbered by the caller.
 
@@ -205,14 +212,17 @@ class BookKeeper:
         :raises bookkeeper_twisted.errors.LedgerExistsError: the id is taken.
         """
         created = self._create(
-            ledger_id, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags
+            ledger_id, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags,
+            logger_context,
         )
         return self._run("create a ledger", created).addCallback(adv_writer_of)
 
     async def _create(
         self, ledger_id: int | None, ensemble_size: int, write_quorum: int, ack_quorum: int, password: bytes,
         digest_type: DigestType | str, custom_metadata: Mapping[str, bytes] | None, write_flags: WriteFlag,
+        logger_context: Mapping[str, str] | None,
     ) -> OpenLedger:  # fmt: skip
+        context = checked_context(logger_context)
         check_password(password)
         custom_metadata = {} if custom_metadata is None else custom_metadata
         check_custom_metadata(custom_metadata)
@@ -226,9 +236,12 @@ class BookKeeper:
         ensemble = await choose_ensemble(wanted, self._watcher, self._config.opportunistic_striping)
         metadata = wanted.metadata(ensemble, self._chance.getrandbits(_TOKEN_BITS))
         ledger_id, stored = await store_ledger(wanted, self._ledgers, metadata)
+        log = logger_in(self._log, context)
+        log.debug("ledger {ledger_id} is created on {ensemble}", ledger_id=ledger_id, ensemble=ensemble)
         return OpenLedger(
             context=self._context, digester=Digester(wanted.digest_type, wanted.password), ledger_id=ledger_id,
             metadata=stored, write_flags=write_flags, cipher=None if key is None else key.cipher(ledger_id),
+            logger_context=context,
         )  # fmt: skip
 
     async def _new_key(self, custom_metadata: Mapping[str, bytes]) -> NewKey | None:
@@ -244,7 +257,8 @@ class BookKeeper:
         return await encryption.new_key() if encryption is not None and encryption.encrypts else None
 
     def open_ledger(
-        self, ledger_id: int, password: bytes | None = b"", recover: bool = True
+        self, ledger_id: int, password: bytes | None = b"", recover: bool = True,
+        logger_context: Mapping[str, str] | None = None,
     ) -> "Deferred[LedgerReader]":  # fmt: skip
         """Open a ledger for reading.
 
@@ -257,6 +271,7 @@ class BookKeeper:
         :param password: the password with which the ledger was created; None to use the password in the metadata, as
             administrators' tools do.
         :param recover: False to let the writer of an unclosed ledger continue.
+        :param logger_context: names and values, as of a tenant, for the log lines about this ledger; None for none.
         :returns: a reader, which the caller must close.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or the id is
             negative.
@@ -266,20 +281,23 @@ class BookKeeper:
         :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed; any client may try again.
         :raises bookkeeper_twisted.errors.ReadError: with ``recover=False``, too few bookies answered.
         """
-        opened = open_reader(self._context, ledger_id, password, recover, self._recovery_rules)
+        opened = open_reader(self._context, ledger_id, password, recover, self._recovery_rules, logger_context)
         return self._run(f"open ledger {ledger_id}", opened)
 
-    def delete_ledger(self, ledger_id: int) -> "Deferred[None]":
+    def delete_ledger(self, ledger_id: int, logger_context: Mapping[str, str] | None = None) -> "Deferred[None]":
         """Delete a ledger.  Its bookies free the space when they next collect garbage.
 
         :param ledger_id: id of the ledger.
+        :param logger_context: names and values, as of a tenant, for the log lines about this ledger; None for none.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer, or is negative.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
-        return self._run(f"delete ledger {ledger_id}", self._delete(ledger_id))
+        return self._run(f"delete ledger {ledger_id}", self._delete(ledger_id, logger_context))
 
-    async def _delete(self, ledger_id: int) -> None:
+    async def _delete(self, ledger_id: int, logger_context: Mapping[str, str] | None) -> None:
+        context = checked_context(logger_context)
         await self._ledgers.remove(check_ledger_id(ledger_id))
+        logger_in(self._log, context).debug("ledger {ledger_id} is deleted", ledger_id=ledger_id)
 
     def list_ledgers(self) -> AsyncGenerator[int, None]:
         """Iterate over the ids of all ledgers in ascending order; raise an error if some ids cannot be listed.
@@ -372,17 +390,19 @@ async def _named(asked: str, work: Coroutine[Deferred[Any], Any, T]) -> T:
 async def open_reader(
     context: ClientContext, ledger_id: int, password: bytes | None, recover: bool,
     rules: Callable[[LedgerMetadata], RecoveryRules] = RecoveryRules,
+    logger_context: Mapping[str, str] | None = None,
 ) -> LedgerReader:  # fmt: skip
     """Open a stored ledger as a reader; the arguments are those of :meth:`BookKeeper.open_ledger`.
 
     :param rules: a function that makes the decision rules of a recovery from the metadata of the ledger.
     """
     check_type("recover", recover, bool, "True or False")
+    fields = checked_context(logger_context)
     stored = await context.ledgers.read(check_ledger_id(ledger_id))
     digest_type, password = stored.value.digest_type, _checked_password(ledger_id, stored.value, password)
     digester = Digester(digest_type, password)
     if recover and not stored.value.closed:
-        stored = await LedgerRecovery(context, ledger_id, digester, rules).run(stored)
+        stored = await LedgerRecovery(context, ledger_id, digester, rules, fields).run(stored)
     if is_encrypted(stored.value):
         cipher = None if context.encryption is None else await context.encryption.cipher_of(ledger_id, stored.value)
         digester = DecryptingDigester(digest_type, password, ledger_id, cipher)

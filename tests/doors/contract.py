@@ -24,6 +24,7 @@ QUORUMS = (*INTEGERS, 0, 10**9)
 OPTIONAL = ("1", 1.5, b"1", -2, 1 << 64)
 SECONDS = ("5", b"5", -1, float("nan"), float("inf"), 10**30)
 BYTES = ("text", None, 5, [b"a"])
+FIELDS = ("tenant=acme", 5, [("a", "b")], {"a": 1}, {1: "a"}, {"a": b"b"})
 METADATA = ("text", 5, {"key": "value"}, {1: b"value"}, {b"key": b"value"})
 
 Bad = Mapping[str, Sequence[Any]]
@@ -47,6 +48,7 @@ class Call:
 _CREATE: Bad = {
     "ensemble_size": QUORUMS, "write_quorum": QUORUMS, "ack_quorum": QUORUMS, "password": (*BYTES, bytearray(b"x")),
     "digest_type": ("CRC64", 3, None, b"CRC32"), "custom_metadata": METADATA, "write_flags": (1, 17, "NONE", None),
+    "logger_context": FIELDS,
 }  # fmt: skip
 
 CALLS: Mapping[str, Sequence[Call]] = {
@@ -58,9 +60,9 @@ CALLS: Mapping[str, Sequence[Call]] = {
         Call("create_ledger", {}, _CREATE),
         Call("create_ledger_adv", {}, {"ledger_id": OPTIONAL, **_CREATE}),
         Call("open_ledger", {"ledger_id": 0}, {
-            "ledger_id": INTEGERS, "password": BYTES[2:], "recover": ("no", None, 1)
+            "ledger_id": INTEGERS, "password": BYTES[2:], "recover": ("no", None, 1), "logger_context": FIELDS,
         }),
-        Call("delete_ledger", {"ledger_id": 99}, {"ledger_id": INTEGERS}),
+        Call("delete_ledger", {"ledger_id": 99}, {"ledger_id": INTEGERS, "logger_context": FIELDS}),
         Call("ledger_metadata", {"ledger_id": 0}, {"ledger_id": INTEGERS}),
         Call("list_ledgers"),
         Call("close"),

@@ -210,14 +210,15 @@ def _signature(begin: str, parameters: list[str], result: str) -> str:
 
 
 def _wrapped(line: str) -> Iterator[str]:
-    """Yield a long line in pieces: the arguments of its innermost call on a line of their own."""
+    """Yield a long line in pieces: the arguments of its innermost call on lines of their own."""
     if len(line) <= WIDTH:
         yield line
         return
     begin, arguments, end = _INNERMOST.split(line)[:3]
     yield begin
-    yield f"            {arguments}"
-    yield f"        {end}"
+    lines = textwrap.wrap(arguments, WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 12)
+    yield from lines
+    yield f"        {end}{'  # fmt: skip' if len(lines) > 1 else ''}"
 
 
 def _passed(member: Member) -> str:

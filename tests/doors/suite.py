@@ -8,6 +8,8 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, TypeVar
 
+from twisted.logger import capturedLogs, formatEvent
+
 from bookkeeper_twisted.client import WhenFull
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import (
@@ -192,6 +194,21 @@ class DoorSuite:
         self.assertEqual((metadata.state, metadata.custom_metadata), (LedgerState.CLOSED, {"n": b"1"}))
         await bk.delete_ledger(ids[1])
         self.assertEqual([ledger_id async for ledger_id in bk.list_ledgers()], [ids[0], ids[2]])
+
+    @driven
+    async def test_logger_context(self, _: Any, bk: Any) -> None:
+        """The fields of the caller come through every door into the log lines about the ledger."""
+        fields = {"tenant": "acme"}
+        with capturedLogs() as events:
+            await (await bk.create_ledger(logger_context=fields)).append(b"x")
+            await (await bk.create_ledger_adv(77, logger_context=fields)).close()
+            await (await bk.open_ledger(0, logger_context=fields)).close()
+            await bk.delete_ledger(77, fields)
+        found = [str(formatEvent(event)).partition(" on ")[0] for event in events if event.get("logger_context") == fields]
+        for text in ("ledger 0 is created", "ledger 77 is created"):
+            self.assertIn(text, found)
+        for text in ("ledger 0 is recovered, up to entry 0", "ledger 77 is deleted"):
+            self.assertIn(f"{text} [tenant=acme]", found)
 
     @driven
     async def test_errors(self, _: Any, bk: Any) -> None:

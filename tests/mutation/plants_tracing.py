@@ -1,10 +1,11 @@
-"""Plants in traces: ids on the wire, spans of clients and bookies, pairs of strangers."""
+"""Plants in traces and in the fields of log lines: ids on the wire, spans, pairs of strangers, fields of callers."""
 
 from .plant import Plant
 
 _CLIENT = ["tests.client.test_traces"]
 _CODEC = ["tests.codec.v3.test_request_context"]
 _BOOKIE = ["tests.bookie.requests.test_traces"]
+_FIELDS = ["tests.client.test_logger_context"]
 
 PLANTS = (
     Plant(
@@ -70,6 +71,46 @@ PLANTS = (
     Plant(
         "a bookie that stops forgets its last spans", "bookie/engine.py", "self.context.traces.flush()", "pass",
         _BOOKIE, where="Engine.stop",
+    ),
+    Plant(
+        "an operation whose turn has come is not traced", "tracing/open_telemetry.py", "self.left < 0", "False",
+        ["tests.tracing.test_open_telemetry"], where="OpenTelemetryTracer.begin",
+    ),
+    Plant(
+        "a turn that falls on a caller with a span passes to the next operation", "tracing/open_telemetry.py",
+        "self.left = self._gap()", "pass", ["tests.tracing.test_open_telemetry"], where="OpenTelemetryTracer.begin",
+    ),
+    Plant(
+        "an append within a span is not traced unless its turn has come", "client/writing/appends.py",
+        "tracer.left < 0 or tracer.caller()", "tracer.left < 0", ["tests.integration.test_traces"],
+        where="InOrderWriter.append",
+    ),
+    Plant(
+        "a traceparent of another size is encoded as one of the usual size", "codec/v3/request_context.py",
+        "len(value := pairs.get(_TRACEPARENT_NAME, \"\")) == _TRACEPARENT_SIZE",
+        "(value := pairs.get(_TRACEPARENT_NAME, \"\"))", _CODEC, where="context_fields",
+    ),
+    Plant(
+        "the fields of a caller replace those of the event", "client/logger_context.py",
+        "event[\"logger_context\"] = self._context", "event.update(self._context, logger_context=self._context)",
+        _FIELDS, where="_InContext.__call__",
+    ),
+    Plant(
+        "fields are written to the log with their control characters", "client/logger_context.py",
+        "text.isprintable() and text and not set(text) & set(\" =\\\"'[]\")", "True", _FIELDS, where="_word",
+    ),
+    Plant(
+        "the fields of a ledger's caller are forgotten by its writer", "client/writing/base_writer.py",
+        "LacNotice(ledger.bookies, ledger.digester, logger_context=ledger.logger_context)",
+        "LacNotice(ledger.bookies, ledger.digester)", _FIELDS, where="BaseWriter._quorum_writer",
+    ),
+    Plant(
+        "the fields of a caller are kept as the object that the caller can change", "client/logger_context.py",
+        "LoggerContext(fields) or None", "fields or None", _FIELDS, where="checked_context",
+    ),
+    Plant(
+        "a recovery forgets the fields of the caller where it writes back", "client/recovery/write_back.py",
+        "logger_context=logger_context", "logger_context=None", _FIELDS, where="WriteBack.__init__",
     ),
     Plant(
         "pairs are logged without the key that asks for it", "bookie/requests/slow_requests.py",

@@ -28,6 +28,7 @@ from ...metadata.update_loop import update
 from ...model import INVALID_ENTRY_ID, LedgerMetadata, LedgerState
 from ..context import ClientContext
 from ..interfaces import IBookieClient
+from ..logger_context import LedgerLogger, LoggerContext
 from ..reading.lac_coverage import LacCoverage
 from ..reading.replica_reads import ReplicaReader
 from ..writing.ensemble_change import RememberedEnsembleChange
@@ -44,18 +45,23 @@ class LedgerRecovery:
     """The recovery of one ledger by this client; :meth:`run` may be called once.
 
     :param context: the context of the client, with its requests to bookies and its metadata store.
-    :param digester: computes and verifies the digests of the ledger's entries; it also has the ledger's master key.
-    :param rules: a function that makes the decision rules of the recovery from the ledger's metadata.
+    :param digester: computes and verifies the digests of the ledger's entries; it has the master key, too.
+    :param rules: makes, from the ledger's metadata, the object that makes the decisions of the recovery.  Tests pass
+        weaker rules.
+    :param logger_context: the fields of the caller, for log lines; None if there are none.
     """
+
+    _log = LedgerLogger()
 
     def __init__(
         self, context: ClientContext, ledger_id: int, digester: Digester,
-        rules: Callable[[LedgerMetadata], RecoveryRules] = RecoveryRules,
+        rules: Callable[[LedgerMetadata], RecoveryRules] = RecoveryRules, logger_context: LoggerContext | None = None,
     ) -> None:  # fmt: skip
         self._context = context.with_flow()
         self._ledger_id = ledger_id
         self._digester = digester
         self._rules_for = rules
+        self._logger_context = logger_context
 
     async def run(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
         """Recover the ledger: fence it, find its end, write back the entries beyond the LAC, and close it.
@@ -70,9 +76,10 @@ class LedgerRecovery:
         """
         try:
             return await Deferred.fromCoroutine(self._recover(known)).addBoth(self._leave)
-        except _KEPT:
-            raise
         except BookKeeperError as error:
+            self._log.debug("ledger {ledger_id} was not recovered: {error}", ledger_id=self._ledger_id, error=error)
+            if isinstance(error, _KEPT):
+                raise
             raise LedgerRecoveryError(f"ledger {self._ledger_id} was not recovered: {error}") from error
 
     def _leave(self, outcome: T) -> T:
@@ -91,7 +98,9 @@ class LedgerRecovery:
         last, length = await self._rescue(rules, confirmed, changes)
         if last == confirmed:  # no entry was written back, so the length of the ledger is not known yet
             length = await self._length_of(stored.value, confirmed, fence.lengths)
-        return await self._close(stored, last, length, changes)
+        closed = await self._close(stored, last, length, changes)
+        self._log.debug("ledger {ledger_id} is recovered, up to entry {last}", ledger_id=self._ledger_id, last=last)
+        return closed
 
     async def _announce(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
         """Store the state IN_RECOVERY, so that the ledger's writer cannot change ensembles any more (safety rule S15).
@@ -121,7 +130,7 @@ class LedgerRecovery:
         )  # fmt: skip
         back = WriteBack(
             context.clock, context.bookies, self._digester, self._ledger_id, rules, changes, confirmed,
-            context.batchers, config.max_in_flight_bytes,
+            context.batchers, config.max_in_flight_bytes, self._logger_context,
         )  # fmt: skip
         try:
             following = confirmed + 1

@@ -15,6 +15,7 @@ from ...entries.entry_run import EntryRun
 from ...errors import LedgerRecoveryError
 from ...ledger.recovery_rules import RecoveryRules
 from ..interfaces import IBookieClient
+from ..logger_context import LoggerContext
 from ..writing.appends import Source
 from ..writing.batch import Waiter
 from ..writing.batchers import Batchers
@@ -39,6 +40,7 @@ class WriteBack:
     def __init__(
         self, clock: IReactorTime, bookies: IBookieClient, digester: Digester, ledger_id: int, rules: RecoveryRules,
         changes: RememberedEnsembleChange, last_add_confirmed: int, batchers: Batchers, max_in_flight: int,
+        logger_context: LoggerContext | None = None,
     ) -> None:  # fmt: skip
         self._digester = digester
         self._max_in_flight = max_in_flight
@@ -47,7 +49,7 @@ class WriteBack:
         self._sent = last_add_confirmed
         self._writer = QuorumWriter(
             clock, ledger_id, rules.schedule, rules.metadata.segments[-1].bookies, changes, AddRules(confirms=False),
-            Source(), self._wake, self._ended, last_add_confirmed,
+            Source(), self._wake, self._ended, last_add_confirmed, logger_context=logger_context,
         )  # fmt: skip
         self._writer.watch()
 

@@ -12,7 +12,6 @@ from typing import Self, cast
 
 import attrs
 from twisted.internet.defer import Deferred, FirstError, fail, gatherResults, succeed
-from twisted.logger import Logger
 
 from ...arguments import too_large
 from ...codec.adds import largest_payload
@@ -28,6 +27,7 @@ from ...metadata.update_loop import update
 from ...model import INVALID_ENTRY_ID, LedgerMetadata, LedgerState
 from ...shared_result import SharedResult
 from ..interfaces import IBookieClient
+from ..logger_context import LedgerLogger, LoggerContext
 from .appends import AppendingWriter
 from .batch import Waiter
 from .context import OpenLedger
@@ -56,7 +56,7 @@ class BaseWriter(AppendingWriter):
 
     ledger_id: int
 
-    _log = Logger()
+    _log = LedgerLogger()
     _core = QuorumWriter  # the class of the state machine that handles the answers and failures of bookies
 
     __slots__ = (
@@ -93,8 +93,13 @@ class BaseWriter(AppendingWriter):
         return self._core(
             context.clock, self.ledger_id, ledger.schedule, ledger.metadata.value.segments[-1].bookies,
             NoEnsembleChange() if ledger.deferred_sync else self._stored, rules, self, self._advanced, self._ended,
-            notice=LacNotice(ledger.bookies, ledger.digester),
+            notice=LacNotice(ledger.bookies, ledger.digester, logger_context=ledger.logger_context),
+            logger_context=ledger.logger_context,
         )  # fmt: skip
+
+    @property
+    def _logger_context(self) -> LoggerContext | None:
+        return self._ledger.logger_context
 
     @property
     def last_add_confirmed(self) -> int:

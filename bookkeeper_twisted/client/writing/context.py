@@ -11,6 +11,7 @@ from ...model import LedgerMetadata, WriteFlag
 from ..claims.terms import TermPool
 from ..claims.threads import Threads, system_threads
 from ..interfaces import IBookieClient
+from ..logger_context import LoggerContext
 from ..operation import OperationContext
 from ..traces import CONTEXT_ROOM, AppendTraces
 from .appends import ByteBudget
@@ -72,6 +73,7 @@ class OpenLedger:
     :ivar metadata: the metadata with which the ledger was created.
     :ivar write_flags: the write flags; they are sent with each add, and are not stored in the metadata.
     :ivar cipher: encrypts the payloads; None if the ledger is not encrypted.
+    :ivar logger_context: the fields of the caller, for log lines; None if there are none.
     """
 
     context: WritingContext
@@ -80,6 +82,7 @@ class OpenLedger:
     metadata: Versioned[LedgerMetadata]
     write_flags: WriteFlag = WriteFlag.NONE
     cipher: "EntryCipher | None" = None
+    logger_context: LoggerContext | None = None
     bookies: IBookieClient = attrs.field(init=False)
     schedule: Schedule = attrs.field(init=False)
 

@@ -20,6 +20,7 @@ from ...errors import ClientClosedError
 from ...ledger.schedule import Schedule
 from ...model import INVALID_ENTRY_ID
 from ..interfaces import IBookieClient
+from ..logger_context import LoggerContext, logger_in
 
 MOST_LOOKS = 256
 """Maximum number of writers that one call of the timer checks, so that it does not block the reactor."""
@@ -42,7 +43,8 @@ class LacNotice:
     :ivar bookies: sends the requests to bookies for this ledger.
     :ivar told: the highest LAC that was sent in a notice and that enough bookies have accepted.
     :ivar due: time before which no notice is sent, in seconds of the clock.
-    :ivar rest: seconds after which a notice is sent again if too few bookies accept it.
+    :ivar rest: seconds until the next notice is sent again if bookies do not accept it.
+    :ivar logger_context: the fields of the writer's caller, for log lines; None if there are none.
     """
 
     bookies: IBookieClient
@@ -50,6 +52,7 @@ class LacNotice:
     told: int = INVALID_ENTRY_ID
     due: float = 0.0
     rest: float = FIRST_REST
+    logger_context: LoggerContext | None = None
 
 
 class NoticedWriter(Protocol):
@@ -148,7 +151,8 @@ class LacNotices:
         if len(errors) <= schedule.write_quorum - schedule.ack_quorum:
             notice.told, notice.rest = max(notice.told, lac), FIRST_REST
             return
-        self._log.debug("ledger {id}: explicit LAC: {error}", id=writer.ledger_id, error=errors[0])
+        log = logger_in(self._log, notice.logger_context)
+        log.debug("ledger {id}: explicit LAC: {error}", id=writer.ledger_id, error=errors[0])
         if not any(isinstance(error, ClientClosedError) for error in errors):
             notice.due = self._clock.seconds() + notice.rest
             notice.rest = min(2 * notice.rest, LONGEST_REST)

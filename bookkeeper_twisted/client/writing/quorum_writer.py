@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
-from twisted.logger import Logger, LogLevel
+from twisted.logger import LogLevel
 from twisted.python.failure import Failure
 
 from ...errors import (
@@ -36,6 +36,7 @@ from ...errors import (
 from ...ledger.schedule import Schedule
 from ...ledger.tally import items_at, places_of
 from ..interfaces import IEnsembleChange
+from ..logger_context import LedgerLogger, LoggerContext
 from .batch import Batch, Waiter
 from .failed_bookies import AddRules, FailedBookies
 from .lac_notices import LacNotice
@@ -77,18 +78,19 @@ class QuorumWriter:
     :ivar notice: the state of the explicit LACs that this writer sends; None if it sends none.
     """
 
-    _log = Logger()
+    _log = LedgerLogger()
 
     __slots__ = (
         "ledger_id", "schedule", "completed", "length", "confirmed", "source", "ended_bytes", "batches", "ensemble",
         "state", "alert", "failures", "failure", "notice", "_ahead", "_clock", "_changes", "_rules", "_advanced",
-        "_ended", "_timeout", "_pause",
+        "_ended", "_timeout", "_pause", "_logger_context",
     )  # fmt: skip
 
     def __init__(
         self, clock: IReactorTime, ledger_id: int, schedule: Schedule, ensemble: Iterable[str],
         changes: IEnsembleChange, rules: AddRules, source: JoinedBytes, advanced: Callable[[], bool],
         ended: Callable[[Exception, Sequence[Waiter]], None], completed: int = -1, notice: LacNotice | None = None,
+        logger_context: LoggerContext | None = None,
     ) -> None:  # fmt: skip
         """
         :param source: counts the bytes of the ledger's entries; no entry is in flight yet.
@@ -96,6 +98,7 @@ class QuorumWriter:
         :param ended: called once if an error ends the writer: with the error and, in id order, the waiters of all
             entries that will not complete.
         :param completed: the id of the entry before the first one to send.
+        :param logger_context: the fields of the caller, for log lines; None if there are none.
         """
         self.ledger_id = ledger_id
         self.schedule = schedule
@@ -110,12 +113,10 @@ class QuorumWriter:
         self.failures: FailedBookies | None = None
         self.failure: Exception | None = None
         self.notice = notice
+        self._logger_context = logger_context
         self._ahead = False  # whether an entry has its ack quorum although an earlier entry lacks its own
-        self._clock = clock
-        self._changes = changes
-        self._rules = rules
-        self._advanced = advanced
-        self._ended = ended
+        self._clock, self._changes, self._rules = clock, changes, rules
+        self._advanced, self._ended = advanced, ended
         self._pause: Deferred[None] | None = None
         self._timeout: QuorumTimeout[Batch[QuorumWriter]] | None = None
         if rules.quorum_timeout is not None:
@@ -196,10 +197,8 @@ class QuorumWriter:
         if self._account().note(bookie_id, error):
             # the connections have logged a warning already, once for all ledgers
             level = LogLevel.debug if isinstance(error, _OF_CONNECTIONS) else LogLevel.warn
-            self._log.emit(
-                level, "{bookie_id} does not take entries of ledger {ledger_id}: {error}",
-                bookie_id=bookie_id, ledger_id=self.ledger_id, error=error,
-            )  # fmt: skip
+            line = "{bookie_id} does not take entries of ledger {ledger_id}: {error}"
+            self._log.emit(level, line, bookie_id=bookie_id, ledger_id=self.ledger_id, error=error)
 
     # ---- completing ----------------------------------------------------------------------------------
 
