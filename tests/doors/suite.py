@@ -204,7 +204,8 @@ class DoorSuite:
             await (await bk.create_ledger_adv(77, logger_context=fields)).close()
             await (await bk.open_ledger(0, logger_context=fields)).close()
             await bk.delete_ledger(77, fields)
-        found = [str(formatEvent(event)).partition(" on ")[0] for event in events if event.get("logger_context") == fields]
+        ours = [str(formatEvent(event)) for event in events if event.get("logger_context") == fields]
+        found = [line.partition(" on ")[0] for line in ours]
         for text in ("ledger 0 is created", "ledger 77 is created"):
             self.assertIn(text, found)
         for text in ("ledger 0 is recovered, up to entry 0", "ledger 77 is deleted"):

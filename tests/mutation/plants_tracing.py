@@ -109,8 +109,8 @@ PLANTS = (
         "LoggerContext(fields) or None", "fields or None", _FIELDS, where="checked_context",
     ),
     Plant(
-        "a recovery forgets the fields of the caller where it writes back", "client/recovery/write_back.py",
-        "logger_context=logger_context", "logger_context=None", _FIELDS, where="WriteBack.__init__",
+        "a recovery forgets the fields of the caller where it writes back", "client/recovery/ledger_recovery.py",
+        "self._logger_context", "None", _FIELDS, where="LedgerRecovery._rescue",
     ),
     Plant(
         "pairs are logged without the key that asks for it", "bookie/requests/slow_requests.py",

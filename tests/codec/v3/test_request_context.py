@@ -64,6 +64,14 @@ class FrameTests(SynchronousTestCase):
         self.assertIs(with_context(frame, {}), frame)
 
 
+    def test_other_traceparents(self) -> None:
+        """A text named ``traceparent`` that has not the usual form is a pair like any other."""
+        for value in ("", "x", "x" * 54, "x" * 56, "x" * 54 + "\N{SNOWMAN}", "\N{SNOWMAN}" * 55):
+            pairs = {"traceparent": value}
+            (found,) = _received(with_context(requests_out.encode_reads(5, [1], 0, 1), pairs))
+            self.assertEqual(found.contexts, {(5, 1): pairs})
+
+
 class RunTests(SynchronousTestCase):
     """Requests with pairs among others without."""
 
