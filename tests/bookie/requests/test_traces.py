@@ -11,10 +11,13 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.bookie.bookie import BookieOptions
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.codec.adds import stored_adds
+from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.messages import ForceLedgerRequest, Header, ReadRequest
 from bookkeeper_twisted.codec.operations import Operation
+from bookkeeper_twisted.codec.runs import AddReplies
+from bookkeeper_twisted.codec.varints import bytes_field
 from bookkeeper_twisted.codec.wires import V3
-from bookkeeper_twisted.errors import LedgerFencedError, NoSuchEntryError
+from bookkeeper_twisted.errors import LedgerFencedError, NoSuchEntryError, Status
 from bookkeeper_twisted.logs.json_lines import json_line
 from bookkeeper_twisted.testing.tracing import MemoryTracer
 from bookkeeper_twisted.tracing.spans import Span
@@ -24,6 +27,12 @@ from ..rig import KEY, Peer, Rig, run
 
 CALLER = SpanIds(5, 6)
 TRACED = {"traceparent": CALLER.text, "tenant": "acme"}
+
+
+def with_pairs(*pairs: tuple[bytes, bytes]) -> bytes:
+    """The encoded pairs of a request, whatever their bytes are."""
+    fields = [bytes_field(b"\x0a", name) + bytes_field(b"\x12", value) for name, value in pairs]
+    return b"".join([bytes_field(b"\xc2\x0c", each) for each in fields])
 
 
 class TracedBookieCase(SynchronousTestCase):
@@ -191,6 +200,58 @@ class LogTests(LogCase):
         force = ForceLedgerRequest(Header(V3, 3, Operation.FORCE_LEDGER, 7, 0, TRACED), 1)
         (fields,) = [f for f in self.slow(V3.encode_request(force)) if "error" in f]
         self.assertEqual(fields["request_context"], TRACED)
+
+
+class NonsenseTests(TracedBookieCase):
+    """A peer whose pairs make no sense: a bookie that traces, and logs the pairs, takes the requests and no more."""
+
+    options = {"keeps_context": True}
+
+    NONSENSE = {
+        "fields": with_pairs(*[(b"n%d" % number, b"v") for number in range(100_000)]),
+        "same": with_pairs(*[(b"traceparent", b"x")] * 1000, (b"traceparent", CALLER.text.encode())),
+        "long": with_pairs((b"traceparent", b"v" * (1 << 20))),
+        "long name": with_pairs((b"n" * (1 << 20), b"v")),
+        "bytes": with_pairs((b"traceparent", b"\xff" * 55), (b"\xc3\x28", b"\xed\xa0\x80")),
+        "form": with_pairs((b"traceparent", CALLER.text.replace("-", "_").encode())),
+        "zeros": with_pairs((b"traceparent", b"00-" + b"0" * 32 + b"-" + b"0" * 16 + b"-01")),
+        "version": with_pairs((b"traceparent", b"ff" + CALLER.text.encode()[2:])),
+        "case": with_pairs((b"traceparent", CALLER.text.upper().encode())),
+        "empty": with_pairs((b"", b""), (b"traceparent", b"")),
+    }
+
+    def test_ignored(self) -> None:
+        """Each add is acknowledged, alone and among others; there are no spans, and no line of the log."""
+        entry_id = 0
+        with capturedLogs() as events:
+            for name, pairs in self.NONSENSE.items():
+                for before, after in ((0, 0), (20, 20)):
+                    frames = [V3.encode_adds(stored_adds(KEY, run(1, entry_id + at, 1)), at)[0] for at in range(41)]
+                    message = frames[before][4:] + pairs
+                    frames[before] = len(message).to_bytes(4, "big") + message
+                    count = before + 1 + after
+                    self.peer.send(b"".join(frames[:count]))
+                    self.rig.drain()
+                    decoder, answered = ClientDecoder(V3), list[int]()
+                    for reply in decoder.receive(self.peer.replies()):
+                        assert isinstance(reply, AddReplies)
+                        self.assertEqual(reply.status, Status.EOK)
+                        answered += reply.entry_ids
+                    self.assertEqual(answered, list(range(entry_id, entry_id + count)), name)
+                    entry_id += count
+        self.assertEqual((self.ended(), [event["log_format"] for event in events]), ([], []))
+        self.assertFalse(self.peer.ended)
+
+    def test_slow(self) -> None:
+        """The line about a slow request has few of them, and few characters."""
+        for pairs in self.NONSENSE.values():
+            with capturedLogs() as events:
+                message = V3.encode_adds(stored_adds(KEY, run(1, 0, 1)), 1)[0][4:] + pairs
+                self.peer.send(len(message).to_bytes(4, "big") + message)
+                self.rig.clock.advance(100)  # the lines of an operation come at most once a minute
+                self.rig.drain()
+            (line,) = [str(json_line(event)) for event in events if "requests" in event["log_namespace"]]
+            self.assertLess(len(line), 2000)
 
 
 class PlainLogTests(LogCase):

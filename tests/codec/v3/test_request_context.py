@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.adds import Adds, stored_adds
-from bookkeeper_twisted.codec.connection import ServerDecoder
+from bookkeeper_twisted.codec.connection import ClientDecoder, ServerDecoder
 from bookkeeper_twisted.codec.messages import ForceLedgerRequest, Header, ReadRequest
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.protobuf import wire_pb
@@ -21,6 +21,7 @@ from bookkeeper_twisted.codec.v3.request_context import (
     with_context,
 )
 from bookkeeper_twisted.codec.wires import V2, V3
+from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.tracing.traceparent import SpanIds
 
 from ...bookie.rig import KEY, run
@@ -199,6 +200,16 @@ class StrangerTests(SynchronousTestCase):
         (found,) = _received(frame)
         self.assertEqual(list(found.contexts), [(5, 1)])
         self.assertTrue(found.contexts[5, 1]["a"].isprintable())
+
+    def test_replies(self) -> None:
+        """A client ignores such pairs in replies, which have none in the protocol."""
+        plain = _received(V3.encode_adds(stored_adds(KEY, run(5, 0, 1)), 1)[0])[0].replies(Status.EOK)
+        junk = with_context(plain, {**{f"n{number}": "v" for number in range(1000)}, "traceparent": "x" * (1 << 20)})
+        for data in (junk, plain * 20 + junk + plain * 20):
+            decoder = ClientDecoder(V3)
+            found = [entry_id for reply in decoder.receive(data) for entry_id in reply.entry_ids]  # type: ignore[attr-defined]
+            self.assertEqual(set(found), {0})
+            self.assertIsNone(decoder.error)
 
     def test_twice(self) -> None:
         """The last of two pairs with one name counts, as in a map of Java's."""
