@@ -1,6 +1,7 @@
 """The fields of a caller in the log lines about its ledger."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from twisted.logger import LogEvent, Logger, LogLevel, capturedLogs, formatEvent
@@ -26,7 +27,7 @@ class LineTests(ClusterCase):
             self.clock.pump([0.5] * 20)
         return [event for event in events if event["log_namespace"].startswith("bookkeeper_twisted.client")]
 
-    def assertFields(self, events: list[LogEvent], *texts: str) -> None:
+    def assertFields(self, events: Sequence[LogEvent], *texts: str) -> None:
         """There is a line with each text, and all have the fields."""
         lines = [str(formatEvent(event)) for event in events]
         for text in texts:

@@ -105,7 +105,6 @@ CALLS: Mapping[str, Sequence[Call]] = {
 class ContractSuite(DoorSuite):
     """Behaviour of every call, for test cases."""
 
-    assertIn: Any
     assertIsInstance: Any
     assertLess: Any
     assertNotRegex: Any

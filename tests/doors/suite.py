@@ -53,6 +53,7 @@ class DoorSuite:
 
     assertEqual: Any
     assertFalse: Any
+    assertIn: Any
     assertNotIn: Any
     assertTrue: Any
 

@@ -216,7 +216,7 @@ class NonsenseTests(TracedBookieCase):
         "form": with_pairs((b"traceparent", CALLER.text.replace("-", "_").encode())),
         "zeros": with_pairs((b"traceparent", b"00-" + b"0" * 32 + b"-" + b"0" * 16 + b"-01")),
         "version": with_pairs((b"traceparent", b"ff" + CALLER.text.encode()[2:])),
-        "case": with_pairs((b"traceparent", CALLER.text.upper().encode())),
+        "case": with_pairs((b"traceparent", SpanIds(0xABC, 0xDEF).text.upper().encode())),
         "empty": with_pairs((b"", b""), (b"traceparent", b"")),
     }
 
