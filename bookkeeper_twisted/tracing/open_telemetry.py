@@ -120,8 +120,8 @@ class OpenTelemetryTracer:
             name, SpanContext(ids[0], ids[1], False, _SAMPLED),
             None if parent is None else SpanContext(parent[0], parent[1], kind is SpanKind.SERVER, _SAMPLED),
             self._resource, attributes,
-            [Event(text, timestamp=int(at * _NANOS)) for text, at in events],
-            [Link(SpanContext(*link[:2], False, _SAMPLED)) for link in links],
+            [Event(text, timestamp=int(at * _NANOS)) for text, at in events] if events else (),
+            [Link(SpanContext(*link[:2], False, _SAMPLED)) for link in links] if links else (),
             _KINDS[kind], None, status, int(began * _NANOS), int(ended * _NANOS), self._scope,
         )  # fmt: skip
 

@@ -88,8 +88,8 @@ def _lengthen(parts: list[bytes], at: int, fields: bytes) -> None:
 
     :param at: index of the head.
     """
-    size = sum(map(len, parts[at : at + 3])) - LENGTH.size + len(fields)
-    parts[at] = LENGTH.pack(size) + parts[at][LENGTH.size :]
+    head = parts[at]
+    parts[at] = LENGTH.pack(LENGTH.unpack_from(head)[0] + len(fields)) + head[LENGTH.size :]
     parts[at + 2] += fields
 
 
