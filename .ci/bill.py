@@ -21,7 +21,7 @@ from typing import Any
 from distribution import epoch
 
 CONSTRAINTS = Path(__file__).resolve().parent.parent / "constraints.txt"
-EXTRAS = ("zookeeper", "tls", "jwt", "rocksdb", "tools", "arrow")
+EXTRAS = ("zookeeper", "tls", "jwt", "rocksdb", "tools", "arrow", "otel")
 """Without those of developers, and without PySpark, of which a Spark cluster has its own."""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import count
+from itertools import count, repeat
 
 from zope.interface import implementer
 
@@ -35,12 +35,12 @@ class MemoryTracer:
     def __init__(self, every: int = 1) -> None:
         self.every = every
         self.ended: list[Span] = []
-        self.left = -1  # never changed by begin(), which counts for itself
+        self.turn = repeat(True).__next__  # begin() counts for itself, so that ``every`` can be changed
         self.caller = _caller.get
         self.span_ids = (number << PART_BITS for number in count(1))
         self._calls = 0
 
-    def begin(self, name: str) -> Begun | None:
+    def begin(self, name: str, is_turn: bool) -> Begun | None:
         caller = _caller.get()
         if caller is not None:
             return Begun(SpanIds(caller.trace_id, next(self.span_ids)), caller) if caller.is_sampled else None

@@ -15,21 +15,20 @@ class ITracer(Interface):
     logged.
     """
 
-    left: int = Attribute(
-        "Operations until the next that begin() is asked about because its turn has come; below 0 it is this one.  Who "
-        "begins operations counts down, begin() draws anew."
-    )
-    caller: Callable[[], object] = Attribute("Returns something true if begin() is asked because of the caller's span.")
+    turn: Callable[[], bool] = Attribute("Returns whether it is an operation's turn; called once for each operation.")
+    caller: Callable[[], object] = Attribute("Returns something true if the caller may have a span.")
     span_ids: Iterator[int] = Attribute("New ids of spans, whose last bits are 0 (traceparent.PART_BITS).")
 
-    def begin(name: str) -> Begun | None:
+    def begin(name: str, is_turn: bool) -> Begun | None:
         """Decide whether an operation that the program calls is traced, and make its ids if it is.
 
-        Called only if :attr:`left` is below 0 or :attr:`caller` returns something true, because a call for each append
-        would cost too much.  The context of the caller (:mod:`contextvars`) decides if it has a span; else the sampler
-        does.  The last :data:`~.traceparent.PART_BITS` bits of the id of the span are 0.
+        Called only if :attr:`turn` or :attr:`caller` has returned something true: both are functions in C, because a
+        call of one in Python would cost each append more than all of this.  The context of the caller
+        (:mod:`contextvars`) decides if it has a span; else the sampler does.  The last
+        :data:`~.traceparent.PART_BITS` bits of the id of the span are 0.
 
         :param name: name of the operation.
+        :param is_turn: the result of :attr:`turn`.
         :returns: None if the operation is not traced.
         """
 

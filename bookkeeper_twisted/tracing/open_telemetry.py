@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from itertools import chain, repeat
 
 from opentelemetry import context as contexts
 from opentelemetry import trace
@@ -61,19 +62,17 @@ class OpenTelemetryTracer:
         self._scope = InstrumentationScope(SCOPE)
         self._ratio = ratio
         self.caller = _current_context()
-        self.left = self._gap()
+        turns = chain.from_iterable(chain(repeat(False, self._gap()), (True,)) for _ in repeat(None))
+        self.turn: Callable[[], bool] = turns.__next__
 
     def _gap(self) -> int:
         """Draw the number of operations between two that are sampled, so that each has the same chance."""
         if not 0 < self._ratio < 1:
             return 0 if self._ratio else sys.maxsize
         chance = (self._ids.generate_span_id() + 1) / 2**SPAN_BITS
-        return math.floor(math.log(chance) / math.log1p(-self._ratio))
+        return math.floor(min(math.log(chance) / math.log1p(-self._ratio), sys.maxsize))
 
-    def begin(self, name: str) -> Begun | None:
-        is_next = self.left < 0
-        if is_next:
-            self.left = self._gap()
+    def begin(self, name: str, is_turn: bool) -> Begun | None:
         context = self.caller()
         if context:
             caller = trace.get_current_span(context).get_span_context()
@@ -82,7 +81,7 @@ class OpenTelemetryTracer:
                     return None
                 parent = SpanIds(caller.trace_id, caller.span_id)
                 return Begun(SpanIds(caller.trace_id, next(self.span_ids)), parent)
-        if not is_next:
+        if not is_turn:
             return None
         trace_id = self._ids.generate_trace_id()
         if not self._takes_all and not self._takes(context, trace_id, name):

@@ -41,8 +41,8 @@ class TraceRecords:
         :returns: None if the operation is not traced, which is the usual case.
         """
         tracer = self.tracer
-        tracer.left -= 1
-        return tracer.begin(name) if tracer.left < 0 or tracer.caller() else None
+        is_turn = tracer.turn()
+        return tracer.begin(name, is_turn) if is_turn or tracer.caller() else None
 
     def add(self, record: IRecord) -> None:
         """Keep a ``record`` until its spans are made."""

@@ -73,16 +73,18 @@ PLANTS = (
         _BOOKIE, where="Engine.stop",
     ),
     Plant(
-        "an operation whose turn has come is not traced", "tracing/open_telemetry.py", "self.left < 0", "False",
-        ["tests.tracing.test_open_telemetry"], where="OpenTelemetryTracer.begin",
+        "an operation whose turn has not come is traced because its caller has a context",
+        "tracing/open_telemetry.py", "not is_turn", "False", ["tests.tracing.test_open_telemetry"],
+        where="OpenTelemetryTracer.begin",
     ),
     Plant(
-        "a turn that falls on a caller with a span passes to the next operation", "tracing/open_telemetry.py",
-        "self.left = self._gap()", "pass", ["tests.tracing.test_open_telemetry"], where="OpenTelemetryTracer.begin",
+        "all gaps between sampled operations are alike", "tracing/open_telemetry.py",
+        "(self._ids.generate_span_id() + 1) / 2**SPAN_BITS", "0.5", ["tests.tracing.test_open_telemetry"],
+        where="OpenTelemetryTracer._gap",
     ),
     Plant(
         "an append within a span is not traced unless its turn has come", "client/writing/appends.py",
-        "tracer.left < 0 or tracer.caller()", "tracer.left < 0", ["tests.integration.test_traces"],
+        "is_turn or tracer.caller()", "is_turn", ["tests.integration.test_traces"],
         where="InOrderWriter.append",
     ),
     Plant(

@@ -30,6 +30,6 @@ class MemoryTracerTests(tracer_contract.TracerContract):
     def test_every(self) -> None:
         """It traces every so many operations, and shows what it has."""
         tracer = MemoryTracer(3)
-        begun = [tracer.begin("append") for _ in range(6)]
+        begun = [tracer_contract.begin(tracer) for _ in range(6)]
         self.assertEqual([each is not None for each in begun], [False, False, True] * 2)
         self.assertEqual(repr(tracer), "<MemoryTracer, 0 ended spans>")

@@ -113,13 +113,16 @@ class OpenTelemetryTests(tracer_contract.TracerContract):
 
     def test_turn_of_caller(self) -> None:
         """A turn that falls on a caller with a span is spent: it does not pass to the next operation."""
-        tracer = self.make(0.5)
-        tracer.left = 0
-        self.patch(tracer, "_gap", lambda: 5)
+        tracer, gaps = self.make(0.5), iter([0, 5])
+        self.patch(tracer, "_gap", lambda: next(gaps))
         with self.calling(tracer_contract.CALLER._replace(is_sampled=False)):
             self.assertIsNone(tracer_contract.begin(tracer))
-        self.assertEqual(tracer.left, 5)
         self.assertEqual([tracer_contract.begin(tracer) is None for _ in range(6)], [True] * 5 + [False])
+
+    def test_smallest_ratio(self) -> None:
+        """However small the share is, there is a gap."""
+        for ratio in (5e-324, 1e-300, 1e-20, 1e-9):
+            self.assertEqual([tracer_contract.begin(self.make(ratio)) for _ in range(3)], [None] * 3)
 
     def test_sampler(self) -> None:
         """What the share picks, the sampler of the provider may refuse."""

@@ -364,8 +364,8 @@ class InOrderWriter(AppendingWriter):
         waiter: Deferred[int] = Deferred()
         if self._traces is not None:  # here and not by AppendTraces.begin, because a call costs more than all of this
             tracer = self._traces.tracer
-            tracer.left -= 1
-            if (tracer.left < 0 or tracer.caller()) and (begun := tracer.begin(APPEND)) is not None:
+            is_turn = tracer.turn()
+            if (is_turn or tracer.caller()) and (begun := tracer.begin(APPEND, is_turn)) is not None:
                 self._traces.follow(begun, self._quorum.ledger_id, self.last_add_pushed + 1, 1, waiter)
         self._push(data, waiter)
         return waiter
