@@ -24,14 +24,14 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / ".floors"
 CONSTRAINTS = ROOT / "constraints.txt"
 NAMES = ("oldest", "newest")
-EXTRAS = ("zookeeper", "tools", "arrow", "tls", "jwt")
+EXTRAS = ("zookeeper", "tools", "arrow", "tls", "jwt", "otel")
 """Their floors count, too."""
 
 MODULES = (
     "tests.codec", "tests.protocol", "tests.client.connections", "tests.metadata", "tests.config", "tests.http",
     "tests.security", "tests.authentication", "tests.cli.test_tap", "tests.cli.test_main", "tests.cli.test_tokens",
     "tests.doors", "tests.test_aio", "tests.test_blocking", "tests.test_instruments", "tests.test_metrics",
-    "tests.integration.test_bookie_service",
+    "tests.tracing", "tests.integration.test_bookie_service",
     "tests.test_examples.ExamplesTests.test_write_read", "tests.test_examples.ExamplesTests.test_asyncio_client",
     "tests.test_examples.ExamplesTests.test_standalone_cluster",
 )  # fmt: skip

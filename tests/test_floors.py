@@ -18,6 +18,8 @@ tls =
     Twisted[tls] >= 24.7
 jwt =
     PyJWT[crypto] >= 2.10.1
+otel =
+    opentelemetry-sdk >= 1.27, < 2
 spark =
     pyspark
 """
@@ -29,7 +31,7 @@ class FloorsTests(SynchronousTestCase):
     def test_oldest(self) -> None:
         """Everything is wanted at its floor, the extras that count included."""
         pins = ["Twisted==24.7", "attrs==23.2", "kazoo==2.10", "pyarrow==18", "Twisted[tls]==24.7"]
-        pins.append("PyJWT[crypto]==2.10.1")
+        pins += ["PyJWT[crypto]==2.10.1", "opentelemetry-sdk==1.27"]
         self.assertEqual(floors(_SETUP), pins)
 
     def test_no_floor(self) -> None:
