@@ -33,6 +33,14 @@ PLANTS = (
         "n_before += (start - done) // stride", "pass", _CODEC, where="lift_traceparents",
     ),
     Plant(
+        "frames of a traced series are counted with more traceparents than they have", "codec/v3/columns.py",
+        "len(found.contexts) * TRACE_SIZE", "lifted.size", _CODEC, where="traced_add_columns",
+    ),
+    Plant(
+        "adds that are all traced are decoded one by one", "codec/v3/columns.py",
+        "data.startswith(TRACE_HEAD, at + plain)", "False", _CODEC, where="traced_add_columns",
+    ),
+    Plant(
         "a stranger's pairs are kept however long they are", "codec/v3/request_context.py", "size > MOST_CHARACTERS",
         "False", _CODEC, where="decode_context",
     ),

@@ -21,7 +21,7 @@ from ..operations import HIGH_PRIORITY, RECOVERY_ADD
 from ..strides import row_ahead, same_columns
 from ..varints import MINUS_ONE, decode_column, decode_varint, fill_column, width
 from .layout import ADD_KEY, FLAG_KEY, READ_KEY, TXN_AT
-from .request_context import NO_CONTEXTS, lift_traceparents
+from .request_context import NO_CONTEXTS, TRACE_HEAD, TRACE_SIZE, lift_traceparents
 
 MIN_SERIES = 8
 """Least number of frames for which decoding by columns is faster than decoding one by one."""
@@ -196,6 +196,22 @@ def add_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
     except UnusualError:
         return None
     return _columns(data, at, stride, (txn_end, *ledger, *entry, cursor.at), flags, master_key)
+
+
+def traced_add_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
+    """Decode a series of add requests whose first frame carries a traceparent.  See :func:`add_columns`.
+
+    Others may or may not carry one, as where a caller traces each of its appends.
+    """
+    plain = stride - TRACE_SIZE
+    lifted = lift_traceparents(data, at, plain) if data.startswith(TRACE_HEAD, at + plain) else None
+    found = None if lifted is None else add_columns(lifted.frames, 0, plain)
+    if lifted is None or found is None:
+        return None
+    count = len(found.txn_ids)
+    found.contexts = {index: pairs for index, pairs in lifted.contexts.items() if index < count}
+    found.context_size = len(found.contexts) * TRACE_SIZE
+    return found
 
 
 def read_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:

@@ -27,10 +27,11 @@ NO_CONTEXTS: Mapping[int, Mapping[str, str]] = MappingProxyType({})
 _TRACEPARENT = b"traceparent"
 _TRACEPARENT_NAME = _TRACEPARENT.decode()
 _TRACEPARENT_SIZE = 55
-_TRACE_HEAD = b"%b\x46\x0a\x0b%b\x12\x37" % (_KEY, _TRACEPARENT)
+TRACE_HEAD = b"%b\x46\x0a\x0b%b\x12\x37" % (_KEY, _TRACEPARENT)
 """The bytes in front of the text of a traceparent, if it is the only pair of a request, as clients send it."""
 
-_TRACE_SIZE = len(_TRACE_HEAD) + _TRACEPARENT_SIZE
+TRACE_SIZE = len(TRACE_HEAD) + _TRACEPARENT_SIZE
+"""The bytes of a traceparent at the end of a frame."""
 
 
 def context_fields(pairs: Mapping[str, str]) -> bytes:
@@ -39,7 +40,7 @@ def context_fields(pairs: Mapping[str, str]) -> bytes:
     :param pairs: values by name.
     """
     if len(pairs) == 1 and len(value := pairs.get(_TRACEPARENT_NAME, "")) == _TRACEPARENT_SIZE and value.isascii():
-        return _TRACE_HEAD + value.encode()
+        return TRACE_HEAD + value.encode()
     fields = [bytes_field(_NAME, name.encode()) + bytes_field(_VALUE, value.encode()) for name, value in pairs.items()]
     return b"".join([bytes_field(_KEY, pair) for pair in fields])
 
@@ -81,22 +82,22 @@ def lift_traceparents(data: bytes, at: int, stride: int) -> Lifted | None:
 
     So one append of a hundred that is traced does not keep a bookie from decoding all of them together.
 
-    :param at: offset of the first frame, which has none.
+    :param at: offset of the first frame.
     :param stride: bytes of each frame without a traceparent.
     :returns: None if no frame has a traceparent, or one has another size than expected.
     """
     contexts: dict[int, Mapping[str, str]] = {}
     parts, done, n_before = list[bytes](), at, 0
-    word, longer = data[at : at + LENGTH.size], LENGTH.pack(stride - LENGTH.size + _TRACE_SIZE)
-    while (found := data.find(_TRACE_HEAD, done + stride)) >= 0:
-        start, end = found - stride, found + _TRACE_SIZE
+    word, longer = LENGTH.pack(stride - LENGTH.size), LENGTH.pack(stride - LENGTH.size + TRACE_SIZE)
+    while (found := data.find(TRACE_HEAD, done + stride)) >= 0:
+        start, end = found - stride, found + TRACE_SIZE
         if (start - done) % stride or end > len(data) or data[start : start + LENGTH.size] != longer:
             return None
         n_before += (start - done) // stride
         contexts[n_before] = {_TRACEPARENT_NAME: _printable(data[end - _TRACEPARENT_SIZE : end])}
         parts += (data[done:start], word, data[start + LENGTH.size : found])
         done, n_before = end, n_before + 1
-    return Lifted(b"".join([*parts, data[done:]]), contexts, len(contexts) * _TRACE_SIZE) if contexts else None
+    return Lifted(b"".join([*parts, data[done:]]), contexts, len(contexts) * TRACE_SIZE) if contexts else None
 
 
 def decode_context(pairs: Any) -> Mapping[str, str]:

@@ -24,11 +24,19 @@ from ..protobuf import parse, text, wire_pb
 from ..runs import AddRun, BatchRead, IReplyEncoding, ReadRun
 from ..strides import big_endian, consecutive, counts_up, from_big_endian, joined, stretches, take_turns
 from . import replies_out
-from .columns import MIN_SERIES, OPERATION_AT, FrameColumns, add_columns, after_series, read_columns
+from .columns import (
+    MIN_SERIES,
+    OPERATION_AT,
+    FrameColumns,
+    add_columns,
+    after_series,
+    read_columns,
+    traced_add_columns,
+)
 from .forms import unlike_adds, unlike_reads
 from .layout import FLAG_FENCE, FLAG_PIGGYBACK, VERSION
 from .replies_out import encode_response
-from .request_context import NO_CONTEXT, decode_context
+from .request_context import NO_CONTEXT, TRACE_SIZE, decode_context
 
 _ADD = int(Operation.ADD)
 _READ = int(Operation.READ)
@@ -81,6 +89,9 @@ def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> tuple[int, 
     operation = data[at + OPERATION_AT]
     if operation == _ADD and (found := add_columns(data, at, stride)) is not None:
         runs.add_columns(found)
+    elif operation == _ADD and (found := traced_add_columns(data, at, stride)) is not None:
+        runs.add_columns(found)
+        stride -= TRACE_SIZE
     elif operation == _READ and (found := read_columns(data, at, stride)) is not None:
         runs.reads(found.flags, found.ledger_ids, found.entry_ids, found.txn_ids)
     else:

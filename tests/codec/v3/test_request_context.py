@@ -13,10 +13,11 @@ from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.protobuf import wire_pb
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.codec.v3 import requests_out
-from bookkeeper_twisted.codec.v3.columns import add_columns
+from bookkeeper_twisted.codec.v3.columns import add_columns, traced_add_columns
 from bookkeeper_twisted.codec.v3.request_context import (
     MOST_CHARACTERS,
     MOST_PAIRS,
+    TRACE_SIZE,
     decode_context,
     with_context,
 )
@@ -102,6 +103,36 @@ class RunTests(SynchronousTestCase):
         assert found is not None
         self.assertEqual((list(found.contexts), len(found.bodies)), ([7, 8, 40], 60))
         self.assertEqual(found.context_size, len(frames) - len(V3.encode_adds(self.adds(60), 9000)[0]))
+
+    def test_all_together(self) -> None:
+        """So are adds of which all carry one, or the first and others do, up to the first with another master key."""
+        trace = {"traceparent": SpanIds(7, 9).text}
+        for places in (tuple(range(60)), (0, 1, 30), (0, 1, 59)):
+            frames = V3.encode_adds(self.adds(60, *places, pairs=trace), 9000)[0]
+            others = V3.encode_adds(stored_adds(b"\x01" * len(KEY), run(5, 1060, 9)).carrying({0: trace}), 9060)[0]
+            for data in (frames, frames + others):
+                found = traced_add_columns(data, 0, 4 + int.from_bytes(frames[:4], "big"))
+                assert found is not None
+                self.assertEqual((list(found.contexts), len(found.bodies)), (list(places), 60))
+                self.assertEqual(found.context_size, len(places) * TRACE_SIZE)
+                received = _received(data)
+                self.assertEqual(received[0].contexts, {(5, 1000 + place): trace for place in places})
+                self.assertEqual(received[0].entries.data, run(5, 1000, 60).data)
+                self.assertEqual([len(each.txn_ids) for each in received[1:]], [] if data is frames else [9])
+
+    def test_longer_ids(self) -> None:
+        """Where ids become longer within a series they are decoded one by one, with what they carry."""
+        trace = {"traceparent": SpanIds(7, 9).text}
+        adds = stored_adds(KEY, run(5, 16370, 60)).carrying(dict.fromkeys(range(60), trace))
+        (found,) = _received(V3.encode_adds(adds, 9000)[0])
+        self.assertEqual(found.contexts, {(5, 16370 + place): trace for place in range(60)})
+
+    def test_two(self) -> None:
+        """Of two traceparents in each frame of a series the last counts."""
+        one, two = ({"traceparent": SpanIds(7, number).text} for number in (8, 9))
+        frames = [with_context(V3.encode_adds(self.adds(60).some((n,)), n)[0], one) for n in range(60)]
+        (found,) = _received(b"".join([with_context(frame, two) for frame in frames]))
+        self.assertEqual(found.contexts, {(5, 1000 + place): two for place in range(60)})
 
     def test_pieces(self) -> None:
         """Wherever the received bytes are cut, the same adds carry the same."""
