@@ -52,9 +52,9 @@ class BookKeeper(Connection[client.BookKeeper]):
         :param ack_quorum: number of bookies that must have an entry on disk before its append succeeds.
         :param password: bytes that readers need; bookies get a key that is derived from it.
         :param digest_type: the digest that protects entries: a type or its name.
-        :param custom_metadata: names and bytes that are kept in the ledger's metadata, unchanged.
-        :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; only ``force`` moves the last
-            add confirmed, and the failure of a bookie ends the writer.
+        :param custom_metadata: names and values (bytes) that are stored in the ledger's metadata, unchanged.
+        :param write_flags: with DEFERRED_SYNC, appends succeed before entries are on disk, and only ``force`` advances
+            the last add confirmed.  The failure of a bookie then ends the writer.
         :param logger_context: names and values, as of a tenant, for the log lines about this ledger; None for none.
         :returns: the only writer of the ledger.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or ensemble size >=

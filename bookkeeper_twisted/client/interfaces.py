@@ -62,7 +62,8 @@ class IBookieClient(Interface):
         :param max_count: maximum number of entries, <= 0 for any number.
         :param max_size: maximum number of bytes of the reply; the first entry is returned even if it is longer.
         :param patience: maximum number of seconds that the bookie waits until it knows a LAC of at least ``first``.
-            Its reply has the highest LAC that it knows (``max_lac``) and the entries that it keeps, confirmed or not.
+            The reply then contains the highest LAC that the bookie knows (``max_lac``), and entries that it stores,
+            confirmed or not.  None to read without waiting.
         :param context: pairs of text that the request carries to the bookie if it goes over V3.
         """
 

@@ -18,8 +18,8 @@ from .interfaces import IBookieClient
 class OperationContext:
     """The objects that both readers and writers of a client use; the contexts for reading and for writing extend it.
 
-    :ivar bookies: makes the requests to bookies, for the whole client or for one ledger handle.
-    :ivar encryption: the keys of encrypted ledgers; None if the client has none.
+    :ivar bookies: sends the requests to bookies, for the whole client or for one ledger handle.
+    :ivar encryption: encrypts and decrypts entries; None if no key provider is configured.
     :ivar records: decides what is traced, and keeps it until its spans are made; None if nothing is traced.
     """
 

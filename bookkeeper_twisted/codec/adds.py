@@ -53,8 +53,8 @@ class Adds:
     :ivar deferred_sync: whether bookies acknowledge the adds before they sync, which only V3 can express.
     :ivar contexts: the pairs that the requests of some adds carry, by the index of the add, which only V3 can express;
         None if no add has any.
-    :ivar encodings: results of :meth:`~.wire_protocol.IWireProtocol.encode_adds` in protocols without request numbers.
-        The sender stores them here, because it can send the same bytes to every bookie.
+    :ivar encodings: by protocol, the result of :meth:`~.wire_protocol.IWireProtocol.encode_adds`.  A connection
+        stores the result here if the protocol has no request numbers: then all bookies get the same bytes.
     """
 
     __slots__ = ("ledger_ids", "entry_ids", "frames", "offsets", "deferred_sync", "contexts", "encodings")

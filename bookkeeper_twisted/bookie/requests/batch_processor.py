@@ -242,7 +242,7 @@ class BatchProcessor:
         self, session: RequestSession, gathering: Gathering, began: float, series: Histogram,
         error: BaseException | None,
     ) -> None:  # fmt: skip
-        """Record how long a batch read took; log it if it was slow, unless the peer asked it to wait for the LAC."""
+        """Record how long a batch read took; log it if it was slow, unless its peer asked it to wait for a LAC."""
         took, request = (self._context.clock.seconds() - began) * 1000, gathering.request
         series.record(took)
         ids, peer = (request.ledger_id, request.first), session.connection.peer

@@ -65,7 +65,7 @@ class SlowRequests:
         time.
     :ivar threshold: milliseconds from which a request is logged; infinite if no request is logged.
     :ivar keeps_context: whether the lines have the pairs of text that the requests carry.
-    :ivar recent: the newest slow requests, also those whose lines were omitted.
+    :ivar recent: the newest slow requests, including those that were not logged because of the rate limit.
     """
 
     _log = Logger()
@@ -102,14 +102,14 @@ class SlowRequests:
         self, operation: str, peer: str, ledger_id: int, entry_id: int, count: int, millis: float, waited_for: str,
         context: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        """Log that a request took long, or count the line as omitted.
+        """Log that a request took long; if too many lines were logged lately, only count the line as omitted.
 
         :param operation: name of the operation, such as ``READ_ENTRY``.
         :param peer: host and port of the client.
         :param entry_id: id of the first entry; below 0 if the request names none.
-        :param count: number of entries; requests that were received together have one line.
-        :param millis: how long the request took, in milliseconds.
-        :param waited_for: what took most of the time, as far as it is known.
+        :param count: number of entries, of all requests that were received together.
+        :param millis: duration of the request in milliseconds.
+        :param waited_for: the reason for most of this time, as far as it is known.
         :param context: the pairs of text that the request carries; of several requests, those of the first.
         """
         now = self._clock.seconds()
@@ -145,7 +145,7 @@ class SlowRequests:
         :param peer: host and port of the client.
         :param entry_id: id of the first entry.
         :param count: number of entries.
-        :param millis: how long the add took, in milliseconds.
+        :param millis: duration of the add in milliseconds.
         :param context: the pairs of text that the first request carries which has any.
         """
         waits = dict(self._waits(ledger_id))

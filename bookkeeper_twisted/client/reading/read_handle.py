@@ -157,7 +157,7 @@ class LedgerReader:
         begin = await fetch(first, last - first + 1, 0)
         entries = list(begin)
         async for batch in ReadAhead(fetch, begin.last + 1, last, self._read_ahead_bytes):
-            # make the entry objects of this batch now, while the replies with the next batches are still arriving
+            # convert each batch into entry objects at once, because the next replies arrive in this time
             entries.extend(batch)
         return entries
 

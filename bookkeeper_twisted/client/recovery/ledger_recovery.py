@@ -45,9 +45,8 @@ class LedgerRecovery:
     """The recovery of one ledger by this client; :meth:`run` may be called once.
 
     :param context: the context of the client, with its requests to bookies and its metadata store.
-    :param digester: computes and verifies the digests of the ledger's entries; it has the master key, too.
-    :param rules: makes, from the ledger's metadata, the object that makes the decisions of the recovery.  Tests pass
-        weaker rules.
+    :param digester: computes and verifies the digests of the ledger's entries; it also has the ledger's master key.
+    :param rules: a function that makes the decision rules of the recovery from the ledger's metadata.
     :param logger_context: the fields of the caller, for log lines; None if there are none.
     """
 

@@ -211,9 +211,9 @@ class AppendingWriter(Source):
     ) -> None:
         """
         :param largest: maximum number of bytes of a payload that the writer accepts.
-        :param max_in_flight: maximum number of bytes of frames in flight.  In addition, frames of twice as many bytes
-            may wait.
-        :param overhead: bytes that the frame of an add request has in addition to the payload.
+        :param max_in_flight: maximum number of bytes of add requests in flight.  Appends are refused while the add
+            requests in flight and those that wait have more than twice as many bytes.
+        :param overhead: bytes of an add request without the payload.
         :param traces: the traces of the client's appends; None if it has no tracer.
         """
         super().__init__()

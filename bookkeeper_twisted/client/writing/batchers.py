@@ -36,8 +36,8 @@ class SealSettings:
 
     :ivar notices: sends explicit LACs for idle writers; the batcher tells it which writers have sent entries.
     :ivar flags: the flags of the adds on the wire.
-    :ivar deferred_sync: whether bookies acknowledge before they sync.
-    :ivar watches_time: whether entries must get their ack quorum within a time limit.
+    :ivar deferred_sync: whether bookies acknowledge entries before they sync them.
+    :ivar watches_time: whether there is a time limit for the ack quorum of an entry.
     :ivar traces: the traces of the client's appends; None if it has no tracer.
     :ivar carries_context: whether the requests can carry the ids of spans to bookies.
     """

@@ -27,12 +27,12 @@ class WritingContext(OperationContext):
     """The objects that a client makes once, and that the writers of all its ledgers use.
 
     :ivar budget: the limit on the bytes that all writers together have in flight.
-    :ivar terms: the pool of memory for claim logs.  A claim log is a queue that other threads fill with entries, and
-        from which the reactor thread sends them.
-    :ivar batchers: gather the appends of one turn of the reactor, also of several ledgers, to send them together.
-    :ivar notices: sends the last add confirmed of idle writers to bookies.
+    :ivar terms: the pool of memory for claim logs.  A claim log is a queue that other threads fill with entries for the
+        reactor's thread to send.
+    :ivar batchers: collect the appends of one reactor turn, also of several ledgers, and send them together.
+    :ivar notices: sends explicit LACs for idle writers to bookies.
     :ivar traces: the traces of appends; None if the client has no tracer.
-    :ivar threads: the operations on threads and locks that claim logs (see ``terms``) need; tests may replace them.
+    :ivar threads: the operations on threads and locks that claim logs need; tests may replace them.
     """
 
     budget: ByteBudget = attrs.field(kw_only=True)

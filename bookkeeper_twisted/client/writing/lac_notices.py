@@ -43,7 +43,7 @@ class LacNotice:
     :ivar bookies: sends the requests to bookies for this ledger.
     :ivar told: the highest LAC that was sent in a notice and that enough bookies have accepted.
     :ivar due: time before which no notice is sent, in seconds of the clock.
-    :ivar rest: seconds until the next notice is sent again if bookies do not accept it.
+    :ivar rest: seconds after which a notice is sent again if too few bookies accept it.
     :ivar logger_context: the fields of the writer's caller, for log lines; None if there are none.
     """
 

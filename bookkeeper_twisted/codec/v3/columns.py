@@ -53,10 +53,10 @@ def after_series(
     After a very short series, the next :data:`SINGLES` calls do not look for a series, because the search costs time.
 
     :param stride: bytes of the first frame with its length word.
-    :param singles: number of times that no series is looked for; at first 0.
-    :param decode: called with ``data``, ``at``, ``stride`` and ``found``, to which it adds what it has decoded; it
-        returns the number of frames and their bytes.
-    :returns: the offset after the series, which is ``at`` without one, and ``singles`` for the next call.
+    :param singles: the second value that the previous call returned; 0 for the first call.
+    :param decode: called with ``data``, ``at``, ``stride`` and ``found``; it adds the decoded frames to ``found``, and
+        returns their number and their bytes.
+    :returns: the offset after the series (``at`` if none was decoded), and ``singles`` for the next call.
     """
     if singles:
         return at, singles - 1

@@ -54,9 +54,9 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _rows(data: bytes, at: int, stride: int, items: list[object]) -> tuple[int, int]:
-    """Decode a series of successful replies of one layout to adds or reads.
+    """Decode a series of successful add replies or read replies, all of one layout.
 
-    :returns: the number of its frames, 0 without a series, and their bytes.
+    :returns: the number of frames, 0 if no such series begins here, and their bytes.
     """
     operation, count = data[at + OPERATION_AT], 0
     if operation == _ADD and (adds := add_reply_columns(data, at, stride)) is not None:

@@ -82,9 +82,9 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> tuple[int, int]:
-    """Decode a series of adds or plain reads of one layout.
+    """Decode consecutive adds or plain reads of one layout.
 
-    :returns: the number of its frames, 0 without a series, and their bytes.
+    :returns: their number, 0 if no such series begins here, and their bytes.
     """
     operation = data[at + OPERATION_AT]
     if operation == _ADD and (found := add_columns(data, at, stride)) is not None:
@@ -120,7 +120,7 @@ def _unlike_rows(data: bytes, at: int, limit: int, runs: "_RunBuilder") -> int:
 class _RunBuilder:
     """A builder of runs: it joins consecutive adds with one key and the same flags, or consecutive plain reads.
 
-    It fills one run at a time.  A request that does not fit into this open run closes the run.
+    It fills one run at a time.  A request that cannot be in this run completes it.
 
     :ivar context: the pairs that the request which is being decoded carries.
     """

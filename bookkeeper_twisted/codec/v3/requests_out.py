@@ -104,7 +104,7 @@ def encode_reads(
     ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first_txn_id: int = 0,
     context: Mapping[str, str] | None = None,
 ) -> bytes:  # fmt: skip
-    """Encode one plain read for each of ``entry_ids``, entries of one ledger, with consecutive txnIds.
+    """Encode a plain read for each of ``entry_ids``, with consecutive txnIds.
 
     :param entry_ids: ids of entries of the ledger; -1 for its last entry.
     :param flags: ``HIGH_PRIORITY``; other bits are ignored.

@@ -169,7 +169,7 @@ class ClientConnection(Protocol):
     def read(
         self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int], context: Mapping[str, str] | None = None
     ) -> "Deferred[list[ReadReply]]":
-        """Send reads of one ledger without flags, all in one write.
+        """Send reads of entries of one ledger, all in one write; the reads have no flags.
 
         :param entry_ids: the entries to read, at least one.  If the protocol has no request numbers, :meth:`can_read`
             must be True for them.
