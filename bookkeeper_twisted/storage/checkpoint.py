@@ -1,9 +1,9 @@
 """A checkpoint: writes the entries in the write caches to entry logs, then moves the journal marks.
 
-The order of the steps makes it safe (safety rule S7).  For each directory, the entries are written to entry logs, the
-logs are synced, and the index rows and ledger states are committed.  The journal marks are moved only after all
-directories have done this.  The new marks are positions that were read before the write caches were swapped.  No
-directory waits for another one.
+The order of the steps makes it safe.  First, the journal positions for the new marks are read.  Then the write caches
+are swapped.  For each directory, independently of the others, the entries are written to entry logs, the logs are
+synced, and the index rows and ledger states are committed.  The journal marks are moved only after all directories have
+done this.
 
 On a full disk, a deletion must still succeed, because it frees space.  So if a directory has no space for its entries,
 it commits only the deletions.  A power cut after this commit is safe: the ledgers are deleted, the marks have not
@@ -73,8 +73,7 @@ class Checkpoint:
         self._written.add(directory)
 
     def persist_marks(self) -> None:
-        # the marks stay if a directory was not written (safety rule S7): a replay from the new marks would miss its
-        # entries
+        # the marks stay if a directory was not written: a replay from the new marks would miss its entries
         if len(self._written) < self.n_directories:
             raise StorageError("a directory was not written, so the marks stay where they are")
         try:

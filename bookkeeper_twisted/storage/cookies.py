@@ -1,4 +1,4 @@
-"""Cookie files, by which a start makes sure that every directory belongs to this bookie (safety rule S6).
+"""Cookie files, by which a start makes sure that every directory belongs to this bookie.
 
 Every journal, ledger and index directory has the file ``current/IDENTITY``, with the cookie that is also in the
 metadata store.  Apache's bookie has the same bytes in the file ``VERSION``.  The two bookies have different indexes, so
@@ -135,7 +135,7 @@ def must_stamp(
             )
         return True
     if stored is not None:
-        if not files.missing:  # write if an expansion ended before the store got the new cookie
+        if not files.missing:  # write again only if a take-over or an expansion was interrupted
             return bool(files.of_apache) or (allow_expansion and set(known(stored)) != set(known(expected)))
         _check_expansion(files, stored, known, allow_expansion)
     for directory in files.missing:
@@ -214,7 +214,7 @@ def _erase_below(fs: IFileSystem, path: str, names: Sequence[str]) -> None:
 
 
 class DirectoryLocks:
-    """The locks on all directories of a bookie, so that no second process uses them (safety rule S6)."""
+    """The locks on all directories of a bookie, so that no second process uses them."""
 
     def __init__(self, fs: IFileSystem, directories: Sequence[str]) -> None:
         """:param directories: the directories as configured, each once; all of them have the subdirectory ``current``.
@@ -242,7 +242,7 @@ def _check_expansion(
             f"{files.missing[0]} has no cookie, although the metadata store has one: its data is lost, or the "
             "directory is new, which allowStorageExpansion=true accepts"
         )
-    # a cookie is stored only after it was written to all directories: each directory in it had a cookie before
+    # the store gets a cookie only after all directories in it have it: such a directory has lost its cookie
     before = known(stored)
     for directory in files.missing:
         if directory in before:

@@ -41,7 +41,7 @@ _ROWS_AHEAD = 2048
 """
 
 _NEAR = 2048
-"""Maximum number of entries between the rows of the last search and a new search that also reads the next index rows.
+"""A search also reads the next index rows if it begins at most this many entries after the rows of the last search.
 
 The distance is rarely one entry, even if a client reads the ledger in order, because several threads of the read lane
 serve one connection.
@@ -256,13 +256,13 @@ class DirectoryStorage:
         self.entries += self.flushing.count
 
     def make_room(self, ledgers: Sequence[LedgerRow], deleted: Sequence[int], done: set[int]) -> None:
-        """On a full disk, commit only the deletions of ledgers, with the space reserve if there is no other space.
+        """On a full disk, commit only the deletions of ledgers; if these find no space, use the space reserve.
 
         The next garbage collection then deletes entry logs.  The active log is sealed first, because garbage collection
         never deletes an active log.
 
         :param ledgers: ledger states; the state of a ledger in ``deleted`` is committed with the deletion, to keep its
-            fence (safety rule S3).
+            fence.
         :param deleted: ids of ledgers whose index rows are deleted.
         :param done: a set to which this function adds the ids of the ledgers whose deletion is durable.  The set is
             correct even if the function raises an error.

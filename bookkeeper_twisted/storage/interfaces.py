@@ -18,7 +18,7 @@ class IFile(Interface):
     """An open file.  All methods block, and may raise :class:`OSError`; no method repeats a failed operation.
 
     If :meth:`sync` fails, all writes since the last successful sync may be lost.  Never call it again: the second call
-    could succeed although these writes are lost (safety rule S10).
+    could succeed although these writes are lost.
     """
 
     path: str = Attribute("The path it was opened with; the caller that renames the file sets it.")
@@ -84,7 +84,7 @@ class IFileSystem(Interface):
     """
 
     def open(path: str, create: bool = False, direct: bool = False) -> IFile:
-        """Open an existing file for reading and writing; with ``create``, a new file, which must not exist.
+        """Open an existing file for reading and writing; with ``create``, create a file, which must not exist yet.
 
         :param direct: whether reads and writes bypass the page cache, if the system can do that.  A read then makes the
             disk read only the blocks that it touches.  Offsets and sizes of writes must be multiples of 512.
@@ -139,8 +139,8 @@ class ILock(Interface):
 class IndexRow(NamedTuple):
     """An index row: where the consecutive entries ``first`` to ``last`` of a ledger are in the entry log ``log_id``.
 
-    :ivar offset: offset in the entry log of the first record, which begins with its size word.
-    :ivar sizes: bytes of each record, size word included: one number if all are equal, else a big-endian ``u32`` each.
+    :ivar offset: offset in the entry log of the first record, which begins with its 4-byte size field.
+    :ivar sizes: bytes of each record, size field included: one number if all are equal, else a big-endian ``u32`` each.
     :ivar checksums: the CRC32C (big-endian ``u32``) of each block of :data:`CHECKSUM_BLOCK` bytes from ``offset`` on;
         the last block may be shorter.  Empty if they are unknown, because the row was trimmed or rebuilt.
     """
@@ -162,10 +162,10 @@ class LedgerRow:
     """The state of a ledger on this bookie, which the index stores in addition to the index rows of its entries.
 
     :ivar master_key: the master key; empty if it is unknown, so that the next key that a client sends is stored.
-    :ivar explicit_lac: the LAC packet that a client has sent, or empty.
+    :ivar explicit_lac: the explicit LAC as a client has sent it, encoded; empty if no client has sent one.
     :ivar forgotten_at: when a fenced ledger was deleted here, in seconds since the epoch; 0 if it was not deleted, or
-        has entries again.  The bookie refuses late adds to such a ledger (safety rule S3).  If other bookies still have
-        the ledger, the master key is kept, so that recovery adds can bring the ledger back.
+        has entries again.  The bookie refuses late adds to such a ledger.  If other bookies still have the ledger, the
+        master key is kept, so that recovery adds can bring the ledger back.
     """
 
     ledger_id: int
@@ -187,9 +187,8 @@ class IndexBatch:
     The index rows in ``runs``, and after them the rows in ``mixed``, replace older rows of the same entries.
 
     :ivar deleted_ledgers: ids of ledgers whose stored index rows are deleted before the rest is applied.
-    :ivar moved: index rows of entries that were copied to another log.  A copy is accepted only if the index still has
-        the entry in one of the logs ``moved_from``.  So a newer copy stays valid, and a deleted ledger stays deleted
-        (safety rule S8).
+    :ivar moved: index rows of entries that a compaction has copied.  A copy is accepted only if the index still has the
+        entry in one of the logs ``moved_from``.  So a newer copy stays valid, and a deleted ledger stays deleted.
     :ivar complete: whether the index covers all entry logs of its directory from this commit on.
     :ivar without_runs: whether to delete all index rows first, and to mark the index as incomplete; ledger states stay.
     :ivar least_commits: minimum number of commits that the index reports after this commit.  A new index continues from
@@ -214,7 +213,7 @@ class IRunIndex(Interface):
     """The index of one ledger directory: it tells where each entry is, and stores the state of each ledger.
 
     One thread may commit while others search; a search sees a commit as a whole or not at all.  All searches raise
-    :class:`~bookkeeper_twisted.errors.DamageError` if the index is damaged (safety rule S5).
+    :class:`~bookkeeper_twisted.errors.DamageError` if the index is damaged.
     """
 
     complete: bool = Attribute("Whether a batch said so.  If not, what the index does not hold may still exist (S5).")
@@ -239,7 +238,7 @@ class IRunIndex(Interface):
         An older row that contains entries of a new row is trimmed or split; its remaining parts have no checksums.
 
         :raises bookkeeper_twisted.errors.StorageError: the commit failed, and nothing was applied.  After a restart,
-            the index may still have the complete commit, but only if :meth:`check` also raises an error now.
+            the index may have the complete commit after all; as long as this can happen, :meth:`check` raises an error.
         """
 
     def find(ledger_id: int, entry_id: int) -> IndexRow | None:
@@ -290,7 +289,7 @@ class IJournal(Interface):
 
     ``Journal.open`` creates it.  After any exception from a writing method, the journal has failed: every further call
     raises :class:`~bookkeeper_twisted.errors.StorageFailedError`.  While the bookie serves, only one thread, the
-    journal lane, calls it; but :meth:`prepare` and :meth:`release` may run on one other thread.
+    journal lane, calls the methods; but :meth:`prepare` and :meth:`release` may run on one other thread.
     """
 
     directory: str = Attribute("Where its files are, ``current`` included.")
@@ -311,7 +310,7 @@ class IJournal(Interface):
     def replay(mark: JournalPosition) -> Iterator[bytes]:
         """Yield the body of each record after ``mark``, in order.  Call this before the first write only.
 
-        :raises bookkeeper_twisted.errors.JournalDamageError: records are missing that were durable.
+        :raises bookkeeper_twisted.errors.JournalDamageError: durable records are missing.
         """
 
     def release(mark: JournalPosition) -> None:
@@ -321,7 +320,7 @@ class IJournal(Interface):
         """
 
     def prepare() -> bool:
-        """Do one short step to prepare the next file (recycled or filled with zeros), which a rename then begins.
+        """Do one short step to prepare the next journal file: a recycled file, or a new file filled with zeros.
 
         :returns: False if another call is needed; True if the file is ready, or the disk is too full for it.
         """
@@ -362,7 +361,7 @@ class ILedgerStorage(Interface):
         """Return the number of deleted ledgers whose index rows are not deleted yet."""
 
     def entry_count() -> int:
-        """Return the number of stored entries; maintenance has to count the entries from before the start first."""
+        """Return the number of stored entries, too low until maintenance has counted those from before the start."""
 
     # -- reactor thread: memory only --
 
@@ -437,12 +436,12 @@ class ILedgerStorage(Interface):
         """Return the number of bytes in the active write caches."""
 
     def is_full() -> bool:
-        """Test whether an active write cache has reached its limit, so that adds must wait (safety rule S11)."""
+        """Test whether an active write cache has reached its limit, so that adds must wait."""
 
     def begin_checkpoint(marks: Sequence[JournalPosition]) -> "ICheckpoint | None":
         """Begin a checkpoint: swap the write caches.  Return None if another checkpoint is in progress.
 
-        :param marks: for each journal, a position before which all records are in the storage already (safety rule S7).
+        :param marks: for each journal, a position before which all records are in the storage already.
         """
 
     # -- read lane --
@@ -453,7 +452,7 @@ class ILedgerStorage(Interface):
         This takes one ``pread``, and verifies the ids of the first and the last entry, and the checksums of complete
         blocks.  A write cache may have newer copies; :meth:`keep` removes such entries from the run.
 
-        :returns: None only if the index proves that the entry does not exist (safety rule S5).
+        :returns: None only if the index proves that the entry does not exist.
         :raises bookkeeper_twisted.errors.DamageError: the bytes differ from those that were written.
         :raises OSError: the entry log could not be read.
         """
@@ -492,8 +491,8 @@ class ICheckpoint(Interface):
     def persist_marks() -> None:
         """Write the new journal marks, after all directories were written.  Called on any lane (thread).
 
-        :raises bookkeeper_twisted.errors.StorageError: a write failed, or a directory was not written (safety rule S7);
-            the marks are unchanged.
+        :raises bookkeeper_twisted.errors.StorageError: a write failed, or a directory was not written; the
+            marks are unchanged.
         """
 
     def finish() -> None:

@@ -1,7 +1,7 @@
 """The states of all known ledgers, in memory.  A checkpoint stores the changed states in the index.
 
 A deleted ledger is removed from memory immediately, and from the index at the next checkpoint.  If it was fenced, the
-fence is remembered, so that the bookie still refuses late adds (safety rule S3).
+fence is remembered, so that the bookie still refuses late adds.
 """
 
 from collections.abc import Iterable

@@ -49,7 +49,7 @@ class StorageSettings:
     :ivar reserve_bytes: maximum number of bytes that are reserved on each disk for deletions and compactions
         (:mod:`.space_reserve`).
     :ivar unfenced_because: a reason, as text, not to fence the ledgers that a rebuild finds in entry logs but not in
-        the old index.  If empty, the rebuild fences these ledgers (safety rule S3).
+        the old index.  If empty, the rebuild fences these ledgers.
     """
 
     log_size_limit: int = 1024 * _MIB
@@ -210,9 +210,9 @@ class LedgerStorage:
         return run
 
     def _note_end(self, ledger_id: int, first: int, end: int) -> None:
-        """Remember that a read of a ledger ended before entry ``end``, so that a read from there on is sequential.
+        """Remember that a read of a ledger ended before entry ``end``; a later read from ``end`` on is sequential.
 
-        If a previous read ended before entry ``first``, this read has continued it, and its end is forgotten.
+        If an earlier read ended before entry ``first``, its end is forgotten, because this read has continued it.
         """
         ends = self._ends
         ends.pop((ledger_id, first), None)
@@ -387,9 +387,9 @@ def _open_index_with(
 def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFactory) -> IRunIndex:
     """Open the run index of a ledger directory, which tells where in the entry logs each entry is.
 
-    The index must cover all entry logs of the directory, because an entry without an index row counts as missing
-    (safety rule S5).  An old copy of the index has no rows for the newest entry logs: the garbage collection would even
-    delete these logs.
+    The index must cover all entry logs of the directory, because an entry without an index row counts as missing.
+    An old copy of the index has no rows for the newest entry logs, so a garbage collection would even delete these
+    logs.
 
     :raises StorageError: the directory has entry logs that its index does not cover, or the index is older than the
         replay mark in the directory.

@@ -10,8 +10,8 @@ directory.
 
 Entry logs contain neither fences nor master keys.  The ledger states in the old index are kept, unless the caller
 passes other states.  A ledger without a state gets an empty key, which the next key from a client replaces.  It also
-becomes fenced, because it may have been fenced before: a writer that was refused once must not succeed now (safety rule
-S3).  If the old index is unreadable, the fences of ledgers without entries are lost.
+becomes fenced, because it may have been fenced before: a writer that was refused once must not succeed now.  If
+the old index is unreadable, the fences of ledgers without entries are lost.
 """
 
 import posixpath
@@ -138,7 +138,7 @@ def rebuild_index(
 
 
 def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactory, marked: int) -> IRunIndex:
-    """Delete all index rows of entries from the old index; the ledger states stay (safety rule S3).
+    """Delete all index rows of entries from the old index; the ledger states stay.
 
     If the old index is older than the replay marks, some of its states are out of date: a ledger may have been fenced,
     or have been stored again after its deletion.  So all ledgers become fenced, and none counts as deleted.
@@ -209,7 +209,7 @@ def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], dea
 def counted(scan: LogScan, sizes: dict[int, int]) -> Iterator[Record]:
     """Yield the records of an entry log; add the size of each yielded record to ``sizes``.
 
-    :param sizes: a dictionary that receives the number of bytes for each ledger, size words included.
+    :param sizes: a dictionary that receives the number of bytes of the records of each ledger, size fields included.
     """
     for record in scan:
         sizes[record.ledger_id] = sizes.get(record.ledger_id, 0) + record.size

@@ -65,8 +65,8 @@ def export_index(
     """Export our index of one directory to Apache's databases; they are durable on return.
 
     A ledger that was fenced and later deleted is exported as a fenced ledger without entries.  Apache's bookie then
-    refuses late adds of its writer, instead of creating the ledger again (safety rule S3).  A garbage collection of
-    Apache's bookie deletes the ledger later.
+    refuses late adds of its writer, instead of creating the ledger again.  A garbage collection of Apache's bookie
+    deletes the ledger later.
 
     :param index_directory: path of the index directory, ending in ``current``.
     :param index: our index.  Entries that are only in the write cache or the journals are not exported, so the caller

@@ -179,7 +179,7 @@ def import_rows(
         count = row.last - row.first + 1
         imported.entries += count
         imported.dangling += 0 if is_there else count
-        # A ledger without a state was deleted, or a crash has lost its state.  It is safe to fence it (safety rule S3).
+        # A ledger without a state was deleted, or a crash has lost its state.  It is safe to fence it.
         if row.ledger_id not in known:
             known.add(row.ledger_id)
             imported.unknown += 1

@@ -27,7 +27,7 @@ def export_index_files(
     """Write an index file for each ledger in the index of one directory; the files are durable on return.
 
     A fenced ledger without entries gets a file, too.  Apache's bookie then refuses late adds of its writer, instead of
-    creating the ledger again (safety rule S3).
+    creating the ledger again.
 
     :param index_directory: path of the index directory, ending in ``current``.
     :param index: our index.  Entries that are only in the write cache or the journals are not exported, so the caller
@@ -35,7 +35,7 @@ def export_index_files(
     :param advance: called with the number of bytes of the entries whose locations were just written.
     :raises bookkeeper_twisted.errors.StorageError: the export failed; our index is unchanged.
     """
-    discard_index(fs, index_directory)  # with databases, Apache's bookie would ignore the index files
+    discard_index(fs, index_directory)  # if there were databases, Apache's bookie would ignore the index files
     remove(fs, index_files(fs, index_directory))
     exported = Exported(index_directory)
     rows = (row for page in pages(index) for row in page)

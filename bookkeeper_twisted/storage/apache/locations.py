@@ -7,7 +7,7 @@ entry id.  If entries are large, this reads only a small part of the logs.
 If Apache's bookie was killed, a location may point to bytes that never reached the log.  The journal then has the
 entry, and its replay stores the entry again, at another location.  Until the replay, the wrong location is kept, so
 that a read of the entry fails with an error.  The bookie must not report the entry as missing, because it may have
-acknowledged the entry (safety rule S5).
+acknowledged the entry.
 """
 
 import struct
@@ -28,7 +28,10 @@ _MOST_OPEN = 64
 _LOG_AND_STATE = itemgetter(0, 1)
 
 Location = tuple[int, int, int]
-"""(ledger id, entry id, location); location = entry log id << 32 | offset after the size word, or 0 for no entry."""
+"""(ledger id, entry id, location).
+
+The location is ``entry log id << 32 | offset of the entry, after its 4-byte size``, or 0 for no entry.
+"""
 
 
 def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[IndexRow, bool]]:
@@ -94,9 +97,9 @@ class Heads:
         self._last: tuple[int, _Log] = (-1, _Log(None))
 
     def size_at(self, log_id: int, at: int, ledger_id: int, entry_id: int) -> int:
-        """Return the size in bytes of an entry's record, size word included; 0 if the record is not at offset ``at``.
+        """Return the size in bytes of an entry's record, size field included; 0 if the record is not at offset ``at``.
 
-        :param at: offset of the record's size word in the entry log.
+        :param at: offset of the record in the entry log; the record begins with its size field.
         """
         last_id, log = self._last
         if log_id != last_id:

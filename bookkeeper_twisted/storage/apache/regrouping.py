@@ -4,9 +4,9 @@ Apache's interleaved storage may spread a ledger over several directories.  Our 
 in one directory only; the ledger id tells in which one.
 
 Apache's bookie writes entries to any directory with free space.  The index file of a ledger may be in another
-directory.  No two entry logs have the same id, even in different directories.  A take-over copies all entries in the
-index files, sorted by ledger, to new logs with ids above all others.  No index row refers to the old logs, so garbage
-collection deletes them later.  Until then, the entries need twice the disk space.
+directory.  No two entry logs have the same id, even in different directories.  A take-over copies all entries that
+the index files list, sorted by ledger, to new logs with higher ids than all old logs.  No index row refers to the old
+logs, so garbage collection deletes them later.  Until then, the entries need twice the disk space.
 """
 
 import posixpath
@@ -68,7 +68,7 @@ class Homes:
         return cls(of_logs, sum(log_bytes(fs, path) for path in paths))
 
     def path(self, log_id: int) -> str:
-        """Return the path of the entry log ``log_id``; if no directory has this log, return a path without a file."""
+        """Return the path of the entry log ``log_id``; if no directory has this log, no file has this path."""
         return posixpath.join(self.of_logs.get(log_id, "/"), entry_log_name(log_id))
 
 

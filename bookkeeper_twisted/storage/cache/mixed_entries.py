@@ -38,10 +38,10 @@ MOST_BYTES_TOGETHER = 64 * 1024
 """
 
 MOST_APART = 4
-"""Maximum number of cached entries per wanted entry for which a search scans all entries of a range of ids.
+"""A search for several entries scans a range of ids if it has at most this many cached entries per wanted entry.
 
-The range is from the lowest to the highest wanted entry id.  If it has more cached entries, the search looks up the
-wanted entries one by one.
+The range is from the lowest to the highest wanted entry id.  If the range has more cached entries, the search looks up
+the wanted entries one by one.
 """
 
 PART = 4096
@@ -109,7 +109,7 @@ class LedgerEntries:
         The bytes are not copied.
 
         :param entry_ids: one or more ids.
-        :param max_bytes: not used here.
+        :param max_bytes: ignored; :meth:`.RunList.entries` has the same parameter.
         """
         begin, end = self._index(min(entry_ids)), self._index(max(entry_ids) + 1)
         if end - begin > MOST_APART * len(entry_ids):
@@ -163,7 +163,7 @@ class SortedEntries:
 
     :ivar ledger_ids, entry_ids, entries: the ledger id, the entry id and the bytes of each entry.
     :ivar starts: the index of the first entry of each run (consecutive entries of one ledger).
-    :ivar total: number of bytes of the records of all entries, size words included.
+    :ivar total: number of bytes of the records of all entries; each record has 4 bytes for its size.
     """
 
     __slots__ = ("ledger_ids", "entry_ids", "entries", "starts", "total", "_ends")
@@ -183,14 +183,15 @@ class SortedEntries:
         return len(self.entries)
 
     def each(self, of_run: object, of_sorted: "Callable[[SortedEntries], T]") -> list[T]:
-        """Return the result of ``of_sorted`` for this object, as a list of one; ``of_run`` is not used.
+        """Call ``of_sorted`` with this object; return its result in a list of one item.
 
-        The method :meth:`.EntryRun.each` calls its first argument, so a caller can treat both classes alike.
+        The class :class:`.EntryRun` has a method ``each`` that calls ``of_run`` instead, so that a caller need not know
+        which of the two classes an object has.
         """
         return [of_sorted(self)]
 
     def size(self, index: int) -> int:
-        """Return the number of bytes of the record (size word and entry) of the entry at ``index``."""
+        """Return the number of bytes of the record of the entry at ``index``: its size field and the entry."""
         return len(self.entries[index]) + 4
 
     def runs(self) -> Iterator[EntryRun]:
@@ -201,7 +202,8 @@ class SortedEntries:
     def part(self, begin: int, room: int) -> "SortedEntries":
         """Return as many entries from index ``begin`` on as fit ``room`` bytes.
 
-        A run (consecutive entries of one ledger) that does not fit is left out completely.  Only the first run is cut.
+        If a run (consecutive entries of one ledger) does not fit, it is left out completely, except that the first run
+        is cut.
 
         :param room: maximum number of bytes of the records; the first entry is returned even if it is longer.
         """

@@ -16,7 +16,7 @@ NO_ENTRY = 1 << 63
 RUN_OVERHEAD = 256
 """The bytes of memory that a run (consecutive entries of one ledger) costs in addition to its data.
 
-These bytes are counted so that many tiny runs cannot exceed the limit of the write cache (safety rule S11).
+These bytes are counted so that many tiny runs cannot exceed the limit of the write cache.
 """
 
 

@@ -3,14 +3,14 @@
 ::
 
     header, 1024 bytes:  "BKLO"  i32 version  i64 map offset (0: not sealed)  i32 ledgers in the map  zeros
-    records:             i32 size   size bytes of the entry, back to back from offset 1024
+    records:             i32 size   then the entry, which has this size; back to back from offset 1024
     ledgers map:         records whose entry is  i64 -1  i64 -2  i32 n  n * (i64 ledger, i64 bytes)
 
 Between two records there may be filler: bytes ``0xF0``, as in logs that Apache's bookie writes with direct I/O.  A size
-word that is read from the filler is always negative, so a reader can skip the filler and find the next record.
+that is read from the filler is always negative, so a reader can skip the filler and find the next record.
 
 Files of version 0 have no ledgers map.  In the map, ``bytes`` is the number of bytes of all records of the ledger, size
-words included.
+fields included.
 """
 
 import struct
@@ -100,7 +100,7 @@ def parse_header(data: bytes, path: str) -> LogHeader:
 def encode_map(sizes: Mapping[int, int]) -> bytes:
     """Encode the ledgers map of a log as records, which follow the last entry of a sealed log.
 
-    :param sizes: for each ledger, the bytes of its records in the log, size words included.
+    :param sizes: for each ledger, the bytes of its records in the log, size fields included.
     """
     parts, pairs = [], iter(sorted(sizes.items()))
     while batch := list(islice(pairs, MAP_BATCH)):

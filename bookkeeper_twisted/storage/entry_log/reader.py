@@ -25,7 +25,7 @@ from ..index.scattered import LogRecords
 from ..interfaces import CHECKSUM_BLOCK, IFile, IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
 
-_HEAD = struct.Struct(">iqq")  # the first 20 bytes of a record: size word, ledger id, entry id
+_HEAD = struct.Struct(">iqq")  # the first 20 bytes of a record: size, ledger id, entry id
 
 WARMED = 256 * 1024
 """Size in bytes of the block that the kernel is asked to read in advance after a small read, for reads near it."""
@@ -72,7 +72,7 @@ class IdleLogs:
         return self._idle.pop(log_id, None)
 
     def put_back(self, log_id: int, file: IFile) -> None:
-        """Put the ``file`` of ``log_id`` back; close it if the log was deleted or the pool has a file of this log."""
+        """Put the ``file`` of ``log_id`` back; close it if the log was deleted, or if the pool has a file of it."""
         if log_id in self._removed or self._idle.setdefault(log_id, file) is not file:
             file.close()
         elif len(self._idle) > self.limit:
@@ -118,14 +118,13 @@ class EntryLogReader:
 
         Called on the read lane (thread).
 
-        If one of these entries is damaged, only the first entry is read, because a damaged entry must not make an
-        intact entry before it unreadable.  Only complete blocks are verified against their checksums.  The client
-        verifies the digest of each entry.
+        If any of these entries is damaged, only the first entry is read, so that an intact first entry stays readable.
+        Only complete blocks are verified against their checksums.  The client verifies the digest of each entry.
 
         :param row: the index row that contains ``entry_id``.
         :param max_bytes: maximum number of bytes of the returned records; a single entry may be longer.
-        :raises DamageError: the entry log does not have these entries at that offset (safety rules S5 and S9);
-            LostLogError if the log file is missing.
+        :raises DamageError: the entry log does not have these entries at that offset.  If the log file is missing, the
+            error is a LostLogError.
         :raises OSError: the log could not be read.
         """
         try:
@@ -359,10 +358,10 @@ def _is_run(run: EntryRun) -> bool:
 
 
 def _sizes_match(run: EntryRun) -> bool:
-    """Test whether the size words in the records of a run agree with its index row.
+    """Test whether the size fields in the records of a run agree with its index row.
 
-    If the records differ in size, this function tests only the first size word.  The method
-    :meth:`.EntryRun.ids_match` tests the last size word.
+    If the records differ in size, this function tests only the size field of the first record.  The method
+    :meth:`.EntryRun.ids_match` tests that of the last record.
     """
     if run.offsets is not None:
         return int.from_bytes(run.data[:4], "big") == run.offsets[1] - 4

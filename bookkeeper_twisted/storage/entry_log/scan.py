@@ -1,12 +1,12 @@
 """A scan of a whole entry log, by the same rules as Apache's scanner.
 
-If a size word is zero or negative, its first byte is padding, and the scan continues at the next byte.  Padding may be
-long, for example bytes 0xF0 in logs that were written with direct I/O.  So the scan skips all zeros in one step, and
-all bytes with a set top bit.
+If the size of a record is zero or negative, its first byte is padding, and the scan continues at the next byte.
+Padding may be long, for example bytes 0xF0 in logs that were written with direct I/O.  So the scan skips all zeros in
+one step, and all bytes with a set top bit.
 
 Records of ledger -1 are skipped: they contain the ledgers map, or the filler of logs that were written with direct I/O.
-The scan ends at a size word that cannot be right, because the record would extend past the end of the file, or would be
-too short for an entry.  In a log that was never sealed, the bytes from there on are a torn tail: a write that a crash
+The scan ends at a size that cannot be right, because the record would extend past the end of the file, or would be too
+short for an entry.  In a log that was never sealed, the bytes from this record on are a torn tail: a write that a crash
 has interrupted.
 """
 
@@ -28,8 +28,8 @@ _NEGATIVE = bytes(range(0x80, 0x100))
 class Record(NamedTuple):
     """A record of an entry log: one stored entry.
 
-    :ivar offset: offset of its size word in the file.
-    :ivar size: number of bytes, size word included.
+    :ivar offset: offset of the record in the file; it begins with its 4-byte size field.
+    :ivar size: number of bytes of the record, size field included.
     """
 
     ledger_id: int
@@ -153,5 +153,5 @@ class _Window:
         negative = len(rest) - len(rest.lstrip(_NEGATIVE))
         if negative:
             return at + negative
-        # do not skip the last three zeros: they may begin a size word such as 00 00 00 50
+        # do not skip the last three zeros: they may begin a size such as 00 00 00 50
         return at + max(1, len(rest) - len(rest.lstrip(b"\0")) - 3)

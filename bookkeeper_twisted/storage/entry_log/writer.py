@@ -4,8 +4,8 @@ A log is created when the first entry for it arrives, and grows up to :attr:`Ent
 sealed: its ledgers map is written, and it is never changed again.  The first entry after a restart goes to a new log.
 
 If a write finds the disk full, the log is truncated to its synced part; index rows refer only to synced bytes.  After
-any other error, a later sync of this log could succeed although bytes were lost (safety rule S10).  So nothing more is
-written to this log, and the next entries go to a new log.
+any other error, a later sync of this log could succeed although bytes were lost.  So nothing more is written to this
+log, and the next entries go to a new log.
 
 Logs are written in complete blocks, past the page cache.  A sync first fills up the last block with filler: bytes that
 every reader skips.
@@ -345,7 +345,7 @@ class EntryLogWriter:
         log = self._log
         if log is None:
             return
-        # if all bytes were written, the sync has failed: then it is unknown which bytes are durable (safety rule S10)
+        # if all bytes were written, the sync has failed: then it is unknown which bytes are durable
         if error.errno in NO_SPACE and log.written != log.position:
             self._cut_back(log)
         else:
@@ -374,7 +374,7 @@ class EntryLogWriter:
 def create_log(
     fs: IFileSystem, log_id: int, path: str, direct: bool, queue: DiskQueue | None = None, size: int = 0
 ) -> OpenLog:
-    """Create an entry log; make its header and its name durable before the first record is written (safety rule 3.2).
+    """Create an entry log; make its header and its name durable before the first record is written.
 
     :param log_id: the id of the log.
     :param path: path of the file, which must not exist.

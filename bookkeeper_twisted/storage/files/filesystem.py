@@ -129,7 +129,7 @@ class RealFile:
 
     def pread_resident_each(self, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
         steps = map(abs, map(sub, offsets[1:], offsets))
-        if min(steps, default=0) > max(sizes, default=0) + _GAP:  # the usual case of entries in random order
+        if min(steps, default=0) > max(sizes, default=0) + _GAP:  # usual case: the ranges are far from each other
             return self._each_held(sizes, offsets)
         ends = list(map(add, offsets, sizes))
         # read ranges that are near each other by one call, for example the entries of a striped ledger

@@ -6,7 +6,7 @@ from ..interfaces import IFileSystem
 
 
 def replace_file(fs: IFileSystem, path: str, data: bytes) -> None:
-    """Replace a file atomically and durably (safety rule 3.2): write and sync a temporary file, then rename it.
+    """Replace a file atomically and durably: write and sync a temporary file, then rename it.
 
     :raises OSError: a step failed; the file has its old content, or the new content, which is not durable yet.
     """

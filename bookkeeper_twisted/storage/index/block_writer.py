@@ -199,7 +199,7 @@ class BlockWriter(StoredBlocks):
     # -- merging --
 
     def _merge(self, n_rows: int) -> None:
-        """Continue the merges of generations by about ``n_rows`` packed index rows, the lowest level first."""
+        """Continue the merges of generations, the lowest level first: move about ``n_rows`` packed index rows."""
         for level in sorted({generation.level for generation in self.generations}):
             with self._undone_if_damaged():
                 while n_rows > 0 and (sources := self._sources(level)):
@@ -233,8 +233,10 @@ class BlockWriter(StoredBlocks):
         return self.generations[index]
 
     def _merge_step(self, sources: Sequence[Generation], target: Generation) -> int:
-        """Move the packed index rows with the lowest keys from all ``sources`` to the end of ``target`` (generations).
+        """Move the packed index rows with the lowest keys from all ``sources`` to the end of ``target``.
 
+        :param sources: the generations (blocks of one flush or merge) that are merged.
+        :param target: the generation to which the rows are moved.
         :returns: the number of moved rows.
         """
         count = STEP_BLOCKS // len(sources)
@@ -273,7 +275,7 @@ class _Knife:
         self._cursor = Cursor(writer, generation)
         self._wanted = packed_logs(log_ids) if log_ids is not None else None
         self._taken: list[bytes] = []
-        self._gone: set[int] = set()  # indexes, in the cursor's block, of the index rows to remove
+        self._gone: set[int] = set()  # positions, in the present block, of the index rows to remove
 
     def cut(self, spans: Iterable[Span]) -> list[bytes]:
         """Remove and return the packed index rows that contain any entry in ``spans``, which are in ascending order."""
@@ -294,7 +296,10 @@ class _Knife:
             self._cursor.go(key)
 
     def _take(self, key: bytes, end: bytes) -> None:
-        """Mark the rows of the cursor's block that contain an entry from ``key`` to ``end``, to remove them later."""
+        """Choose the rows of the present block to remove: those that contain an entry from ``key`` to ``end``.
+
+        Both are keys: a ledger id and an entry id.
+        """
         block = self._cursor.block
         if block is None:
             return

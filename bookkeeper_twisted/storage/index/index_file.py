@@ -290,7 +290,7 @@ def set_aside(fs: IFileSystem, path: str) -> None:
 def storage_errors(path: str) -> Iterator[None]:
     """Convert SQLite's errors in a ``with`` statement to storage errors.
 
-    So a search that failed never looks like a search that found no entry (safety rule S5).
+    So a search that failed never looks like a search that found no entry.
 
     :param path: path of the index file, for error texts.
     """

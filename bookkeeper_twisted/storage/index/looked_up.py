@@ -113,7 +113,10 @@ class FoundRows:
         self._replace_others(*self._others_between(first, last), [])
 
     def _others_between(self, low: int, high: int) -> tuple[int, int]:
-        """Return, as indexes in ``_others``, which rows without a packed form contain entries ``low`` to ``high``."""
+        """Return the begin and end, in ``_others``, of the rows that contain any of the entries ``low`` to ``high``.
+
+        The list ``_others`` has the rows that cannot be packed.
+        """
         return bisect_left(self._others, low, key=_last), bisect_right(self._other_firsts, high)
 
     def _cut(self, begin: int = 0, end: int | None = None) -> list[bytes]:

@@ -32,7 +32,10 @@ class RecentIndex:
         return self._blocks.find(ledger_id, entry_id) or self._rows.find(ledger_id, entry_id)
 
     def tables_of(self, ledger_id: int, low: int, high: int) -> list[SortedRows | LedgerBlocks]:
-        """Return the tables of rows of ``ledger_id`` that may have entries ``low`` to ``high``; newest table first."""
+        """Return tables of the index rows of ``ledger_id`` that may contain any of the entries ``low`` to ``high``.
+
+        If two tables have a row of the same entry, the row in the first of them is newer.
+        """
         rows = self._rows.rows_of(ledger_id)
         return [*self._blocks.tables_of(ledger_id, low, high), *([rows] if rows is not None else ())]
 

@@ -1,4 +1,4 @@
-"""The unpacked index rows of the newest flushes, in memory, so that reads of new entries need no search in the file.
+"""The unpacked index rows of the newest flushes, in memory, so that reads of new entries need not search the file.
 
 One thread adds rows, any thread reads.  No lock is needed: the table of a ledger's rows is never changed, only replaced
 by a new one.  So a search sees either all old rows or all new rows.
@@ -107,7 +107,10 @@ class SortedRows:
         return changed
 
     def _changed(self, first: int, last: int, change: Callable[[_Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Return a copy in which ``change`` has replaced the chunks (parts of the table) with ``first`` to ``last``."""
+        """Return a copy in which ``change`` has replaced the chunks that may contain entries ``first`` to ``last``.
+
+        A chunk is a part of the table.
+        """
         low = max(bisect_right(self._starts, first) - 1, 0)
         high = max(bisect_right(self._starts, last), low + 1)
         held = [rows for _, rows in self._chunks[low:high]]

@@ -1,4 +1,4 @@
-"""Index rows and ledger states as rows of SQLite tables, each with a CRC32C of its other values (safety rule S9).
+"""Index rows and ledger states as rows of SQLite tables, each with a CRC32C of its other values.
 
 If all records of an index row have the same size, this size is stored as an integer.  Otherwise the sizes are stored
 as::

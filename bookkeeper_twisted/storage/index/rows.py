@@ -19,7 +19,7 @@ from ..mixed_rows import MOST_APART, MixedRows
 from .blocks import pack_rows
 
 MANY_ROWS = 1024
-"""Minimum number of index rows of few entries for which a flush packs these rows, because a b-tree would be larger."""
+"""A flush packs its index rows only if at least this many can be packed; packed, they take less space than a table."""
 
 
 def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
@@ -211,7 +211,7 @@ def live_bytes(index: IRunIndex) -> int:
 
 
 def row_bytes(row: IndexRow) -> int:
-    """Return the number of bytes of the records of an index ``row``, size words included."""
+    """Return the number of bytes of the records of an index ``row``, size fields included."""
     if isinstance(row.sizes, int):
         return row.sizes * (row.last - row.first + 1)
     return sum(struct.unpack(f">{len(row.sizes) // 4}I", row.sizes))

@@ -10,24 +10,23 @@
 
 ``sizes`` is an integer or a blob (:mod:`.row_values`).  ``packed`` is a block of packed rows, which one flush wrote for
 many ledgers (:mod:`.blocks`).  Each entry is in only one row of ``runs`` and ``blocks``.  ``crc`` is a CRC32C over the
-rest of the row.  It is needed because SQLite notices a broken structure, but not a flipped bit in a value (safety rules
-S5 and S9).
+rest of the row.  It is needed because SQLite notices a broken structure, but not a flipped bit in a value.
 
 If a search finds no row, the row may still exist under a damaged key.  A search in a b-tree ends between two adjacent
 rows, even if damaged keys have misled it.  Rows are stored in the order of the keys with which they were written.  So
 if both adjacent rows are undamaged, and the wanted key belongs between them, no row with this key exists.  Therefore
-the index reports an entry as missing, or a ledger as ended, only after it has verified both rows, even if they are of
-other ledgers.
+the index reports that an entry is missing, or that a ledger has no more entries, only after it has verified both rows,
+even if they are of other ledgers.
 
 These checks do not find a damaged page from which rows have disappeared.  SQLite's check of the structure finds it, but
 reads the whole file.  So a large file is checked only after the start of the bookie, in a snapshot from before the
 first commit, because a commit could hide the damage.  Until this check has ended, the index reports no entry as
 missing.
 
-Each commit syncs SQLite's write-ahead log and then moves it into the file, because SQLite ignores all commits after
-damage in the log.  If a sync fails, the log may still contain the complete commit, and a restart would accept it.  So
-a failed commit is overwritten by an empty commit.  One connection commits.  Each search uses a connection of its own,
-so that threads never share one.
+Each commit syncs SQLite's write-ahead log and then copies its content to the database file, because SQLite ignores all
+commits after damage in the log.  If a sync fails, the log may still contain the complete commit, and a restart would
+accept it.  So a failed commit is overwritten by an empty commit.  One connection commits.  Each search uses a
+connection of its own, so that threads never share a connection.
 """
 
 import posixpath
@@ -98,7 +97,7 @@ class SqliteRunIndex:
 
     :ivar commits: number of commits of the file since it was created.
     :ivar lookups: number of searches for entries so far.
-    :ivar unmoved_commits: number of commits that stayed in the write-ahead log, because moving them to the file failed.
+    :ivar unmoved_commits: number of commits whose copy from the write-ahead log to the file failed; it is tried again.
     :param unchecked: a connection that sees the file as it was at the start; None if its structure was checked already.
     """
 
@@ -185,7 +184,7 @@ class SqliteRunIndex:
             with storage_errors(self.path):
                 self._commit(batch)
         except StorageError as error:
-            # the failed commit may have changed the last entry ids in memory
+            # drop the last entry ids in memory, because the failed commit may have changed them
             self._last.clear()
             # on a full disk, do not overwrite the commit: the log has only a part of it, which a restart ignores
             if not isinstance(error, NoWritableDirectoryError):
@@ -338,9 +337,9 @@ class SqliteRunIndex:
         self._insert([*fresh, *taken])
 
     def _move_wal(self) -> None:
-        """Move the write-ahead log into the file.
+        """Copy the commits in the write-ahead log to the database file.
 
-        If this fails, the next call tries again, because the log is durable.
+        A failure loses nothing, because the log is durable; the next call tries again.
         """
         try:
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
@@ -372,7 +371,7 @@ class SqliteRunIndex:
     def _deny(self) -> None:
         """Raise a StorageError if the check of the index has not ended yet.
 
-        Before that, an entry that a search does not find may still exist (safety rule S5).
+        Until then, an entry that a search does not find may still exist.
         """
         if self._unchecked is not None:
             raise StorageError(f"{self.path} is being checked; what it does not hold is not known before")
@@ -416,7 +415,7 @@ class SqliteRunIndex:
 
     def ledgers(self) -> Iterator[LedgerRow]:
         after = -1
-        keys: dict[bytes, bytes] = {}  # equal keys share one object: most ledgers of a user have the same key
+        keys: dict[bytes, bytes] = {}  # store equal master keys once: most ledgers of a user have the same one
         while page := self._query(_LEDGERS, (after, _PAGE)):
             for ledger_id, key, *rest in page:
                 yield ledger_from((ledger_id, keys.setdefault(key, key), *rest))

@@ -22,7 +22,7 @@ from .recent_blocks import LedgerBlocks
 from .recent_rows import SortedRows
 
 MOST_ROWS = 16
-"""Maximum number of packed index rows per wanted entry for which all rows are unpacked in one step.
+"""A search unpacks all packed index rows in one step if there are at most this many for each wanted entry.
 
 If there are more rows, only the needed rows are unpacked, one by one.  This takes some 30 times as long for each row.
 """
@@ -159,7 +159,7 @@ class Lookup:
         :param rows: for each entry, the index row that contains it; at least one.
         """
         _, firsts, lasts, log_ids, offsets, sizes, _ = zip(*rows, strict=True)
-        if _is_plain(sizes) and not any(map(eq, entry_ids, lasts)):  # the usual case
+        if _is_plain(sizes) and not any(map(eq, entry_ids, lasts)):  # usual case: no record has a checksum of its own
             at = list(map(add, offsets, map(mul, map(sub, entry_ids, firsts), sizes)))
             self._found_in(log_ids, positions, entry_ids, sizes, at, [None] * len(rows))
             return
@@ -186,7 +186,8 @@ class Lookup:
             return ()
         missing = list[int]()
         if not _one_each(entry_ids, *columns[1:3]):
-            # pick, for each entry, the last row that begins at or before it; if there is none, -1 picks a wrong row
+            # pick, for each entry, the last row that begins at or before it; if there is none, the index -1 picks a
+            # wrong row, which the next lines reject
             columns = _picked(columns, map(sub, map(bisect_right, repeat(columns[1]), entry_ids), repeat(1)))
             skipped = list(map(sub, entry_ids, columns[1]))
             if min(skipped) < 0 or not all(map(lt, skipped, columns[2])):
@@ -225,8 +226,8 @@ class Lookup:
         """Return the size, the offset in the log, and the checksum of an entry's record.
 
         :param row: the index row that contains the entry.
-        :returns: None if this search cannot verify the record: a checksum covers a block of bytes in the record, or the
-            index row is damaged.  The checksum is None if no checksum covers exactly this record.
+        :returns: None if this search cannot verify the record, because the record may contain a complete block with a
+            checksum, or because the index row is damaged.  The checksum is None if none covers exactly this record.
         """
         _, first, last, _, offset, size, checksum = row
         if isinstance(size, int):

@@ -107,7 +107,9 @@ class StoredBlocks:
             elif behind[:8] == key[:8]:
                 others += likely[middle:]
                 del likely[middle:]
-            elif not packed and generation.role == SOURCE:  # a merge has moved the rows with low keys
+            elif not packed and generation.role == SOURCE:
+                # a merge has moved the rows with low keys out of this generation: search the other sources of the merge
+                # last
                 others += [each for each in likely if each[1:3] == generation[1:3]]
                 likely = [each for each in likely if each[1:3] != generation[1:3]]
             if not behind:
@@ -213,8 +215,8 @@ class StoredBlocks:
 
         If fewer blocks are found, verify that damage does not hide another block.
 
-        :raises DamageError: a block is damaged.  A block that is missing before the first returned block is not
-            noticed; call :meth:`following` to notice it.
+        :raises DamageError: a block is damaged.  If damage hides a block before the first returned block, this method
+            does not notice it, but :meth:`following` does.
         """
         found = [block_from(values) for values in self._connection.execute(_FIRST, (number, limit))]
         if len(found) < limit:
@@ -224,7 +226,8 @@ class StoredBlocks:
     def following(self, number: int, key: bytes) -> Block | None:
         """Return the first block of generation ``number`` whose first key is higher than ``key``, or None.
 
-        Verify the block before the key, too.  At the end of the generation, verify the first block of the next one.
+        Verify the block before the key, too.  At the end of the generation, verify the first block of the next
+        generation.
         """
         self.floor(number, key)
         return self._behind(number, key)

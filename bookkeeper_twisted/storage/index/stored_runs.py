@@ -27,7 +27,7 @@ class StoredRuns:
 
     It has the same search methods as :class:`~.stored_blocks.StoredBlocks`.
 
-    :raises DamageError: raised by all methods if they find damage, because damage may hide rows (safety rule S5).
+    :raises DamageError: raised by all methods if they find damage, because damage may hide rows.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -99,8 +99,8 @@ class StoredRuns:
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
         """Return, for each given ledger that has index rows in the table, its highest entry id.
 
-        If a ledger has no rows, its search ends between two adjacent rows of the table.  No ledger with an id between
-        the ids of these two ledgers has rows, so one search is enough for many new ledgers.
+        If a ledger has no rows, its search ends between two adjacent rows, which are of other ledgers.  No ledger with
+        an id between those of these two ledgers has rows, so one search is enough for many new ledgers.
 
         :param ledger_ids: the ledger ids, in ascending order.
         """
@@ -146,6 +146,6 @@ class StoredRuns:
         return row_from(values) if values is not None else None
 
     def _check_place(self, ledger_id: int, entry_id: int) -> None:
-        """Verify the two adjacent index rows between which a row that begins with an entry would be in the table."""
+        """Verify the rows before and after the place in the table where a row that begins with this entry would be."""
         self._floor(ledger_id, entry_id)
         self._check_next(ledger_id, entry_id)

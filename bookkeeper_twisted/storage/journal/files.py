@@ -79,7 +79,7 @@ class JournalFiles:
     """The journal files of a directory, and its spare files, which are prepared for later use as journal files.
 
     :ivar ids: ids of the journal files, ascending.
-    :ivar sizes: the recorded minimum sizes of the newest files.
+    :ivar sizes: the minimum sizes of the newest journal files, which the file ``journalSizes`` records.
     :ivar created, recycled: numbers of new and of recycled files that became journal files so far.
     """
 
@@ -103,7 +103,7 @@ class JournalFiles:
         return posixpath.join(self._directory, journal_name(file_id))
 
     def take(self) -> tuple[IFile, FileMark]:
-        """Begin the next journal file, and return it; its header, its name and the record of its size are durable.
+        """Begin the next journal file, and return it; its header, its name and its recorded size are durable.
 
         :raises OSError: no file could be prepared.  If the process had no file descriptor left
             (:data:`~bookkeeper_twisted.errors.NO_FILES`), call this again later.

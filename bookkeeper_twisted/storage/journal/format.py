@@ -20,14 +20,14 @@ A group is a number of records (``i32 length``, body), and one padding record th
              i64  file id
              i64  offset of the group in the file
              i64  file id \\  position known durable when the group was written
-             i64  offset  /  (``durable_before``, safety rule 3.3)
+             i64  offset  /  (``durable_before``)
              u32  flags: 1 = the file ends here
              u32  CRC32C of the group up to this field
              u32  CRC32C of the trailer up to this field
 
 The trailer has a checksum of its own.  So it tells up to where the journal was durable, even if the rest of its group
 is damaged.  The nonce is different in each file, and clients do not know it.  So a reader never takes an old group in a
-recycled file, or bytes of an entry, for a trailer (safety rule 3.4).
+recycled file, or bytes of an entry, for a trailer.
 
 Each group is written with zeros behind it, where Apache's readers stop.  The next group overwrites the zeros.
 """

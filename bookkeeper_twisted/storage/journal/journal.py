@@ -123,7 +123,7 @@ class Journal:
             self._files.release(mark.file_id)
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_FILES:
-                return  # the next call, with a higher mark, also releases these files
+                return  # no file descriptor is left; the next call, with a higher mark, also releases these files
             self._failure = error
             raise
 
@@ -181,7 +181,7 @@ class Journal:
         self.durable = self.position
 
     def _next_file(self) -> IFile:
-        """Sync the current file completely, and only then begin the next file (safety rule S1).
+        """Sync the current file completely, and only then begin the next file.
 
         :returns: the next file; if the process has no file descriptor left, the current file, which then stays in use.
         """

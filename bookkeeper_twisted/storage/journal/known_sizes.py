@@ -3,7 +3,7 @@
 A journal file gets disk blocks before records are written to them, and the journal never makes a file shorter.  So if a
 start finds the newest file shorter, something else has cut it, and acknowledged records may be lost.  The content of a
 cut file does not tell that: its end looks like the end of the journal after a crash.  Therefore the journal records the
-size of each file, after this size is durable, and before a record in the file is acknowledged (safety rule S5)::
+size of each file, after this size is durable, and before a record in the file is acknowledged::
 
     0   8s   "BKTWSIZE"
     8   i64  id of the newest journal file

@@ -7,7 +7,7 @@
 
 Records before the mark are not replayed, so the index must have rows for their entries.  If an operator restores an old
 copy of the index file, such rows are missing.  So the mark also has the number of commits of the index at the time of
-the mark: an index with fewer commits is older than the mark (safety rule S5).
+the mark: an index with fewer commits is older than the mark.
 
 Apache's bookie writes and reads only the first 16 bytes; a file of this length is valid without a checksum.  Earlier
 versions of this bookie wrote 20 bytes: the file id, the offset and the checksum.  With a mark of 16 or 20 bytes, an old
@@ -36,7 +36,7 @@ _NAME = re.compile(r"lastMark(\.\d+)?")
 def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> JournalPosition:
     """Return the lowest valid replay mark in the directories; (0, 0) if no directory has a valid mark.
 
-    A replay from the lowest mark misses no record that is not in the storage yet (safety rule S7).
+    A replay from the lowest mark misses no record that is not in the storage yet.
 
     A mark whose file is torn, damaged or missing is ignored.  This is safe, because a journal file is deleted only
     after a mark in a later file was written to all directories.  So the journal has all records after any valid mark.
@@ -116,7 +116,7 @@ class LogMark:
         self._durable = JournalPosition()
 
     def advance(self, position: JournalPosition, commits: Sequence[int] = ()) -> None:
-        """Write a new mark to all directories; it is durable on return.  A mark never moves back (safety rule S7).
+        """Write a new mark to all directories; it is durable on return.  A mark never moves back.
 
         :param position: the new mark; a position below the present mark is ignored.
         :param commits: for each directory, the number of commits that its index has now; empty for a storage without

@@ -97,7 +97,7 @@ class JournalReader:
         """Yield the bodies of all records behind ``offset``, in lists."""
         if self.mark is None:
             return self._foreign_records(max(offset, self.start))
-        # begin at the start of the sector, where a group may begin: a mark of Apache's bookie may be a few bytes later
+        # a mark of Apache's bookie may be a few bytes after the start of a group: begin at the start of the sector
         return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:
@@ -109,9 +109,7 @@ class JournalReader:
         return group.trailer.durable if group else None
 
     def tail(self) -> JournalEnd:
-        """Search the bytes behind the last valid group for trailers.
-
-        These trailers may prove that records were lost (safety rule 3.3).
+        """Search the bytes behind the last valid group for trailers, which may prove that records were lost.
         """
         assert self.mark is not None
         nonce, offset = self.mark.nonce, self.end
@@ -122,7 +120,8 @@ class JournalReader:
                 if (offset + at + TRAILER_SIZE) % SECTOR == 0:
                     trailer = parse_trailer(data[at : at + TRAILER_SIZE], self.mark)
                     if trailer is not None:
-                        # if the group begins before ``self.end``, the reader began inside it and missed its records
+                        # if the group begins before ``self.end``, the reader began inside it and missed its records:
+                        # report a durable position after ``self.end``, so that the caller raises an error
                         inside = JournalPosition(self.file_id, offset + at) if trailer.start < self.end else durable
                         torn, durable = True, max(durable, trailer.durable, inside)
                 at = data.find(nonce, at + 1)

@@ -1,4 +1,4 @@
-"""Replays the journal of a directory from a mark on: yields every durable record, or raises an error (safety rule 3.3).
+"""Replays the journal of a directory from a mark on: yields every durable record, or raises an error.
 
 The *end* of a file is the end of its last valid group.  The trailer of each group has a durable position: the position
 up to which the journal was durable when the group was written.  So a replay can notice that durable records are
@@ -78,7 +78,7 @@ class JournalReplay:
     def records(self, mark: JournalPosition) -> Iterator[bytes]:
         """Yield the body of each record behind ``mark``.
 
-        :raises JournalDamageError: records are missing that were durable.
+        :raises JournalDamageError: durable records are missing.
         """
         self.end = mark
         ids = [file_id for file_id in self._ids if file_id >= mark.file_id]
@@ -103,7 +103,7 @@ class JournalReplay:
                 file.close()
 
     def _reader(self, file: IFile, file_id: int) -> JournalReader:
-        if file.size() < HEADER_SIZE:  # raise the error for a cut file rather than for a damaged header
+        if file.size() < HEADER_SIZE:  # report a cut file, not a damaged header
             self._check_size(file, file_id)
         return JournalReader(file, file_id)
 
@@ -140,7 +140,7 @@ class JournalReplay:
             )
 
     def _check_predecessor(self, reader: JournalReader, ids: Sequence[int]) -> None:
-        """Raise an error if the previous journal file is missing; the first group of the reader's file names it."""
+        """Raise an error if the previous journal file is missing; the first group of this file names it."""
         durable = reader.first_durable()
         if durable is not None and ids[0] <= durable.file_id and durable.file_id not in ids:
             raise JournalDamageError(
@@ -160,7 +160,7 @@ class JournalReplay:
         if is_continued and durable > self.end:
             raise JournalDamageError(f"{reader.path}: ends at offset {reader.end}, durable up to {durable.offset}")
         if reader.mark is None:
-            if self._sizes.of(reader.file_id):  # only our bookie records sizes, so the header had a mark
+            if self._sizes.of(reader.file_id):  # only our bookie records sizes, and its headers have marks
                 raise JournalDamageError(f"{reader.path} has lost its header; {_ADVICE}")
             return
         if is_continued:

@@ -109,7 +109,7 @@ class LogCopy:
         log.write_blocks()
 
     def _make_room(self, log: OpenLog, row: IndexRow, data: Buffer) -> bool:
-        """Test whether the log has room for ``data``; begin a joined row if ``row`` does not fit to the last one.
+        """Test whether the log has room for ``data``; begin a new joined row if ``row`` cannot join the last one.
 
         :param row: the index row to copy.
         :param data: the records of the row.
@@ -123,7 +123,7 @@ class LogCopy:
         return True
 
     def finish(self) -> list[IndexRow]:
-        """Make the new log durable, then its name.  Index rows may refer to the log only after that (safety rule S8).
+        """Make the new log durable, then its name.  Index rows may refer to the log only after that.
 
         :returns: the index rows of the copies, which the caller commits to the index.
         """

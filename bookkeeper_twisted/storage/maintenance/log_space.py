@@ -159,7 +159,7 @@ class LogSpace:
 
 
 class RemovalChecks:
-    """Checks, ledger by ledger, that no index row refers to entry logs that are to be deleted (safety rule S8).
+    """Checks, ledger by ledger, that no index row refers to entry logs that are to be deleted.
 
     If an index row is damaged, it is unknown to which log it refers.  Then none of the logs may be deleted.
     """

@@ -32,7 +32,7 @@ class LogUsage:
     def share(self, target_size: int = 0) -> float:
         """Return the share of the log's bytes that is live, from 0 to 1.
 
-        :param target_size: minimum size, in bytes, with which the share of a small log is computed
+        :param target_size: a log that is smaller than this number of bytes counts as if it had this size
             (``useTargetEntryLogSizeForGc``); 0 to use the real size.
         """
         size = max(self.size, target_size)
@@ -46,14 +46,15 @@ def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0)
     because it is deleted without compaction.
 
     :param threshold: a share from 0 to 1.
-    :param target_size: minimum size, in bytes, with which the share of a small log is computed; 0 to use the real size.
+    :param target_size: a log that is smaller than this number of bytes counts as if it had this size; 0 to use the real
+        size.
     """
     found = [log for log in logs if log.live and log.share(target_size) < threshold]
     return sorted(found, key=lambda log: (log.share(target_size), log.log_id))
 
 
 def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
-    """Test whether so little disk space is free that fewer of ``logs`` than usual can be compacted together.
+    """Test whether too little disk space is free to compact as many of ``logs`` together as usual.
 
     :param size_limit: maximum number of bytes of an entry log.
     :param free: free bytes of the disk.
@@ -62,7 +63,7 @@ def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
 
 
 def next_group(logs: Sequence[LogUsage], size_limit: int, free: int) -> list[LogUsage]:
-    """Return the logs to compact together: the first of ``logs``, as many as fit into half of the free space.
+    """Return the logs to compact together: as many of the first ``logs`` as can be copied to half of the free space.
 
     The copy of the first log may take up to seven eighths of the free space, because a log can only be compacted
     completely.  Logs that need even more are skipped.

@@ -39,7 +39,7 @@ PAGE = 4096
 _ROWS = 500  # number of index rows that one query reads from the index
 
 _UNREADABLE = (errno.EIO, errno.ENOENT)
-_HEAD = struct.Struct(">iqq")  # the head of a record: size word, ledger id, entry id
+_HEAD = struct.Struct(">iqq")  # the head of a record: size, ledger id, entry id
 
 
 VerifiedRow = tuple[IndexRow, Buffer]
