@@ -104,7 +104,7 @@ class DirectoryStorage:
         self.entries = 0
         self._n_written = 0
         self._found: deque[tuple[int, FoundRows]] = deque(maxlen=_MOST_FOUND)
-        self._rows: dict[int, tuple[int, FoundRows]] = {}  # by ledger: rows of its last search
+        self._rows: dict[int, tuple[int, FoundRows]] = {}  # by ledger: the index rows that its last search found
 
     # -- reactor thread --
 

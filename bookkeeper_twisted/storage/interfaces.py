@@ -222,7 +222,7 @@ class IRunIndex(Interface):
     commits: int = Attribute("How many batches were committed; each commit stores it.  It never becomes lower.")
 
     def check() -> int:
-        """Verify that no damage of the file hides index rows; slow for a large index.  Called on the maintenance lane.
+        """Verify that no damage of the file hides index rows; slow for a large index.  Called on a maintenance thread.
 
         :returns: the number of bytes that were read.
         :raises bookkeeper_twisted.errors.DamageError: the index is damaged, and rows may be hidden.
@@ -426,7 +426,7 @@ class ILedgerStorage(Interface):
         """Return the highest entry id of ``ledger_id`` in the write caches; -1 if they have none of its entries."""
 
     def keep(run: EntryRun, epoch: int) -> EntryRun:
-        """Return the entries of a loaded ``run`` that are up to date; the read cache may keep them for later reads.
+        """Return the loaded entries in ``run`` that are up to date; the read cache may keep them for later reads.
 
         :param epoch: the value of :attr:`epoch` at the time when :meth:`cached` did not find the first entry.
         :returns: the entries before the first entry that may have a newer copy; at least the first entry of the run.
@@ -482,7 +482,7 @@ class ICheckpoint(Interface):
     n_directories: int = Attribute("How many directories :meth:`write` has to be called for.")
 
     def write(directory: int) -> None:
-        """Write a directory's cached entries to entry logs, sync them, commit index rows.  Called on the flush lane.
+        """Write a directory's cached entries to entry logs, sync them, commit index rows.  Called on a flush thread.
 
         :param directory: number of the directory, from 0.
         :raises bookkeeper_twisted.errors.StorageError: a step failed; the next checkpoint writes the entries again.

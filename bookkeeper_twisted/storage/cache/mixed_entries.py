@@ -1,4 +1,4 @@
-"""The part of the write cache for single entries of many ledgers: entries that are not stored as runs.
+"""The part of the write cache for single entries of many ledgers: entries outside runs of consecutive entries.
 
 An object for each entry or ledger would cost more than the entry: Python needs time to create it, and the garbage
 collector needs time to visit it.  So the entries are appended to columns in their order of arrival.  A column is a list
@@ -51,7 +51,7 @@ A single step for all entries would hold the interpreter lock, and so block the 
 """
 
 DENSE = 16
-"""Minimum average number of entries per ledger for which a flush joins the entries of each ledger to runs."""
+"""Minimum average number of entries per ledger for which a flush joins consecutive entries of a ledger to runs."""
 
 T = TypeVar("T")
 
@@ -230,7 +230,7 @@ def _starts(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> list[int]:
 
 
 class MixedEntries:
-    """The entries of a write cache that are not stored as runs, in columns.
+    """The entries of a write cache that are not in runs (consecutive entries of one ledger), in columns.
 
     A column is a list of one field, such as the ledger id; an entry has the same index in all columns.
 
@@ -279,8 +279,8 @@ class MixedEntries:
         :param ledger_ids: the ledger id of each entry.
         :param entry_ids: the entry id of each entry.
         :param entries: the bytes of each entry.
-        :param runs: the runs of the write cache, by ledger; an entry must also have a higher id than all entries in
-            these runs.
+        :param runs: the runs (consecutive entries) of the write cache, by ledger; an entry must also have a higher id
+            than all entries in these runs.
         :returns: indexes of the refused entries.  Once an entry of a ledger is refused, its later entries are refused,
             too.
         """

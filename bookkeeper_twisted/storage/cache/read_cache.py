@@ -26,11 +26,14 @@ class ReadCache:
         self._order: OrderedDict[tuple[int, int], None] = OrderedDict()
 
     def __len__(self) -> int:
-        """Return the number of cached runs."""
+        """Return the number of cached runs (sequences of consecutive entries of one ledger)."""
         return len(self._order)
 
     def find(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        """Return the cached run that contains ``entry_id`` of ``ledger_id``, or None; mark it as recently used."""
+        """Return the cached run (consecutive entries) with ``entry_id`` of ``ledger_id``, or None.
+
+        Mark the run as recently used.
+        """
         runs = self._ledgers.get(ledger_id)
         run = runs.find(entry_id) if runs is not None else None
         if run is not None:
@@ -38,7 +41,7 @@ class ReadCache:
         return run
 
     def keep(self, run: EntryRun) -> None:
-        """Cache a ``run``, unless it is cached already or larger than the limit of the cache."""
+        """Cache a ``run`` (consecutive entries of one ledger), unless it is cached already or exceeds the limit."""
         if len(run.data) + RUN_OVERHEAD > self.limit:
             return
         held = self.find(run.ledger_id, run.first)
@@ -55,7 +58,7 @@ class ReadCache:
             self._remove(*next(iter(self._order)))
 
     def discard(self, entries: Entries) -> None:
-        """Remove every cached run that contains any of ``entries``, because these entries were just written again.
+        """Remove every cached run (consecutive entries) with any of ``entries``, because these were written again.
 
         :param entries: the newly written entries.
         """
@@ -68,7 +71,7 @@ class ReadCache:
                 self._remove(ledger_id, runs.firsts[index])
 
     def discard_ledger(self, ledger_id: int) -> None:
-        """Remove every cached run of ``ledger_id``."""
+        """Remove all cached entries of ``ledger_id``."""
         for run in self._ledgers.pop(ledger_id, RunList()).runs:
             self._forget(run)
 

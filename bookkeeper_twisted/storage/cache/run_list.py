@@ -1,7 +1,8 @@
-"""The cached runs of one ledger in a sorted list.  A run is a sequence of entries; no entry is in two runs.
+"""The cached runs of one ledger in a sorted list.  A run is a sequence of consecutive entries.
 
-The runs of a writer arrive in order, so that an insert is one append.  A run that arrives out of order is inserted by
-bisection.  It replaces older entries with the same ids, because the newest copy of an entry is valid.
+No entry is in two runs.  The runs of a writer arrive in order, so that an insert is one append.  A run that arrives out
+of order is inserted by bisection.  It replaces older entries with the same ids, because the newest copy of an entry is
+valid.
 """
 
 from bisect import bisect_left, bisect_right
@@ -40,12 +41,12 @@ class RunList:
         return self.runs[-1].last if self.runs else INVALID_ENTRY_ID
 
     def entry(self, entry_id: int) -> bytes | None:
-        """Return the bytes of the entry ``entry_id``, or None if no run contains it."""
+        """Return the bytes of the entry ``entry_id``, or None if this list does not contain it."""
         run = self.find(entry_id)
         return run.entry(entry_id) if run is not None else None
 
     def entries(self, entry_ids: Sequence[int], max_bytes: int) -> list[bytes | None]:
-        """Return the bytes of each of ``entry_ids``, in their order; None for an entry that no run contains.
+        """Return the bytes of each of ``entry_ids``, in their order; None for an entry that this list does not contain.
 
         :param max_bytes: as soon as the result has this number of bytes, it ends, even if entries are left.
         """
@@ -58,7 +59,7 @@ class RunList:
         return found
 
     def find(self, entry_id: int) -> EntryRun | None:
-        """Return the run that contains ``entry_id``; None if no run contains it."""
+        """Return the run (consecutive entries) that contains ``entry_id``; None if no run contains it."""
         index = bisect_right(self.firsts, entry_id) - 1
         if index >= 0:
             run = self.runs[index]
@@ -74,7 +75,7 @@ class RunList:
         return self.firsts[index] if index < len(self.firsts) else NO_ENTRY
 
     def insert(self, run: EntryRun) -> tuple[Sequence[EntryRun], Sequence[EntryRun]]:
-        """Insert a run; it replaces entries with the same ids.
+        """Insert a run (consecutive entries); it replaces entries with the same ids.
 
         :returns: the removed runs, and the added runs.  The added runs are the new run, and the parts of removed runs
             that are outside the new run.
@@ -99,12 +100,12 @@ class RunList:
         return gone, come
 
     def remove(self, first: int) -> EntryRun:
-        """Remove the run that begins at ``first``, and return it."""
+        """Remove the run (consecutive entries) whose first entry id is ``first``, and return it."""
         index = bisect_left(self.firsts, first)
         del self.firsts[index]
         return self.runs.pop(index)
 
     def overlaps(self, first: int, last: int) -> bool:
-        """Test whether a run contains any of the entries ``first`` to ``last``."""
+        """Test whether this list contains any of the entries ``first`` to ``last``."""
         index = bisect_right(self.firsts, last) - 1
         return index >= 0 and self.runs[index].last >= first

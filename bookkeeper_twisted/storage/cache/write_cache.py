@@ -14,11 +14,12 @@ from .mixed_entries import LedgerEntries, MixedEntries, SortedEntries, ascending
 from .run_list import RUN_OVERHEAD, RunList
 
 LEDGER_OVERHEAD = 640
-"""The memory cost in bytes of a ledger that has runs in this cache: an item of the dictionary, and two lists."""
+"""The memory cost in bytes of a ledger with runs of entries in this cache: an item of the dictionary, and two lists."""
 
 SINGLE_BYTES = 4096
-"""Maximum number of bytes of an entry that is stored as a single entry, outside runs; a longer entry becomes a run of
-its own.
+"""Maximum number of bytes of an entry that is stored outside runs (sequences of consecutive entries).
+
+A longer entry becomes a run of its own.
 """
 
 JOIN_BYTES = 1024 * 1024
@@ -76,9 +77,9 @@ class WriteCache:
     def _add_single(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], size: int
     ) -> None:
-        """Insert entries of any ledgers, in the given order, as single entries, which are stored outside runs.
+        """Insert entries of any ledgers, in the given order, as single entries: outside runs of consecutive entries.
 
-        If the id of an entry is not higher than the last id of its ledger, the entry is stored as a run instead.
+        If the id of an entry is not higher than the last id of its ledger, the entry is stored as a run of its own.
         """
         left = self._mixed.add(ledger_ids, entry_ids, entries, self._ledgers)
         self.bytes += size
@@ -101,7 +102,7 @@ class WriteCache:
             self._count(new, 1)
 
     def _make_runs(self, ledger_id: int) -> None:
-        """Convert a ledger's single entries (entries outside runs) to runs, and add these to its list of runs.
+        """Convert a ledger's single entries to runs (sequences of consecutive entries), and add these to its runs.
 
         The runs are added before the single entries are removed, because other threads must always find every entry.
         """
@@ -177,7 +178,7 @@ class WriteCache:
         return min(runs.next_from(entry_id), single) if runs is not None else single
 
     def held(self, ledger_id: int) -> "list[RunList | LedgerEntries]":
-        """Return the entries of ``ledger_id`` in this cache: its list of runs, and a view of its entries in no run."""
+        """Return the entries of ``ledger_id`` here: a list of runs of consecutive entries, and a view of the others."""
         found = (self._ledgers.get(ledger_id), self._mixed.view(ledger_id))
         return [each for each in found if each is not None]
 
@@ -187,7 +188,7 @@ class WriteCache:
         return max(runs.last, single) if runs is not None else single
 
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
-        """Return (first id, last id), inclusive, of each run of ``ledger_id``; a run may be listed twice.
+        """Return (first id, last id) of each run (consecutive entries) of ``ledger_id``; a run may be listed twice.
 
         Any thread may call it, while another thread moves single entries (entries outside runs) to the runs.  The
         other thread adds an entry to the runs before it removes the single entry.  This method reads the single entries
@@ -197,7 +198,7 @@ class WriteCache:
         return [(run.first, run.last) for run in list(runs.runs)] + single if runs is not None else single
 
     def parts(self, max_bytes: int = JOIN_BYTES, max_entries: int = JOIN_ENTRIES) -> Iterator[EntryRun | SortedEntries]:
-        """Yield all entries in the order of a flush: first the runs, then the entries outside runs.
+        """Yield all entries in the order of a flush: first the runs of consecutive entries, then the other entries.
 
         Both parts are sorted by ledger and entry.
 
@@ -227,7 +228,7 @@ class WriteCache:
             yield EntryRun.join(group)
 
     def _all_runs(self, ledger_id: int) -> Sequence[EntryRun]:
-        """Return the runs of a ledger, by ascending entry id; empty if another thread has discarded the ledger."""
+        """Return the runs of consecutive entries of a ledger, ascending; empty if another thread has discarded it."""
         held, single = self._ledgers.get(ledger_id), self._mixed.runs(ledger_id)
         runs = held.runs if held is not None else []
         return sorted([*runs, *single], key=lambda run: run.first) if single else runs

@@ -353,12 +353,12 @@ def _run_at(row: IndexRow, offsets: Sequence[int], begin: int, end: int, data: b
 
 
 def _is_run(run: EntryRun) -> bool:
-    """Test whether the ids and sizes in the records of a run agree with its index row."""
+    """Test whether the ids and sizes in the records of consecutive entries agree with their index row."""
     return run.ids_match() and _sizes_match(run)
 
 
 def _sizes_match(run: EntryRun) -> bool:
-    """Test whether the size fields in the records of a run agree with its index row.
+    """Test whether the size fields in the records of consecutive entries agree with their index row.
 
     If the records differ in size, this function tests only the size field of the first record.  The method
     :meth:`.EntryRun.ids_match` tests that of the last record.

@@ -235,11 +235,11 @@ class EntryLogWriter:
         return self._log.log_id if self._log is not None else None
 
     def append(self, run: EntryRun) -> list[IndexRow]:
-        """Append a run of entries to the active log, or to a new log if the active log is full.
+        """Append consecutive entries to the active log, or to a new log if the active log is full.
 
-        The run is durable after the next :meth:`sync`.
+        The entries are durable after the next :meth:`sync`.
 
-        :returns: the index rows of the run: one, or several if a size limit cuts the run.
+        :returns: the index rows of the entries: one row, or several if the entries exceed a size limit.
         """
         rows, first, end = [], run.first, run.first + run.count
         try:

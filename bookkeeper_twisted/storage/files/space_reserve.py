@@ -32,7 +32,7 @@ _SHARE = 20
 """The reserve takes at most 1/20 of a disk, the part that the default ``diskUsageThreshold`` leaves free."""
 
 _SPARE = 4
-"""A checkpoint also writes index rows and ledger states: for these, a quarter of the reserve's size must be free."""
+"""A checkpoint also writes index rows and ledger states; they need free space of 1/4 of the reserve's size."""
 
 PLENTY = 8 * 1024 * 1024 * 1024
 """A disk with this number of free bytes needs no reserve, because it cannot become full between two checkpoints."""

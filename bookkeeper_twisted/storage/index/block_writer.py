@@ -39,7 +39,7 @@ FAN_IN = 8
 """Number of generations (blocks of one flush or merge) of one level that a merge combines to one generation."""
 
 MERGED_FOR_EACH = 3
-"""Number of packed index rows that a commit merges for each row that it adds.
+"""Number of index rows in blocks that a commit merges for each row that it adds to a block.
 
 Each row is merged once for each level; three levels are enough for 100 million rows.
 """
@@ -65,7 +65,7 @@ class BlockWriter(StoredBlocks):
         ((self._next_id,),) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM blocks").fetchall()
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add ``mixed``, the packed index rows of a flush, as blocks; these blocks form a new generation.
+        """Add ``mixed``, the 36-byte index rows of a flush, as blocks; these blocks form a new generation.
 
         The index must not contain any entry of these rows yet.
         """
@@ -102,7 +102,7 @@ class BlockWriter(StoredBlocks):
         self.generations = []
 
     def save(self) -> None:
-        """Write the list of generations of blocks to the index file if the list has changed."""
+        """Write the list of generations (blocks of one flush or merge) to the index file if the list has changed."""
         if self.generations != self._saved:
             packed = pack_generations(self.generations)
             self._connection.execute("UPDATE state SET generations = ? WHERE rowid = 1", (packed,))
@@ -111,7 +111,7 @@ class BlockWriter(StoredBlocks):
         """Return, for each given ledger that has packed index rows, its highest entry id in the blocks.
 
         A damaged block is skipped, so that commits still succeed.  An entry may then be in two rows: in an old row of
-        the damaged block, and in a new row.  Searches find the new row first, because it is in a younger generation.
+        the damaged block, and in a new row.  Searches find the new row first, because a later flush has written it.
 
         :param ledger_ids: the ledger ids, in ascending order.
         """
@@ -151,7 +151,8 @@ class BlockWriter(StoredBlocks):
     def delete(self, ledger_ids: Iterable[int]) -> None:
         """Remove all packed index rows of deleted ledgers.
 
-        If a block next to these rows is damaged, its generation stays unchanged, so that the commit can still succeed.
+        If a block next to these rows is damaged, all blocks of the same flush or merge stay unchanged, so that the
+        commit can still succeed.
 
         :param ledger_ids: ids of the deleted ledgers.
         """
@@ -182,7 +183,7 @@ class BlockWriter(StoredBlocks):
         self._connection.execute("RELEASE part")
 
     def replace(self, block: Block, packed: Sequence[bytes]) -> None:
-        """Replace the index rows of a ``block`` by the ``packed`` rows; if there are none, remove the block.
+        """Replace the index rows of a ``block`` by the rows ``packed`` (36 bytes each); without rows, remove the block.
 
         :raises DamageError: the block is not found by its key, because a stored key is damaged.
         """
@@ -235,7 +236,7 @@ class BlockWriter(StoredBlocks):
     def _merge_step(self, sources: Sequence[Generation], target: Generation) -> int:
         """Move the packed index rows with the lowest keys from all ``sources`` to the end of ``target``.
 
-        :param sources: the generations (blocks of one flush or merge) that are merged.
+        :param sources: the generations (blocks of one flush or merge) that are merged; each row has 36 bytes.
         :param target: the generation to which the rows are moved.
         :returns: the number of moved rows.
         """
@@ -253,9 +254,9 @@ class BlockWriter(StoredBlocks):
         return len(moved)
 
     def _behead(self, blocks: Sequence[Block], bound: bytes) -> list[bytes]:
-        """Remove the packed index rows with keys up to ``bound``, inclusive, from some blocks; return these rows.
+        """Remove the index rows with keys up to ``bound``, inclusive, from some blocks; return these rows, packed.
 
-        :param blocks: the first blocks of a generation.
+        :param blocks: the first blocks that one flush or merge wrote.
         """
         taken: list[bytes] = []
         for block in blocks:
@@ -278,7 +279,7 @@ class _Knife:
         self._gone: set[int] = set()  # positions, in the present block, of the index rows to remove
 
     def cut(self, spans: Iterable[Span]) -> list[bytes]:
-        """Remove and return the packed index rows that contain any entry in ``spans``, which are in ascending order."""
+        """Remove and return the packed index rows (36 bytes each) with an entry in ``spans``, which are ascending."""
         cursor = self._cursor
         for ledger_id, first, last in spans:
             key, end = key_of(ledger_id, first), key_of(ledger_id, last)

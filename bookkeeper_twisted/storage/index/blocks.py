@@ -20,7 +20,7 @@ from ..mixed_rows import PACKED_ROW
 from .row_values import Values
 
 BLOCK_ROWS = 128
-"""Maximum number of packed index rows of a block; a full block is a little larger than one page of SQLite."""
+"""Maximum number of index rows (36 bytes each) of a block; a full block is a little larger than one SQLite page."""
 
 ROW_BYTES = PACKED_ROW.size
 _FORM = PACKED_ROW.format.removeprefix(">")
@@ -89,12 +89,12 @@ def columns_of(rows: bytes) -> Sequence[tuple[int, ...]]:
 
 
 def last_of(packed: bytes) -> int:
-    """Return the id of the last entry of a ``packed`` index row."""
+    """Return the id of the last entry of an index row in its ``packed`` form of 36 bytes."""
     return int.from_bytes(packed[8:16], "big") + int.from_bytes(packed[16:20], "big") - 1
 
 
 def log_of(packed: bytes) -> bytes:
-    """Return the entry log id in a ``packed`` index row, as the 4 bytes that encode it."""
+    """Return the entry log id in a ``packed`` index row of 36 bytes, as the 4 bytes that encode it."""
     return packed[_LOG]
 
 
@@ -125,12 +125,12 @@ def pack_rows(count: int, columns: Sequence[Iterable[int]]) -> list[bytes]:
 
 
 def cut_rows(rows: bytes) -> tuple[bytes, ...]:
-    """Cut ``rows``, a byte string of several packed index rows, into single packed rows."""
+    """Cut ``rows``, a byte string of several packed index rows, into single rows of 36 bytes."""
     return _rows_of(f"{ROW_BYTES}s", len(rows) // ROW_BYTES).unpack(rows)
 
 
 def live_of(rows: bytes) -> list[tuple[int, int, int]]:
-    """Return (entry log id, number of entries, bytes of their records) for each packed index row in ``rows``."""
+    """Return (entry log id, number of entries, bytes of their records) for each 36-byte index row in ``rows``."""
     numbers = _rows_of("16xII4xI4x", len(rows) // ROW_BYTES).unpack(rows)
     counts, logs, sizes = numbers[::3], numbers[1::3], numbers[2::3]
     return [(log_id, count, count * size) for log_id, count, size in zip(logs, counts, sizes, strict=True)]
@@ -163,7 +163,7 @@ class Block:
         return self.key(len(self) - 1)
 
     def packed(self, index: int, count: int = 1) -> bytes:
-        """Return the bytes of ``count`` packed index rows from position ``index`` on; fewer at the end of the block."""
+        """Return ``count`` index rows (36 bytes each) from position ``index`` on; fewer at the end of the block."""
         return self.rows[ROW_BYTES * index : ROW_BYTES * (index + count)]
 
     def floor(self, key: bytes) -> int:
@@ -184,7 +184,7 @@ class Block:
 def block_values(generation: int, rows: bytes) -> Values:
     """Return the values of a block of packed index ``rows`` for the columns of the SQLite tables.
 
-    :param generation: the number of its generation.
+    :param generation: the number of its generation (blocks of one flush or merge).
     :param rows: its packed rows (36 bytes each) in one byte string.
     """
     return generation, rows[: _KEY.size], rows, crc32c_of_bytes(_NUMBER.pack(generation) + rows)
@@ -198,7 +198,8 @@ def joined(packed: Sequence[bytes]) -> list[bytes]:
 def blocks_of(generation: int, packed: Sequence[bytes]) -> list[Values]:
     """Join sorted ``packed`` index rows to blocks; return each block's values for the columns of the SQLite tables.
 
-    :param generation: the number of the generation of these blocks.
+    :param generation: the number of the generation (blocks of one flush or merge) to which the blocks belong.
+    :param packed: the rows, 36 bytes each.
     """
     return [block_values(generation, rows) for rows in joined(packed)]
 
@@ -235,7 +236,7 @@ class Generation(NamedTuple):
     highest_log: int
 
     def has_one_of(self, log_ids: Iterable[int]) -> bool:
-        """Test whether rows of this generation may refer to any of the entry logs ``log_ids``."""
+        """Test whether index rows in this generation's blocks may refer to any of the entry logs ``log_ids``."""
         return any(self.lowest_log <= log_id <= self.highest_log for log_id in log_ids)
 
 
@@ -243,7 +244,7 @@ WHOLE, SOURCE, TARGET = range(3)
 
 
 def pack_generations(generations: Iterable[Generation]) -> bytes:
-    """Encode the list of ``generations`` of blocks, with a CRC32C."""
+    """Encode the list of ``generations`` (each: the blocks of one flush or merge), with a CRC32C."""
     packed = b"".join([_GENERATION.pack(*generation) for generation in generations])
     return packed + _CRC.pack(crc32c_of_bytes(packed))
 

@@ -16,7 +16,7 @@ from .recent_rows import cost_of
 from .rows import can_be_packed
 
 _PACKED_COST = (ROW_BYTES + 8) * 9 // 8 + 1
-"""The memory cost in bytes of a packed index row: its bytes, its first entry id, and unused space of two arrays."""
+"""The memory cost of a packed index row: its 36 bytes, its first entry id, and unused space of two arrays."""
 
 _LEDGER_COST = 800
 
@@ -32,7 +32,7 @@ class FoundRows:
     def __init__(self, ledger_id: int, rows: Iterable[IndexRow | bytes]) -> None:
         self.ledger_id = ledger_id
         self._packed = bytearray()
-        self._others: list[IndexRow] = []  # the rows that have no packed form
+        self._others: list[IndexRow] = []  # rows that have no packed form (36 bytes)
         for row in rows:
             if isinstance(row, bytes):
                 self._packed += row
@@ -79,8 +79,8 @@ class FoundRows:
     def packed_between(self, low: int, high: int, most: int) -> bytes | None:
         """Return, in one byte string, the packed index rows that may contain any of the entries ``low`` to ``high``.
 
-        :returns: None if there are more than ``most`` rows, or if a row that has no packed form contains an entry of
-            the range.
+        :returns: the rows, 36 bytes each; None if there are more than ``most`` rows, or if a row that has no packed
+            form contains an entry of the range.
         """
         begin, end = max(bisect_right(self._firsts, low) - 1, 0), bisect_right(self._firsts, high)
         first_other, end_of_others = self._others_between(low, high)
@@ -120,7 +120,7 @@ class FoundRows:
         return bisect_left(self._others, low, key=_last), bisect_right(self._other_firsts, high)
 
     def _cut(self, begin: int = 0, end: int | None = None) -> list[bytes]:
-        """Return the packed rows from index ``begin`` to index ``end``, as separate byte strings."""
+        """Return the packed rows from index ``begin`` to index ``end``, each as a byte string of 36 bytes."""
         part = bytes(self._packed[ROW_BYTES * max(begin, 0) : None if end is None else ROW_BYTES * end])
         return [part[at : at + ROW_BYTES] for at in range(0, len(part), ROW_BYTES)]
 

@@ -68,7 +68,7 @@ class _Flush:
         return (index - 1) * BLOCK_ROWS + Block(0, self.blocks[index - 1]).floor(key) if index else -1
 
     def packed(self, begin: int, end: int) -> bytes:
-        """Return, in one byte string, the packed index rows with the numbers ``begin .. end - 1``."""
+        """Return, in one byte string, the index rows number ``begin`` to ``end - 1`` of the flush, 36 bytes each."""
         block = begin // BLOCK_ROWS
         rows = b"".join(self.blocks[block : -(-end // BLOCK_ROWS)])
         return rows[ROW_BYTES * (begin - block * BLOCK_ROWS) : ROW_BYTES * (end - block * BLOCK_ROWS)]
@@ -81,7 +81,7 @@ class _Flush:
 
 
 class LedgerBlocks:
-    """The index rows of one ledger among the packed rows of one flush."""
+    """The index rows of one ledger among the packed rows (36 bytes each) of one flush of the write cache."""
 
     __slots__ = ("ledger_id", "_flush")
 
@@ -97,7 +97,7 @@ class LedgerBlocks:
     def packed_between(self, low: int, high: int, most: int) -> bytes | None:
         """Return, in one byte string, the packed index rows that may contain any of the entries ``low`` to ``high``.
 
-        :returns: None if there are more than ``most`` rows.
+        :returns: the rows, 36 bytes each; None if there are more than ``most`` rows.
         """
         begin = max(self._flush.floor(key_of(self.ledger_id, low)), 0)
         end = self._flush.floor(key_of(self.ledger_id, high)) + 1
@@ -109,7 +109,9 @@ class LedgerBlocks:
 
 
 class RecentBlocks:
-    """The packed index rows of the newest flushes.  If they exceed the limit, the rows of the oldest flush are dropped.
+    """The packed index rows (36 bytes each) of the newest flushes of the write cache.
+
+    If they exceed the limit, the rows of the oldest flush are dropped.
 
     :ivar limit: maximum number of bytes of all rows.
     """
@@ -150,7 +152,7 @@ class RecentBlocks:
         return tables
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add ``mixed``, the packed index rows of a flush; if they exceed the limit, leave out those at the end."""
+        """Add ``mixed``, the 36-byte index rows of a flush; if they exceed the limit, leave out the rows at the end."""
         packed = packed_of(mixed)[: self.limit // BLOCK_COST * BLOCK_ROWS]
         if not packed:
             return

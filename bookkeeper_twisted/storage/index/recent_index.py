@@ -34,7 +34,8 @@ class RecentIndex:
     def tables_of(self, ledger_id: int, low: int, high: int) -> list[SortedRows | LedgerBlocks]:
         """Return tables of the index rows of ``ledger_id`` that may contain any of the entries ``low`` to ``high``.
 
-        If two tables have a row of the same entry, the row in the first of them is newer.
+        Each table has rows of one flush, or all unpacked rows.  If two tables have a row of the same entry, the row in
+        the first of them is newer.
         """
         rows = self._rows.rows_of(ledger_id)
         return [*self._blocks.tables_of(ledger_id, low, high), *([rows] if rows is not None else ())]
@@ -43,7 +44,7 @@ class RecentIndex:
         """Add the index rows of one flush; drop older rows that have an entry in common with them.
 
         :param rows: the unpacked rows, sorted by ledger and entry.
-        :param mixed: the packed rows, which have no entry in common with ``rows``.
+        :param mixed: the packed rows (36 bytes each), which have no entry in common with ``rows``.
         """
         for row in rows:
             self._blocks.discard(row.ledger_id, row.first, row.last)

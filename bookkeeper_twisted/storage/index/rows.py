@@ -19,11 +19,11 @@ from ..mixed_rows import MOST_APART, MixedRows
 from .blocks import pack_rows
 
 MANY_ROWS = 1024
-"""A flush packs its index rows only if at least this many can be packed; packed, they take less space than a table."""
+"""A flush packs its index rows, to 36 bytes each, only if at least this many of them can be packed."""
 
 
 def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
-    """Return the index row, with checksums, of a ``run`` that was written at ``offset`` of the entry log ``log_id``."""
+    """Return the index row, with checksums, of a ``run`` of entries at ``offset`` of the entry log ``log_id``."""
     return IndexRow(run.ledger_id, run.first, run.last, log_id, offset, _sizes_of(run), block_checksums(run.data))
 
 
@@ -49,8 +49,8 @@ def mixed_rows_of(
     :param offsets: the offset of each record in ``data``, and the end of the last one.
     :param log_id: id of the entry log that has the records.
     :param offset: offset of ``data`` in this log.
-    :returns: None if the rows cannot be packed, because a record is too long, or because a long run has records of
-        several sizes.
+    :returns: None if the rows cannot be packed, because a record is too long, or because many consecutive entries have
+        records of several sizes.
     """
     bounds = [*entries.starts, len(entries)]
     ledger_ids, first_ids, last_ids, ends = entries.ledger_ids, entries.entry_ids, entries.entry_ids, offsets
@@ -109,7 +109,7 @@ def _packed(rows: Sequence[IndexRow]) -> MixedRows:
 
 
 def can_be_packed(row: IndexRow) -> bool:
-    """Test whether an index ``row`` can be packed: its records have one size, and one checksum covers them all."""
+    """Test whether a ``row`` can be packed to 36 bytes: its records have one size, and one checksum covers them."""
     return isinstance(row.sizes, int) and len(row.checksums) == 4
 
 

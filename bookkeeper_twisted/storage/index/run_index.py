@@ -281,7 +281,7 @@ class SqliteRunIndex:
         self._insert(rows[begin:])
 
     def _put_mixed(self, blocks: BlockWriter, mixed: Sequence[MixedRows]) -> None:
-        """Store the packed index rows that one flush has written for several ledgers.
+        """Store the packed index rows (36 bytes each) that one flush has written for several ledgers.
 
         Rows that follow all indexed entries of their ledger are added to the blocks, as one generation (the blocks of
         one flush).  The other rows replace older entries, so they are unpacked and inserted into the table of runs.

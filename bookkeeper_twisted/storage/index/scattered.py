@@ -22,7 +22,7 @@ from .recent_blocks import LedgerBlocks
 from .recent_rows import SortedRows
 
 MOST_ROWS = 16
-"""A search unpacks all packed index rows in one step if there are at most this many for each wanted entry.
+"""A search unpacks all index rows of 36 bytes in one step if there are at most this many for each wanted entry.
 
 If there are more rows, only the needed rows are unpacked, one by one.  This takes some 30 times as long for each row.
 """

@@ -1,4 +1,4 @@
-"""Searches in the blocks of packed rows of a run index (which tells where entries are), within one transaction.
+"""Searches in the blocks of packed rows (36 bytes each) of an index of entries, within one transaction.
 
 A generation is the blocks that one flush or one merge wrote.  Several generations may have rows of a ledger, but each
 entry is in only one row, in one generation or in the table of runs.  The list of generations begins with the oldest.
@@ -49,7 +49,7 @@ _FROM = f"{_BLOCKS} WHERE (generation, first) >= (?, ?) ORDER BY generation, fir
 class StoredBlocks:
     """The blocks of packed index rows that an SQLite connection sees in its present transaction.
 
-    :ivar generations: the generations that have blocks, the oldest first.
+    :ivar generations: the generations (each: the blocks of one flush or merge), the oldest first.
     :raises DamageError: the list of generations is damaged.  All methods also raise this error if they find damage.
     """
 
@@ -63,10 +63,10 @@ class StoredBlocks:
         return row_of_packed(found[1]) if found is not None else None
 
     def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> list[bytes]:
-        """Return the packed index row that contains an entry, and the ledger's next rows in the same generation.
+        """Return the packed index row of an entry, and the ledger's next rows that the same flush or merge wrote.
 
         :param limit: maximum number of rows to return.
-        :returns: for each block, a byte string of its rows; an empty list if no block contains the entry.
+        :returns: for each block, a byte string of its rows (36 bytes each); empty if no block contains the entry.
         """
         key = key_of(ledger_id, entry_id)
         found = self._search(key, entry_id)
@@ -81,10 +81,10 @@ class StoredBlocks:
         return parts
 
     def _search(self, key: bytes, entry_id: int) -> tuple[int, bytes] | None:
-        """Return the packed index row that contains an entry, and the number of its generation of blocks, or None.
+        """Return the packed index row that contains an entry, and the number of its generation, or None.
 
-        If a generation does not contain the entry, the entry ids of its rows next to the key tell whether to search
-        younger or older generations first.
+        A generation is the blocks that one flush or merge wrote.  If a generation does not contain the entry, the entry
+        ids of its rows next to the key tell whether to search younger or older generations first.
 
         :raises DamageError: no intact generation contains the entry, and another generation is damaged.
         """
@@ -135,6 +135,8 @@ class StoredBlocks:
     def _around(self, number: int, key: bytes) -> tuple[bytes, bytes]:
         """Return a generation's last packed index row at or before a key, and the key of the next row of its block.
 
+        A generation is the blocks that one flush or merge wrote.
+
         :returns: the row and the key.  The row is empty if there is no such row; the key is empty if the block has no
             next row.
         """
@@ -169,12 +171,12 @@ class StoredBlocks:
         return rows_of_packed(islice(found, limit))
 
     def _packed(self, number: int, key: bytes) -> Iterator[bytes]:
-        """Yield the packed rows of a generation, beginning with the last row at or before a key."""
+        """Yield the packed rows of a generation (blocks of one flush or merge), from the last row up to a key on."""
         for block, begin in self._blocks_from(number, key):
             yield from cut_rows(block.rows)[begin:]
 
     def _blocks_from(self, number: int, key: bytes) -> Iterator[tuple[Block, int]]:
-        """Yield the blocks of a generation from a key onwards, each with the index of the first relevant row.
+        """Yield the blocks of one flush or merge from a key onwards, each with the index of the first relevant row.
 
         In the first block, this is the last row at or before the key; in all others, it is the first row.
         """
@@ -205,13 +207,16 @@ class StoredBlocks:
     # -- blocks --
 
     def floor(self, number: int, key: bytes) -> Block | None:
-        """Return the last block of generation ``number`` whose first key is ``key`` or lower, or None."""
+        """Return the last block of a generation that begins at or before ``key``, or None.
+
+        :param number: the number of the generation (blocks of one flush or merge).
+        """
         values = self._connection.execute(_FLOOR, (number, key)).fetchone()
         block = block_from(values) if values is not None else None
         return block if block is not None and block.generation == number else None
 
     def heads(self, number: int, limit: int) -> list[Block]:
-        """Return the first blocks of generation ``number``, at most ``limit``.
+        """Return the first blocks, at most ``limit``, of a generation (blocks of one flush or merge).
 
         If fewer blocks are found, verify that damage does not hide another block.
 
@@ -224,10 +229,12 @@ class StoredBlocks:
         return found
 
     def following(self, number: int, key: bytes) -> Block | None:
-        """Return the first block of generation ``number`` whose first key is higher than ``key``, or None.
+        """Return the first block of a generation whose first key is higher than ``key``, or None.
 
         Verify the block before the key, too.  At the end of the generation, verify the first block of the next
         generation.
+
+        :param number: the number of the generation (blocks of one flush or merge).
         """
         self.floor(number, key)
         return self._behind(number, key)

@@ -109,8 +109,7 @@ class JournalReader:
         return group.trailer.durable if group else None
 
     def tail(self) -> JournalEnd:
-        """Search the bytes behind the last valid group for trailers, which may prove that records were lost.
-        """
+        """Search the bytes behind the last valid group for trailers, which may prove that records were lost."""
         assert self.mark is not None
         nonce, offset = self.mark.nonce, self.end
         torn, durable = any(self._file.pread(SECTOR, offset)), JournalPosition()

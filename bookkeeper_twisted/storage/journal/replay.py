@@ -191,7 +191,7 @@ class JournalReplay:
         return JournalPosition()
 
     def _finish(self, file: IFile, reader: JournalReader) -> None:
-        """Write and sync the groups again that may be only in the page cache; then write a group that marks the end."""
+        """Write and sync again the groups that may be in the page cache only; then write a group that marks the end."""
         assert reader.mark is not None
         for offset in range(reader.durable, reader.end, CHUNK):
             file.pwrite(file.pread(min(CHUNK, reader.end - offset), offset), offset)

@@ -130,7 +130,7 @@ class LogSpace:
         return len(names)
 
     def remove(self, log_id: int) -> int:
-        """Delete a log that has passed :meth:`checks`; durable after :meth:`sync`.  Called on the maintenance lane.
+        """Delete a log that has passed :meth:`checks`; durable after :meth:`sync`.  Called on a maintenance thread.
 
         :param log_id: the id of the log.
         :returns: the size that the file had, in bytes.
@@ -171,7 +171,7 @@ class RemovalChecks:
         self._steps = self._run()
 
     def step(self) -> tuple[int, int] | None:
-        """Check a limited number of index rows, or read a limited part of a log.  Called on the maintenance lane.
+        """Check a limited number of index rows, or read a limited part of a log.  Called on a maintenance thread.
 
         :returns: (number of bytes of a log, number of index rows) that this step read; None when all checks have
             passed.

@@ -7,8 +7,8 @@ import attrs
 MOST_LOGS = 16
 """Maximum number of old logs to compact and delete together.
 
-Entries of a ledger that are in several of these logs become one run in the new log, and each run needs only one index
-row.
+Consecutive entries of a ledger that are in several of these logs are adjacent in the new log, and need only one index
+row there.
 """
 
 MOST_TARGETS = 8
