@@ -1,4 +1,4 @@
-"""The storage of one ledger directory: its write caches, entry logs and run index.
+"""The storage of one ledger directory: its write caches, its entry logs, and its index of the entry logs.
 
 There are two write caches.  The reactor thread adds entries to the active cache.  A flush swaps the two caches, and
 then writes out the cache that was active: the flushing cache.  This cache stays readable until its index rows are
@@ -258,8 +258,8 @@ class DirectoryStorage:
     def make_room(self, ledgers: Sequence[LedgerRow], deleted: Sequence[int], done: set[int]) -> None:
         """On a full disk, commit only the deletions of ledgers; if these find no space, use the space reserve.
 
-        The next garbage collection then deletes entry logs.  The active log is sealed first, because garbage collection
-        never deletes an active log.
+        The next garbage collection then deletes entry logs.  The active log is completed first, because garbage
+        collection never deletes an active log.
 
         :param ledgers: ledger states; the state of a ledger in ``deleted`` is committed with the deletion, to keep its
             fence.

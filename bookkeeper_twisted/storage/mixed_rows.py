@@ -23,9 +23,9 @@ import attrs
 PACKED_ROW = struct.Struct(">qqIIIII")
 
 MOST_APART = 16
-"""Maximum number of entries of a run (consecutive entries) that is packed although its records differ in size.
+"""Maximum number of consecutive entries for which packed index rows are made although their records differ in size.
 
-A packed row has only one size, so each entry of such a run needs a row of its own.
+A packed row (36 bytes) has only one size, so each of these entries needs a row of its own.
 """
 
 

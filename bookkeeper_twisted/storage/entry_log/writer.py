@@ -1,7 +1,8 @@
 """Writes the entry logs of one ledger directory: appends entries, syncs, begins new logs, seals complete ones.
 
 A log is created when the first entry for it arrives, and grows up to :attr:`EntryLogWriter.size_limit`.  Then it is
-sealed: its ledgers map is written, and it is never changed again.  The first entry after a restart goes to a new log.
+sealed: its ledgers map is written, and the log is never changed again.  The first entry after a restart goes to a new
+log.
 
 If a write finds the disk full, the log is truncated to its synced part; index rows refer only to synced bytes.  After
 any other error, a later sync of this log could succeed although bytes were lost.  So nothing more is written to this

@@ -1,4 +1,4 @@
-"""Adds, merges and removes blocks of packed rows, within the commits of a run index.
+"""Adds, merges and removes blocks of packed index rows (36 bytes each), within the commits of an index.
 
 The blocks that one flush writes are a generation of level 0.  When :data:`FAN_IN` generations of one level exist, they
 are merged into one generation of the next level, because a search takes longer with more generations.  Each commit
@@ -108,7 +108,7 @@ class BlockWriter(StoredBlocks):
             self._connection.execute("UPDATE state SET generations = ? WHERE rowid = 1", (packed,))
 
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
-        """Return, for each given ledger that has packed index rows, its highest entry id in the blocks.
+        """Return, for each given ledger that has index rows in blocks, its highest entry id in the blocks.
 
         A damaged block is skipped, so that commits still succeed.  An entry may then be in two rows: in an old row of
         the damaged block, and in a new row.  Searches find the new row first, because a later flush has written it.
@@ -135,7 +135,7 @@ class BlockWriter(StoredBlocks):
     # -- removing rows --
 
     def take_out(self, spans: Iterable[Span], log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        """Remove and return the packed index rows that contain any of the entries in ``spans``.
+        """Remove and return the packed index rows (36 bytes each) with any of the entries in ``spans``.
 
         :param spans: ledger id, first and last entry id of each range of entries.
         :param log_ids: if given, remove only rows that refer to these entry logs.
@@ -149,7 +149,7 @@ class BlockWriter(StoredBlocks):
         return rows_of_packed(taken)
 
     def delete(self, ledger_ids: Iterable[int]) -> None:
-        """Remove all packed index rows of deleted ledgers.
+        """Remove all index rows of deleted ledgers from the blocks.
 
         If a block next to these rows is damaged, all blocks of the same flush or merge stay unchanged, so that the
         commit can still succeed.
@@ -200,7 +200,7 @@ class BlockWriter(StoredBlocks):
     # -- merging --
 
     def _merge(self, n_rows: int) -> None:
-        """Continue the merges of generations, the lowest level first: move about ``n_rows`` packed index rows."""
+        """Continue the merges of blocks, those of the lowest level first: move about ``n_rows`` index rows."""
         for level in sorted({generation.level for generation in self.generations}):
             with self._undone_if_damaged():
                 while n_rows > 0 and (sources := self._sources(level)):
@@ -254,7 +254,7 @@ class BlockWriter(StoredBlocks):
         return len(moved)
 
     def _behead(self, blocks: Sequence[Block], bound: bytes) -> list[bytes]:
-        """Remove the index rows with keys up to ``bound``, inclusive, from some blocks; return these rows, packed.
+        """Remove the index rows with keys up to ``bound``, inclusive, from some blocks; return them, 36 bytes each.
 
         :param blocks: the first blocks that one flush or merge wrote.
         """
@@ -269,7 +269,7 @@ class BlockWriter(StoredBlocks):
 
 
 class _Knife:
-    """Removes packed index rows from the blocks of one generation (the blocks that one flush or one merge wrote)."""
+    """Removes index rows from the blocks of one generation (the blocks that one flush or one merge wrote)."""
 
     def __init__(self, writer: BlockWriter, generation: Generation, log_ids: Collection[int] | None) -> None:
         self._writer = writer

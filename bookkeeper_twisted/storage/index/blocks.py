@@ -36,10 +36,10 @@ _GENERATION = struct.Struct(">QHHII")
 
 
 def key_of(ledger_id: int, entry_id: int) -> bytes:
-    """Return the sort key of a packed index row of ``ledger_id`` that begins with ``entry_id``.
+    """Return the sort key (16 bytes) of an index row of ``ledger_id`` whose first entry is ``entry_id``.
 
-    With an entry id below 0, the key sorts before all rows of the ledger.  With a ledger id below 0, it sorts before
-    all rows.
+    If the entry id is below 0, the key sorts before all rows of the ledger.  If the ledger id is below 0, it sorts
+    before all rows.
     """
     if ledger_id < 0:
         return b""
@@ -81,7 +81,7 @@ def unpack_rows(rows: Buffer) -> list[IndexRow]:
 
 
 def columns_of(rows: bytes) -> Sequence[tuple[int, ...]]:
-    """Decode a byte string of packed index ``rows`` to columns: one sequence for each field, with a value for each row.
+    """Decode a byte string of 36-byte index ``rows`` to columns: a sequence for each field, with a value for each row.
 
     For many rows, this takes a quarter of the time of :func:`unpack_rows`.
     """
@@ -99,7 +99,7 @@ def log_of(packed: bytes) -> bytes:
 
 
 def packed_logs(log_ids: Iterable[int]) -> frozenset[bytes]:
-    """Encode ``log_ids`` as 4 bytes each, the form in which packed rows contain them (:func:`log_of`)."""
+    """Encode ``log_ids`` as 4 bytes each, the form in which packed (36-byte) index rows contain them."""
     return frozenset(log_id.to_bytes(4, "big") for log_id in log_ids)
 
 
@@ -191,7 +191,7 @@ def block_values(generation: int, rows: bytes) -> Values:
 
 
 def joined(packed: Sequence[bytes]) -> list[bytes]:
-    """Join sorted ``packed`` index rows to blocks of at most :data:`BLOCK_ROWS` rows; return the blocks."""
+    """Join the sorted index rows ``packed`` (36 bytes each) to blocks of at most :data:`BLOCK_ROWS` rows."""
     return [b"".join(packed[at : at + BLOCK_ROWS]) for at in range(0, len(packed), BLOCK_ROWS)]
 
 
@@ -220,7 +220,7 @@ def block_from(values: Values) -> Block:
 
 
 class Generation(NamedTuple):
-    """A generation: the blocks of packed rows that one flush wrote, or that a merge of several generations wrote.
+    """A generation: the blocks of index rows that one flush wrote, or that a merge of several generations wrote.
 
     :ivar level: number of merges that have moved its rows so far.
     :ivar role: :data:`SOURCE` while a merge moves its rows to another generation, :data:`TARGET` while a merge adds

@@ -115,7 +115,7 @@ class FoundRows:
     def _others_between(self, low: int, high: int) -> tuple[int, int]:
         """Return the begin and end, in ``_others``, of the rows that contain any of the entries ``low`` to ``high``.
 
-        The list ``_others`` has the rows that cannot be packed.
+        The list ``_others`` has the rows that cannot be packed to 36 bytes.
         """
         return bisect_left(self._others, low, key=_last), bisect_right(self._other_firsts, high)
 

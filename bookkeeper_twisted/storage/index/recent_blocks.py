@@ -26,7 +26,7 @@ MOST_FLUSHES = 16
 
 
 class _Flush:
-    """The packed index rows that one flush of the write cache committed.
+    """The packed index rows (36 bytes each) that one flush of the write cache committed.
 
     If a row of a ledger may be out of date, all rows of this ledger in the flush are hidden, so that no search finds
     them.

@@ -1,4 +1,6 @@
-"""The unpacked index rows of the newest flushes, in memory, so that reads of new entries need not search the file.
+"""Index rows of the newest flushes, in memory, so that reads of new entries need not search the index file.
+
+These are the unpacked rows; :mod:`.recent_blocks` has the packed rows (36 bytes each).
 
 One thread adds rows, any thread reads.  No lock is needed: the table of a ledger's rows is never changed, only replaced
 by a new one.  So a search sees either all old rows or all new rows.
@@ -119,7 +121,7 @@ class SortedRows:
 
 
 def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
-    """Cut a ledger's sorted index rows into chunks, so that a later change of the table copies only some chunks.
+    """Cut a ledger's sorted index rows into chunks (parts), so that a later change copies only some of them.
 
     If there are several chunks, each gets only half the maximum number of rows, to leave room for more rows.
     """
@@ -132,7 +134,9 @@ def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
 
 
 class RecentRows:
-    """The unpacked index rows of the newest commits; if they exceed the limit, those of the oldest commit are dropped.
+    """The unpacked index rows of the newest commits (packed rows have 36 bytes, and are stored elsewhere).
+
+    If the rows exceed the limit, the rows of the oldest commit are dropped.
 
     :ivar limit: maximum number of bytes of all rows.
     :ivar cost: memory cost in bytes of the rows in memory.

@@ -262,13 +262,13 @@ class SqliteRunIndex:
                 known[ledger_id] = max(last, known[ledger_id])
 
     def _put(self, blocks: BlockWriter, rows: Sequence[IndexRow]) -> None:
-        """Insert unpacked index rows; remove their entries from older index rows.
+        """Insert index rows into the table of runs; remove their entries from older index rows.
 
         Rows that replace no entry are inserted together.
         """
         known, begin = self._last, 0
         late = [_span(row) for row in rows if row.first <= known[row.ledger_id]]
-        if late:  # move packed index rows with the same entries to the SQLite table of runs
+        if late:  # move rows of the same entries from the blocks to the SQLite table of runs
             self._insert(blocks.take_out(late))
         for index, row in enumerate(rows):
             ledger_id, first, last = row[:3]
@@ -483,8 +483,8 @@ def _ledger(row: IndexRow) -> int:
 def _find(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
     """Return the index row that contains an entry; None if the index does not have the entry.
 
-    If a block is damaged, the row may still be in the table of runs.  So this table is searched before the error is
-    raised.
+    The row is in a block of rows, or in the SQLite table of single rows.  If a block is damaged, this table is searched
+    before the error is raised.
     """
     damage: DamageError | None = None
     try:

@@ -197,7 +197,7 @@ class Lookup:
                 columns = [list(compress(column, held)) for column in columns]
         _, firsts, counts, log_ids, offsets, sizes, checksums = columns
         at = list(map(add, offsets, map(mul, map(sub, entry_ids, firsts), sizes)))
-        # the checksum of a packed row covers all its records, so it can verify one record only if the row has no other
+        # the checksum of an index row covers all its records: it can verify one record only if the row has no others
         own = [checksum if count == 1 else None for checksum, count in zip(checksums, counts, strict=True)]
         self._found_in(log_ids, positions, entry_ids, sizes, at, own)
         return missing

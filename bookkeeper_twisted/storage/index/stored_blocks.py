@@ -1,9 +1,11 @@
 """Searches in the blocks of packed rows (36 bytes each) of an index of entries, within one transaction.
 
 A generation is the blocks that one flush or one merge wrote.  Several generations may have rows of a ledger, but each
-entry is in only one row, in one generation or in the table of runs.  The list of generations begins with the oldest.
-In a younger generation, the entries of a ledger have higher ids than in an older generation.  So a search can use
-bisection on the list.  But it reports an entry as missing only after it has searched all generations.
+entry is in only one row: in one generation, or in the SQLite table of unpacked rows.
+
+The list of generations begins with the oldest.  In a younger generation, the entries of a ledger have higher ids than
+in an older generation.  So a search can use bisection on the list.  But it reports an entry as missing only after it
+has searched all generations.
 
 If a search finds no row, the row may still exist under a damaged key.  So a search reports an entry as missing only
 after it has verified the blocks before and after the key, even if these blocks are of other generations.  Before a
@@ -47,7 +49,7 @@ _FROM = f"{_BLOCKS} WHERE (generation, first) >= (?, ?) ORDER BY generation, fir
 
 
 class StoredBlocks:
-    """The blocks of packed index rows that an SQLite connection sees in its present transaction.
+    """The blocks of packed index rows (36 bytes each) that an SQLite connection sees in its present transaction.
 
     :ivar generations: the generations (each: the blocks of one flush or merge), the oldest first.
     :raises DamageError: the list of generations is damaged.  All methods also raise this error if they find damage.
@@ -58,7 +60,7 @@ class StoredBlocks:
         self.generations = read_generations(connection)
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the index row that contains ``entry_id`` of ``ledger_id``, unpacked, or None."""
+        """Return the index row that contains ``entry_id`` of ``ledger_id``; None if no block has such a row."""
         found = self._search(key_of(ledger_id, entry_id), entry_id)
         return row_of_packed(found[1]) if found is not None else None
 
@@ -81,7 +83,7 @@ class StoredBlocks:
         return parts
 
     def _search(self, key: bytes, entry_id: int) -> tuple[int, bytes] | None:
-        """Return the packed index row that contains an entry, and the number of its generation, or None.
+        """Return the index row (36 bytes) that contains an entry, and the number of its generation, or None.
 
         A generation is the blocks that one flush or merge wrote.  If a generation does not contain the entry, the entry
         ids of its rows next to the key tell whether to search younger or older generations first.
@@ -133,7 +135,7 @@ class StoredBlocks:
         return found
 
     def _around(self, number: int, key: bytes) -> tuple[bytes, bytes]:
-        """Return a generation's last packed index row at or before a key, and the key of the next row of its block.
+        """Return a generation's last index row (36 bytes) up to a key, and the key of the next row of its block.
 
         A generation is the blocks that one flush or merge wrote.
 
@@ -171,7 +173,7 @@ class StoredBlocks:
         return rows_of_packed(islice(found, limit))
 
     def _packed(self, number: int, key: bytes) -> Iterator[bytes]:
-        """Yield the packed rows of a generation (blocks of one flush or merge), from the last row up to a key on."""
+        """Yield the rows (36 bytes each) of one flush or merge, beginning with the last row at or before a key."""
         for block, begin in self._blocks_from(number, key):
             yield from cut_rows(block.rows)[begin:]
 
@@ -294,7 +296,7 @@ class Cursor:
         return not self.leaves(key)
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the last packed index row up to ``key``, and the key of the next row; empty bytes if there is none."""
+        """Return the last index row (36 bytes) up to ``key``, and the key of the next row; empty if there is none."""
         behind = self.following.first if self.following is not None else b""
         if self.block is None:
             return b"", behind

@@ -1,4 +1,4 @@
-"""Searches in the SQLite table of runs, within one transaction; it has one row for each unpacked index row."""
+"""Searches in the SQLite table that has one row for each unpacked index row, within one transaction."""
 
 from bisect import bisect_left
 from collections.abc import Collection, Sequence

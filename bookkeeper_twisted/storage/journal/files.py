@@ -285,7 +285,7 @@ class JournalFiles:
         return posixpath.join(self._directory, f"{next(self._names)}{SPARE_SUFFIX}")
 
     def _blank(self, file_id: int) -> Blank:
-        """Return a file with a header and without records: a spare file if one can be opened, else a new file."""
+        """Return a file with a header and without records: an old file to recycle if possible, else a new file."""
         spare = self._open_spare()
         recycled = spare is not None
         file = spare or self._fs.open(self._spare_path(), create=True, direct=self._settings.direct)

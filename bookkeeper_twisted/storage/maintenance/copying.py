@@ -1,4 +1,4 @@
-"""Copies the live entries of sealed entry logs to new logs.
+"""Copies the live entries of sealed (completed) entry logs to new logs.
 
 The records of an index row are copied together.  Index rows are copied in the order of ledger and entry, and
 consecutive rows of a ledger are joined to one row.  Only records that were verified are copied, so that damage is never

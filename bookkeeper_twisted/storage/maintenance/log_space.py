@@ -32,7 +32,7 @@ class LogSpace:
         self._fs = fs
 
     def sealed_logs(self) -> list[int]:
-        """Return the ids of all sealed logs; all index rows that refer to these logs are committed already.
+        """Return the ids of all sealed (completed) logs; all index rows that refer to these logs are committed already.
 
         Called on the flush lane (thread).  Checkpoints write logs and commit index rows on the same lane, so no
         checkpoint is in progress during the call.
@@ -41,7 +41,7 @@ class LogSpace:
         return [log_id for log_id in entry_log_ids(self._fs, self.directory.path) if log_id != active]
 
     def usage(self, log_ids: Sequence[int]) -> list[LogUsage]:
-        """Return the size and live bytes of each sealed log in ``log_ids``.  Called on the maintenance lane (a thread).
+        """Return the size and live bytes of each completed log in ``log_ids``.  Called on a maintenance thread.
 
         :param log_ids: the ids of the logs.
         :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.

@@ -17,7 +17,7 @@ MOST_TARGETS = 8
 
 @attrs.frozen
 class LogUsage:
-    """The size of a sealed entry log, and the number of its live bytes.
+    """The size of a completed entry log, and the number of its live bytes.
 
     :ivar size: bytes of all records of the log.
     :ivar live: bytes of those records of the log to which index rows refer.
