@@ -18,7 +18,7 @@ from ..interfaces import IFileSystem
 from .interfaces import IKeyValues, Pair
 
 _PAGE = 10_000
-_MOST_PUT = 1000  # maximum number of pairs in a batch: no other Python thread runs while ``rocksdict`` writes it
+_MOST_PUT = 1000  # maximum number of pairs in one write: while ``rocksdict`` writes, no other Python thread runs
 _KIB = 1024
 _CONFIG = "rocksdict-config.json"
 

@@ -240,7 +240,7 @@ class StructureCheck:
 
 
 def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) -> None:
-    """Check the structure of an index that is being opened, and the list of its blocks' generations.
+    """Check the structure of an index that is being opened, and its list of generations (blocks of one flush or merge).
 
     :param writer: the connection that commits to the index.
     :param path: path of the file, for error texts.
